@@ -1,4 +1,4 @@
-# Everything that is done here, by name. Nothing is installed globally: Python lives in .venv, Node in node_modules,
+# The commands of this repository. Nothing is installed globally: Python packages are in .venv, Node packages in node_modules,
 # everything else in build and target.
 #
 #   make quickstart              builds, installs into .venv, runs the Python example and shows the steps
@@ -9,7 +9,7 @@
 #   make hunt NAME= CASES=       property tests with new cases
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
 #   make install-c PREFIX=       header, libraries, pkg-config and CMake files
-#   make lint                    formatting, lints and types
+#   make lint                    formatting, words, lints and types
 #   make generate                the C header, the Node types and the list of the public API; check-generated fails when they differ
 #   make packages                the wheel and the npm package, in build
 
@@ -17,7 +17,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 
-# dev shares what cargo test builds; release is what is shipped and measured.
+# dev shares the build of cargo test; release is shipped and measured.
 PROFILE ?= dev
 BUILT = target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 CARGO := cargo
@@ -87,17 +87,17 @@ packages: wheel npm-package
 c-library:
 	$(CARGO) build --quiet --package stackwright-c --profile $(PROFILE)
 
-# What is installed is meant for use; PROFILE=dev on the command line has the last word.
+# Installs the release build; PROFILE=dev on the command line overrides this.
 install-c: PROFILE := release
 install-c: c-library
-	@test -n "$(PREFIX)" || { echo "say where: make install-c PREFIX=/some/where" >&2; exit 1; }
+	@test -n "$(PREFIX)" || { echo "PREFIX is missing: make install-c PREFIX=/some/where" >&2; exit 1; }
 	bindings-c/packaging/install "$(PREFIX)" $(BUILT) $(VERSION)
 
 test-c: c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
 	examples/c/run build/c build/example-c
 
-# The library as it is installed: valgrind finds in an optimised build what it does not find in another.
+# The library as it is installed: valgrind finds other errors in an optimised build.
 test-c-release: PROFILE := release
 test-c-release: test-c
 
@@ -108,13 +108,13 @@ scenario-runner-c: c-library
 
 # ---- Rust, and all bindings ----
 
-# The last line sums up what cargo says of each test binary. One test runs a program of the Python SDK, which .venv has.
+# The last line is the sum over all test binaries. One test runs a program of the Python SDK, which .venv has.
 test-rust: $(VENV)/.complete
 	mkdir -p build
 	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
 
-# Property tests once more, with cases that they have never seen; NAME picks some.
+# Property tests with new random cases; NAME selects some.
 CASES ?= 10000
 hunt:
 	PROPTEST_RNG_SEED=$$(date +%s%N) PROPTEST_CASES=$(CASES) $(CARGO) test --package stackwright $(NAME)
@@ -122,7 +122,7 @@ hunt:
 scenarios: scenarios-$(BINDING)
 
 .PHONY: scenarios-rust scenarios-c scenarios-python scenarios-node scenarios-relay
-# A part of the scenarios that do not depend on the binding; the number of commits picks it, so that it rotates.
+# A part of the scenarios that do not depend on the binding, selected by the number of commits, so that it rotates.
 SAMPLE_PARTS := 5
 SAMPLE = $(shell git rev-list --count HEAD 2> /dev/null || echo 0)/$(SAMPLE_PARTS)
 PLAY = $(CARGO) run --quiet --package stackwright-testkit --profile $(PROFILE) --bin scenarios -- --dir "$(DIR)" \
@@ -140,7 +140,7 @@ scenarios-python: install-python
 scenarios-node: node
 	$(PLAY) --binding node
 
-# What one binding has left, another one goes on with.
+# Each operation continues from the state that another binding has written.
 scenarios-relay: scenario-runner-c install-python node
 	$(PLAY) --binding relay --python $(VENV)/bin/python
 
@@ -163,6 +163,7 @@ bench: $(VENV)/.complete install-python node c-library
 # ---- checks ----
 
 lint: $(VENV)/.complete node_modules/.package-lock.json
+	$(PYTHON) .ci/check-words
 	$(CARGO) fmt --all --check
 	# The Node module's exports exist only outside of its test build, so that is not linted.
 	$(CARGO) clippy --workspace --exclude stackwright-node --all-targets --quiet -- -D warnings

@@ -1,5 +1,5 @@
-//! Lists the public API of the engine, an item a line, from the JSON that rustdoc makes of it: `make generate` writes the
-//! list to `docs/api.txt`.
+//! Lists the public API of the engine, one item a line, from rustdoc's JSON output. `make generate` writes the list to
+//! `docs/api.txt`.
 
 use std::{
     env,

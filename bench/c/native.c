@@ -35,9 +35,9 @@ static void create(void *user_data, sw_bytes_view_t request, sw_completion_t *co
     sw_bytes_t *name = NULL, *inputs = NULL;
     check(sw_json_get(request, sw_text("/name"), &name, NULL), NULL, "create");
     check(sw_json_get(request, sw_text("/inputs"), &inputs, NULL), NULL, "create");
-    size_t room = sw_bytes_length(name) + sw_bytes_length(inputs) + 32;
-    char *answer = malloc(room);
-    int length = snprintf(answer, room, "{\"id\": %s, \"outputs\": %s}", sw_bytes_data(name), sw_bytes_data(inputs));
+    size_t size = sw_bytes_length(name) + sw_bytes_length(inputs) + 32;
+    char *answer = malloc(size);
+    int length = snprintf(answer, size, "{\"id\": %s, \"outputs\": %s}", sw_bytes_data(name), sw_bytes_data(inputs));
     sw_completion_succeed(completion, (sw_bytes_view_t){answer, (size_t)length});
     free(answer), sw_bytes_free(name), sw_bytes_free(inputs);
 }

@@ -1,6 +1,6 @@
 /** `native.node.{create,noop}.10000`: resources a second through the package's own API: `node native.mjs [PREFIX]`. */
 import { Engine } from "../../bindings-node/index.mjs";
-import { inFolder, print, say, seconds, Things, UNBOUNDED } from "./things.mjs";
+import { inFolder, print, report, seconds, Things, UNBOUNDED } from "./things.mjs";
 
 const RESOURCES = 10_000;
 
@@ -18,7 +18,7 @@ await inFolder(async (folder) => {
         const took = await seconds(async () => {
             result = await stack.up({ parallel: UNBOUNDED, noEvents: true });
         });
-        say(`native.node.${verb}: ${JSON.stringify(result.changes)} in ${took.toFixed(2)} s`);
+        report(`native.node.${verb}: ${JSON.stringify(result.changes)} in ${took.toFixed(2)} s`);
         print(`native.node.${verb}.${RESOURCES}`, RESOURCES / took, "resources/s");
     }
     await engine.close();

@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import * as pulumi from "@pulumi/pulumi";
 
 import { Engine, sdkProgram } from "../../bindings-node/index.mjs";
-import { inFolder, print, say, seconds, Things, UNBOUNDED, wants } from "./things.mjs";
+import { inFolder, isSelected, print, report, seconds, Things, UNBOUNDED } from "./things.mjs";
 
 const SIZES = [100, 1000, 3000];
 const VERBS = ["preview", "update", "noop", "destroy"];
@@ -90,7 +90,7 @@ function median(values) {
 }
 
 await floor(10, false);
-for (const size of SIZES.filter((size) => VERBS.some((verb) => wants(`sdk.node.${verb}.${size}`)))) {
+for (const size of SIZES.filter((size) => VERBS.some((verb) => isSelected(`sdk.node.${verb}.${size}`)))) {
     const floors = { preview: [], update: [] };
     const measured = [];
     for (let round = 0; round < (size > 1000 ? 1 : 3); round++) {
@@ -101,7 +101,7 @@ for (const size of SIZES.filter((size) => VERBS.some((verb) => wants(`sdk.node.$
     for (const verb of VERBS) {
         const lowest = median(floors[verb === "preview" ? "preview" : "update"]);
         const took = median(measured.map((times) => times[verb]));
-        say(`sdk.node.${verb}.${size}: ${took.toFixed(3)} s, floor ${lowest.toFixed(3)} s`);
+        report(`sdk.node.${verb}.${size}: ${took.toFixed(3)} s, floor ${lowest.toFixed(3)} s`);
         print(`sdk.node.${verb}.${size}`, took / lowest, "x");
     }
 }

@@ -1,4 +1,4 @@
-/** What the measurements of the Node binding share: a provider that does nothing, folders, and how figures are printed. */
+/** Shared by the measurements of the Node binding: a provider that does nothing, folders, and the printing of figures. */
 import * as fs from "node:fs";
 import * as path from "node:path";
 
@@ -13,7 +13,7 @@ export class Things {
     delete() {}
 }
 
-/** Makes a folder below the working directory, calls `work` with its path, and removes it. */
+/** Creates a folder below the working directory, calls `work` with its path, and removes it. */
 export async function inFolder(work) {
     const folder = fs.mkdtempSync(path.join(process.cwd(), "node-"));
     try {
@@ -25,17 +25,17 @@ export async function inFolder(work) {
 
 const prefix = process.argv[2] ?? "";
 
-export const wants = (name) => name.startsWith(prefix);
+export const isSelected = (name) => name.startsWith(prefix);
 
-/** Prints a figure if it is asked for. */
+/** Prints a figure if it is selected. */
 export function print(name, value, unit) {
-    if (wants(name)) {
+    if (isSelected(name)) {
         process.stdout.write(`figure ${name} ${value.toFixed(value >= 100 ? 0 : 3)} ${unit}\n`);
     }
 }
 
-/** Says something beside the figures. */
-export const say = (text) => process.stderr.write(`${text}\n`);
+/** Writes a line to the standard error. */
+export const report = (text) => process.stderr.write(`${text}\n`);
 
 /** Calls `work` and returns the seconds that it took. */
 export async function seconds(work) {

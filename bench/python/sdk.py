@@ -41,7 +41,7 @@ def program_of(size: int) -> Callable[[], None]:
 
 
 class Idle:
-    """Does nothing: a monitor and an engine whose answers are there at once."""
+    """A monitor and an engine that answer every call at once and do nothing else."""
 
     def GetDeploymentInfo(self, _: Any) -> Any:  # noqa: N802 - the protocol's names
         features = resource_pb2.ResourceMonitorFeature.values()
@@ -104,7 +104,7 @@ def main() -> None:
     asked = selection()
     floor(10, False)
     for size in SIZES:
-        if not any(asked.wants(f"sdk.python.{verb}.{size}") for verb in VERBS):
+        if not any(asked.selects(f"sdk.python.{verb}.{size}") for verb in VERBS):
             continue
         rounds = 3 if size <= 1000 else 1
         floors, measured = [], []

@@ -1,4 +1,4 @@
-"""What the measurements of the Python binding share: a provider that does nothing, and how figures are printed."""
+"""Shared by the measurements of the Python binding: a provider that does nothing, and the printing of figures."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Things(sw.Provider):
 
 
 class Selection:
-    """The figures that are asked for: those whose names begin with a prefix."""
+    """The selected figures: those whose names begin with a prefix."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
 
-    def wants(self, name: str) -> bool:
+    def selects(self, name: str) -> bool:
         return name.startswith(self._prefix)
 
     def print(self, name: str, value: float, unit: str) -> None:
-        if self.wants(name):
+        if self.selects(name):
             print(f"figure {name} {value:.0f} {unit}" if value >= 100 else f"figure {name} {value:.3f} {unit}", flush=True)
 
 

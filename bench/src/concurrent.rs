@@ -16,11 +16,11 @@ use crate::{
 
 const STACKS: usize = 100;
 
-/// As many resources has each stack.
+/// The number of resources of each stack.
 const RESOURCES: usize = 20;
 
-/// How long the provider takes to create one.
-const CREATION: Duration = Duration::from_millis(10);
+/// The duration of each Create.
+const CREATE_DURATION: Duration = Duration::from_millis(10);
 
 pub(crate) fn measure(selection: &Selection) -> Result<()> {
     let name = format!("concurrent.{STACKS}");
@@ -28,7 +28,7 @@ pub(crate) fn measure(selection: &Selection) -> Result<()> {
         let folder = stack::folder()?;
         let runtime = stack::runtime();
         let store = stack::file_store(folder.path(), &runtime)?;
-        let engine = stack::engine(store, Echo::slow_creation(runtime.clock, CREATION))?;
+        let engine = stack::engine(store, Echo::slow_creation(runtime.clock, CREATE_DURATION))?;
         let values = stack::values(RESOURCES);
         let watch = Stopwatch::start();
         for number in 0..STACKS {

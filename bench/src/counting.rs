@@ -12,10 +12,10 @@ use stackwright::{
     store::{Condition, LockGuard, Object, ObjectInfo, Store, Version},
 };
 
-/// A store that adds up what writes count for.
+/// A store that sums a measure over all writes.
 pub(crate) struct Counting {
     pub(crate) inner: Arc<dyn Store>,
-    /// What a write of these bytes to this key counts for.
+    /// The measure of a write, by key and content.
     pub(crate) counts: fn(&str, &Bytes) -> u64,
     pub(crate) total: Arc<AtomicU64>,
 }

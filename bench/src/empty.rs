@@ -1,4 +1,4 @@
-//! `empty.preview`: milliseconds of a preview of a program without resources, in an engine that has worked before.
+//! `empty.preview`: milliseconds of a preview of an empty program, in an engine that has run operations before.
 
 use stackwright::{Result, operation::OperationKind, program::from_fn};
 

@@ -1,4 +1,4 @@
-//! `engine.{create,noop,destroy}.N` and `engine.growth.*`: how many resources a second, and how the time grows.
+//! `engine.{create,noop,destroy}.N` and `engine.growth.*`: resources per second, and the growth of the time.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
 const VERBS: [&str; 3] = ["create", "noop", "destroy"];
 const SIZES: [usize; 3] = [1000, 10_000, 100_000];
 
-/// Small sizes are over so soon that one run says little: of several runs the median counts.
+/// The number of rounds by size; the median is printed, since single runs of small sizes vary.
 const fn rounds(size: usize) -> usize {
     match size {
         0..=1000 => 9,
@@ -26,12 +26,12 @@ const fn rounds(size: usize) -> usize {
 pub(crate) fn measure(selection: &Selection) -> Result<()> {
     let growth = VERBS
         .iter()
-        .any(|verb| selection.wants(&format!("engine.growth.{verb}")));
+        .any(|verb| selection.selects(&format!("engine.growth.{verb}")));
     let mut times = BTreeMap::new();
     for size in SIZES {
         let wanted = VERBS
             .iter()
-            .any(|verb| selection.wants(&format!("engine.{verb}.{size}")));
+            .any(|verb| selection.selects(&format!("engine.{verb}.{size}")));
         let needed = growth && size > 1000;
         if !wanted && !needed {
             continue;
@@ -71,7 +71,7 @@ async fn round(size: usize) -> Result<[f64; 3]> {
         (OperationKind::Destroy, None),
     ];
     for (time, (kind, program)) in times.iter_mut().zip(work) {
-        // What earlier operations left for the disk to do is no cost of this one; it waits for its own writes itself.
+        // Flushes the writes of earlier operations; the operation itself waits for its own.
         rustix::fs::sync();
         let watch = Stopwatch::start();
         let result = stack::run(&thing, kind, stack::unbounded(), program).await?;

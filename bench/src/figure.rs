@@ -1,4 +1,4 @@
-//! Figures: which are asked for, how time is taken, and how a line is printed.
+//! Figures: their selection, the measured time, and the printed line.
 
 use std::{io::Write as _, time::Duration};
 
@@ -7,31 +7,31 @@ use stackwright::{
     runtime::{Clock as _, SystemClock},
 };
 
-/// The figures that are asked for.
+/// The selected figures.
 pub(crate) struct Selection(String);
 
 impl Selection {
-    /// Selects the names that begin with `prefix`; a number at its end stands for itself only.
+    /// Selects the names that begin with `prefix`; a number at its end matches whole numbers only.
     pub(crate) const fn new(prefix: String) -> Self {
         Self(prefix)
     }
 
-    /// Tells whether a figure is asked for.
-    pub(crate) fn wants(&self, name: &str) -> bool {
+    /// Returns whether a figure is selected.
+    pub(crate) fn selects(&self, name: &str) -> bool {
         name.strip_prefix(self.0.as_str()).is_some_and(|rest| {
             let is_within_number = self.0.ends_with(|last: char| last.is_ascii_digit());
             !(is_within_number && rest.starts_with(|next: char| next.is_ascii_digit()))
         })
     }
 
-    /// Tells whether a figure whose name begins with `prefix` can be asked for.
-    pub(crate) fn touches(&self, prefix: &str) -> bool {
+    /// Returns whether a figure whose name begins with `prefix` can be selected.
+    pub(crate) fn overlaps(&self, prefix: &str) -> bool {
         prefix.starts_with(&self.0) || self.0.starts_with(prefix)
     }
 
-    /// Prints a figure if it is asked for.
+    /// Prints a figure if it is selected.
     pub(crate) fn print(&self, name: &str, value: f64, unit: &str) -> Result<()> {
-        if !self.wants(name) {
+        if !self.selects(name) {
             return Ok(());
         }
         let value = if value >= 100.0 {
@@ -42,7 +42,7 @@ impl Selection {
         let mut out = std::io::stdout().lock();
         writeln!(out, "figure {name} {value} {unit}")
             .and_then(|()| out.flush())
-            .map_err(|error| Error::invalid(format!("the standard output takes nothing: {error}")))
+            .map_err(|error| Error::invalid(format!("cannot write to the standard output: {error}")))
     }
 }
 

@@ -14,17 +14,17 @@ use crate::{
     stack,
 };
 
-/// How long the provider takes in each of Check and Diff.
-const ANSWER: Duration = Duration::from_millis(50);
+/// The duration of each Check and Diff.
+const CALL_DURATION: Duration = Duration::from_millis(50);
 
-/// As many resources has each shape.
+/// The number of resources of each shape.
 const RESOURCES: usize = 1000;
 
-/// A shape: so many layers of so many resources, each of which waits for as many of the layer before as `width` says.
+/// A dependency graph: `layers` of equal size, each of which depends on the layer before.
 struct Shape {
     name: &'static str,
     layers: usize,
-    /// True when each resource waits for its counterpart only, false when it waits for the whole layer.
+    /// True when each resource depends on its counterpart only, false when it depends on the whole layer.
     strands: bool,
 }
 
@@ -49,7 +49,7 @@ const SHAPES: [Shape; 3] = [
 pub(crate) fn measure(selection: &Selection) -> Result<()> {
     for shape in &SHAPES {
         let name = format!("latency.{}.{RESOURCES}", shape.name);
-        if selection.wants(&name) {
+        if selection.selects(&name) {
             let ratio = stack::executor()?.block_on(ratio(shape))?;
             selection.print(&name, ratio, "x")?;
         }
@@ -59,7 +59,7 @@ pub(crate) fn measure(selection: &Selection) -> Result<()> {
 
 async fn ratio(shape: &Shape) -> Result<f64> {
     let folder = stack::folder()?;
-    // The stack is made by a provider that answers at once; only the update that is measured has a slow one.
+    // The stack is created with an instant provider; only the measured update has the slow one.
     let thing = stack::open(&stack::instant_engine(folder.path())?, "bench/dev").await?;
     stack::run(
         &thing,
@@ -70,7 +70,7 @@ async fn ratio(shape: &Shape) -> Result<f64> {
     .await?;
     let runtime = stack::runtime();
     let store = stack::file_store(folder.path(), &runtime)?;
-    let slow = stack::engine(store, Echo::slow_questions(runtime.clock, ANSWER))?;
+    let slow = stack::engine(store, Echo::slow_questions(runtime.clock, CALL_DURATION))?;
     let thing = stack::open(&slow, "bench/dev").await?;
     let watch = Stopwatch::start();
     stack::run(
@@ -81,7 +81,7 @@ async fn ratio(shape: &Shape) -> Result<f64> {
     )
     .await?;
     let layers = u32::try_from(shape.layers).unwrap_or(u32::MAX);
-    Ok(watch.seconds() / (ANSWER * 2 * layers).as_secs_f64())
+    Ok(watch.seconds() / (CALL_DURATION * 2 * layers).as_secs_f64())
 }
 
 fn program(shape: &Shape) -> Arc<dyn Program> {

@@ -2,7 +2,7 @@
 //!
 //! An argument selects the figures whose names begin with it, or that a whole family of such figures would print.
 
-/// What the bindings allocate with.
+/// The allocator of the bindings.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -11,19 +11,19 @@ mod counting;
 mod empty;
 mod engine;
 mod figure;
+mod journal;
 mod latency;
 mod memory;
 mod provider;
 mod refreshing;
 mod stack;
-mod thrifty;
 
 use std::{io::Write as _, process::ExitCode};
 
 use figure::Selection;
 use stackwright::Result;
 
-/// A family of figures: what all its names begin with, and what measures them.
+/// A family of figures: the common prefix of the names, and the measurement.
 struct Family {
     prefix: &'static str,
     measure: fn(&Selection) -> Result<()>,
@@ -36,7 +36,7 @@ const FAMILIES: [Family; 7] = [
     },
     Family {
         prefix: "engine.bytes_per_step.",
-        measure: thrifty::measure,
+        measure: journal::measure,
     },
     Family {
         prefix: "engine.",
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing can be done when even this cannot be said.
+            // A failed write to standard error cannot be reported.
             writeln!(std::io::stderr(), "{error}").ok();
             ExitCode::FAILURE
         }
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
 
 fn run(selection: &Selection) -> Result<()> {
     for family in &FAMILIES {
-        if selection.touches(family.prefix) {
+        if selection.overlaps(family.prefix) {
             (family.measure)(selection)?;
         }
     }

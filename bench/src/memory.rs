@@ -16,7 +16,7 @@ const RESOURCES: usize = 100_000;
 
 pub(crate) fn measure(selection: &Selection) -> Result<()> {
     let name = format!("engine.memory.{RESOURCES}");
-    if !selection.wants(&name) {
+    if !selection.selects(&name) {
         return Ok(());
     }
     let failed = |what: &str| Error::invalid(format!("the measured process {what}"));
@@ -33,18 +33,18 @@ pub(crate) fn measure(selection: &Selection) -> Result<()> {
     let bytes: f64 = text
         .trim()
         .parse()
-        .map_err(|_| failed(&format!("said {text:?} instead of a number")))?;
+        .map_err(|_| failed(&format!("printed {text:?} instead of a number")))?;
     selection.print(&name, bytes, "bytes")
 }
 
-/// Is the measured process: prints the bytes for each resource.
+/// Runs in the measured process; prints the bytes for each resource.
 #[expect(clippy::cast_precision_loss, reason = "no memory has so many bytes")]
 pub(crate) fn child() -> Result<()> {
     use std::io::Write as _;
     let grown = stack::executor()?.block_on(async {
         let folder = stack::folder()?;
         let engine = stack::instant_engine(folder.path())?;
-        // What is made once and for all, threads for instance, is no resource's.
+        // Warms up, so that one-time allocations (threads, for instance) do not count.
         let warm = stack::open(&engine, "warm/dev").await?;
         let program = Some(stack::tree(stack::values(100)));
         stack::run(&warm, OperationKind::Update, stack::unbounded(), program).await?;
@@ -56,13 +56,13 @@ pub(crate) fn child() -> Result<()> {
         Ok::<_, Error>(status("VmHWM:")?.saturating_sub(before))
     })?;
     writeln!(std::io::stdout(), "{}", grown as f64 / RESOURCES as f64)
-        .map_err(|error| Error::invalid(format!("the standard output takes nothing: {error}")))
+        .map_err(|error| Error::invalid(format!("cannot write to the standard output: {error}")))
 }
 
 /// Reads one of the memory figures of this process, in bytes.
 fn status(field: &str) -> Result<u64> {
     let text = std::fs::read_to_string("/proc/self/status")
-        .map_err(|error| Error::invalid(format!("this system does not tell the peak memory: {error}")))?;
+        .map_err(|error| Error::invalid(format!("this system does not report the peak memory: {error}")))?;
     let kibibytes = text.lines().find_map(|line| {
         line.strip_prefix(field)?
             .split_whitespace()
@@ -72,5 +72,5 @@ fn status(field: &str) -> Result<u64> {
     });
     kibibytes
         .map(|kibibytes| kibibytes * 1024)
-        .ok_or_else(|| Error::invalid(format!("this system does not tell {field}")))
+        .ok_or_else(|| Error::invalid(format!("this system does not report {field}")))
 }

@@ -1,4 +1,4 @@
-//! The providers of the measurements: one that does nothing at once, and one whose every answer takes its time.
+//! The providers of the measurements: one that answers at once, and one whose answers are delayed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use stackwright::{
     runtime::Clock,
 };
 
-/// Gives inputs back as outputs.
+/// Returns inputs as outputs.
 pub(crate) struct Echo {
     clock: Arc<dyn Clock>,
     questions: Duration,

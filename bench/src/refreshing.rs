@@ -1,4 +1,4 @@
-//! `engine.refreshing`: the time of a long update whose checkpoint is refreshed, divided by that of one without refreshes.
+//! `engine.refreshing`: the time of a long update with checkpoint refreshes, divided by that of one without.
 
 use std::{
     sync::{
@@ -22,25 +22,24 @@ use crate::{
     stack,
 };
 
-/// How long the provider takes in each Create.
-const CREATION: Duration = Duration::from_millis(200);
+/// The duration of each Create.
+const CREATE_DURATION: Duration = Duration::from_millis(200);
 
-/// As many strands of resources are registered beside each other, and as many resources one after the other in each: 12 s
-/// of waiting for the provider.
+/// The number of concurrent strands, and of sequential resources in each: 12 s of waiting for the provider.
 const STRANDS: usize = 32;
 const LENGTH: usize = 60;
 
-/// With fewer refreshes, the figure says nothing.
-const LEAST_REFRESHES: u64 = 5;
+/// With fewer refreshes, the figure is meaningless and an error is returned.
+const MIN_REFRESHES: u64 = 5;
 
-const INTERVAL: Duration = Duration::from_secs(1);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) fn measure(selection: &Selection) -> Result<()> {
     let name = "engine.refreshing";
-    if selection.wants(name) {
+    if selection.selects(name) {
         let (without, none) = stack::executor()?.block_on(update(None))?;
-        let (with, refreshes) = stack::executor()?.block_on(update(Some(INTERVAL)))?;
-        if none != 0 || refreshes < LEAST_REFRESHES {
+        let (with, refreshes) = stack::executor()?.block_on(update(Some(REFRESH_INTERVAL)))?;
+        if none != 0 || refreshes < MIN_REFRESHES {
             return Err(Error::invalid(format!(
                 "{refreshes} refreshes of the checkpoint with the interval, and {none} without"
             )));
@@ -65,7 +64,7 @@ async fn update(interval: Option<Duration>) -> Result<(f64, u64)> {
         .secrets(Arc::new(Base64Provider))
         .provider(
             stack::PACKAGE,
-            Arc::new(Echo::slow_creation(runtime.clock, CREATION)),
+            Arc::new(Echo::slow_creation(runtime.clock, CREATE_DURATION)),
         )
         .checkpoint_interval(interval)
         .build()?;
@@ -75,7 +74,7 @@ async fn update(interval: Option<Duration>) -> Result<(f64, u64)> {
     stack::run(&thing, OperationKind::Update, stack::unbounded(), Some(strands())).await?;
     let seconds = watch.seconds();
     let refreshes = written.load(Ordering::Relaxed) - before;
-    // The commit at the end is none.
+    // The commit at the end is not a refresh.
     Ok((seconds, refreshes.saturating_sub(1)))
 }
 

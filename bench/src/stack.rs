@@ -1,4 +1,4 @@
-//! What every measurement needs: an executor, an engine over a folder, programs of so many resources, and operations.
+//! Shared by all measurements: executor, engine over a folder, programs of a given size, and operations.
 
 use std::{path::Path, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::provider::Echo;
 /// The package of all resources.
 pub(crate) const PACKAGE: &str = "bench";
 
-/// No limit on how many steps work at a time.
+/// No limit on concurrent steps.
 pub(crate) const UNBOUNDED: i32 = i32::MAX;
 
 /// Creates the Tokio runtime of a measurement.
@@ -91,7 +91,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Returns options without a limit on parallel steps, for operations whose events nobody reads.
+/// Returns options without a limit on parallel steps and without events.
 pub(crate) fn unbounded() -> OperationOptions {
     OperationOptions {
         parallel: UNBOUNDED,
@@ -128,7 +128,7 @@ pub(crate) fn registration(number: usize, inputs: PropertyMap, dependencies: Vec
     }
 }
 
-/// Makes a program of `count` resources, all asked for at once; each but the first depends on the one at a tenth of its
+/// Returns a program that registers `count` resources at once; each but the first depends on the one at a tenth of its
 /// number, which gives a wide tree.
 pub(crate) fn tree(values: Arc<Vec<PropertyMap>>) -> Arc<dyn Program> {
     from_fn(move |context| {
@@ -153,7 +153,7 @@ async fn register_tree(context: ProgramContext, values: &[PropertyMap]) -> Resul
             &format!("thing-{number}"),
         )
     };
-    // Each registration is under way as soon as it is asked for; all that is left to do is to wait for the answers.
+    // `register` starts the request at once; its future only waits for the answer.
     let mut answers = Vec::with_capacity(values.len());
     for (number, inputs) in values.iter().enumerate() {
         let dependencies = if number == 0 {
@@ -172,10 +172,11 @@ async fn register_tree(context: ProgramContext, values: &[PropertyMap]) -> Resul
     Ok(())
 }
 
-/// Turns what a task that registered ended with into a result.
+/// Converts the outcome of a registering task into a result.
 pub(crate) fn settle(
     registered: std::result::Result<std::result::Result<Registered, WireStatus>, tokio::task::JoinError>,
 ) -> Result<Registered> {
-    let registered = registered.map_err(|error| Error::invalid(format!("a registration died: {error}")))?;
+    let registered =
+        registered.map_err(|error| Error::invalid(format!("a registration panicked: {error}")))?;
     Ok(registered?)
 }

@@ -1,4 +1,5 @@
-//! Compiles the C and C++ tests against the header and the shared library, and runs them, the larger ones under valgrind too.
+//! Compiles the C and C++ tests against the header and the shared library, and runs them. The larger ones run under
+//! valgrind as well.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,12 +37,12 @@ use crate::fake_runtime::FakeRuntime;
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// Builds the library, which cargo does not do for tests, and installs it; returns the prefix.
+/// Builds and installs the library once, because cargo builds no `cdylib` for tests; returns the prefix.
 fn prefix() -> &'static Path {
     static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
-        let executable = std::env::current_exe().expect("this test runs");
-        let profile_directory = executable.ancestors().nth(2).expect("a test stands in `deps`");
-        let target_directory = profile_directory.parent().expect("a profile has its folder");
+        let executable = std::env::current_exe().expect("the test executable has a path");
+        let profile_directory = executable.ancestors().nth(2).expect("tests are in `deps`");
+        let target_directory = profile_directory.parent().expect("a profile has a parent");
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         run(Command::new(env!("CARGO"))
             .args([
@@ -79,7 +80,7 @@ fn run(command: &mut Command) {
     );
 }
 
-/// Compiles a test and returns its program.
+/// Compiles a test file; returns the path of the executable.
 fn compile(compiler: &str, standard: &str, file: &str) -> PathBuf {
     let crate_directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file.replace('.', "_"));
@@ -134,14 +135,14 @@ fn the_header_is_clean_cpp() {
 }
 
 #[test]
-fn stacks_live_and_end() {
+fn stacks_run_through_their_lifecycle() {
     let program = compile("gcc", "c11", "lifecycle.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
 }
 
 #[test]
-fn the_host_is_asked_and_told() {
+fn the_host_supplies_and_observes() {
     let program = compile("gcc", "c11", "host.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
@@ -164,28 +165,28 @@ fn the_host_installs_plugins() {
 }
 
 #[test]
-fn the_host_names_real_things() {
+fn the_host_proposes_physical_names() {
     let program = compile("gcc", "c11", "names.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
 }
 
 #[test]
-fn stacks_are_told_of_and_unlocked() {
+fn stacks_are_opened_configured_and_unlocked() {
     let program = compile("gcc", "c11", "stacks.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
 }
 
 #[test]
-fn stacks_and_functions_of_the_host_run_at_the_same_time() {
+fn stacks_and_host_callbacks_run_concurrently() {
     let program = compile("gcc", "c11", "threads.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
 }
 
-/// A program in another process: registers one resource, and gives out what came of it.
-async fn register_far(request: RunRequest) -> Result<RunResponse, Status> {
+/// The remote program: registers one resource and exports its outputs and its id.
+async fn register_remote(request: RunRequest) -> Result<RunResponse, Status> {
     assert_eq!(request.organization, "acme");
     if request.stack == "failing" {
         return Ok(RunResponse {
@@ -234,14 +235,14 @@ async fn register_far(request: RunRequest) -> Result<RunResponse, Status> {
 fn a_language_runtime_at_an_address_runs_the_program() {
     let program = compile("gcc", "c11", "remote.c");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be started");
-    let address = runtime.block_on(FakeRuntime::new(register_far).serve());
+    let address = runtime.block_on(FakeRuntime::new(register_remote).serve());
     for mut command in [Command::new(&program), under_valgrind(&program)] {
         run(with_library(command.arg(&address)));
     }
 }
 
 #[test]
-fn misuse_is_told() {
+fn misuse_is_reported() {
     let program = compile("gcc", "c11", "misuse.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);

@@ -1,4 +1,4 @@
-/* The header stands on its own, may be included twice, and is as good C as it is C++. */
+/* The header is self-contained, may be included twice, and compiles as C. */
 #include <stackwright.h>
 #include <stackwright.h>
 

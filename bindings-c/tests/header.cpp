@@ -1,4 +1,4 @@
-// The header in C++: included twice, its enumerations and tables usable.
+// The header compiles as C++, included twice; its enumerations and tables are usable.
 #include <stackwright.h>
 #include <stackwright.h>
 

@@ -1,4 +1,4 @@
-/* What a host supplies and observes: resolver, other stacks, journal, secrets, held sessions, a language runtime. */
+/* Callbacks and settings of the host: resolver, stack reader, journal, secrets, held sessions, language runtime. */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include "support.h"
 
@@ -21,7 +21,7 @@ static void host_resolve(void *user_data, sw_bytes_view_t request, sw_completion
     if (strcmp(sw_bytes_data(name), "\"alias\"") == 0)
         CHECK(sw_completion_succeed(completion, sw_text("{\"package\": \"test\"}")) == SW_STATUS_OK);
     else
-        CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_NOT_FOUND, sw_text("nobody serves this")) == SW_STATUS_OK);
+        CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_NOT_FOUND, sw_text("no provider serves this")) == SW_STATUS_OK);
     sw_bytes_free(name);
 }
 
@@ -66,7 +66,7 @@ static int32_t run_reference(void *user_data, sw_context_t *context)
     return status;
 }
 
-static void the_host_resolves_reads_other_stacks_and_keeps_the_journal(void)
+static void the_host_resolves_providers_reads_stacks_and_keeps_the_journal(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
@@ -93,7 +93,7 @@ static void the_host_resolves_reads_other_stacks_and_keeps_the_journal(void)
         {register_goal, "{\"type\": \"alias:index:Thing\", \"name\": \"a\"}", "", "\"create\":2", SW_STATUS_OK, 0},
         {register_goal, "{\"type\": \"alias:index:Thing\", \"name\": \"other\"}", "{\"targets\": [\"**::a\"]}", "", SW_STATUS_OK, 0},
         {run_reference, NULL, "", "", SW_STATUS_OK, 0},
-        {register_goal, "{\"type\": \"nobody:index:Thing\", \"name\": \"a\"}", "", "nobody serves this", SW_STATUS_FAILED, 0},
+        {register_goal, "{\"type\": \"absent:index:Thing\", \"name\": \"a\"}", "", "no provider serves this", SW_STATUS_FAILED, 0},
         {register_goal, "{\"type\": \"alias:index:Thing\", \"name\": \"b\"}", "", "the disk is full", SW_STATUS_UNAVAILABLE, 1},
     };
     for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
@@ -120,7 +120,7 @@ static void the_host_resolves_reads_other_stacks_and_keeps_the_journal(void)
     CHECK(host.frees == 1 && provider.frees == 1);
 }
 
-/* Turns every text of a JSON array of plain texts around, in place: escapes stay readable because both ends do the same. */
+/* Completes with the texts of a JSON array, each reversed. Encryption and decryption are the same function. */
 static void answer_reversed(sw_bytes_view_t request, sw_completion_t *completion)
 {
     char *answer = strdup("[");
@@ -133,14 +133,14 @@ static void answer_reversed(sw_bytes_view_t request, sw_completion_t *completion
         if (!text)
             break;
         size_t length = sw_bytes_length(text);
-        char *turned = (char *)malloc(length + 1);
+        char *reversed = (char *)malloc(length + 1);
         for (size_t at = 0; at < length; at++)
-            turned[at] = sw_bytes_data(text)[length - 1 - at];
-        OK(sw_json_quote((sw_bytes_view_t){turned, length}, &quoted, &error));
+            reversed[at] = sw_bytes_data(text)[length - 1 - at];
+        OK(sw_json_quote((sw_bytes_view_t){reversed, length}, &quoted, &error));
         size_t size = strlen(answer) + sw_bytes_length(quoted) + 2;
         char *longer = (char *)malloc(size);
         snprintf(longer, size, "%s%s%s", answer, index > 0 ? "," : "", sw_bytes_data(quoted));
-        free(answer), free(turned), sw_bytes_free(text), sw_bytes_free(quoted);
+        free(answer), free(reversed), sw_bytes_free(text), sw_bytes_free(quoted);
         answer = longer;
     }
     size_t size = strlen(answer) + 2;
@@ -180,7 +180,7 @@ static int32_t run_secret(void *user_data, sw_context_t *context)
     return SW_STATUS_OK;
 }
 
-static void the_host_encrypts_secrets_itself(void)
+static void the_host_encrypts_secrets(void)
 {
     sw_error_t *error = NULL;
     struct vault vault = {.sealed = 0};
@@ -223,7 +223,7 @@ static void the_host_encrypts_secrets_itself(void)
     OK(sw_runtime_free(runtime));
 }
 
-/* Answers with the name of the stack in the place of each text, and keeps the text. */
+/* The ciphertext of a stack is `sealed for <stack>`; its plaintext is kept here. */
 struct tenant {
     char text[64];
     atomic_int encrypted, decrypted;
@@ -278,7 +278,7 @@ static void tenant_decrypt(void *user_data, sw_bytes_view_t request, sw_completi
     CHECK(sw_completion_succeed(completion, sw_text(answer)) == SW_STATUS_OK);
 }
 
-static void a_stack_has_an_encryption_of_its_own(void)
+static void a_stack_overrides_the_encryption_of_the_engine(void)
 {
     sw_error_t *error = NULL;
     struct tenants tenants = {.of_a = {.encrypted = 0}};
@@ -312,7 +312,7 @@ static void a_stack_has_an_encryption_of_its_own(void)
         sw_stack_free(stack);
     }
     CHECK(tenants.of_a.encrypted && tenants.of_a.decrypted && tenants.of_b.encrypted && tenants.of_b.decrypted);
-    /* Without the setting a stack has the encryption of the engine. */
+    /* Without the setting a stack uses the engine's encryption. */
     OK(sw_stack_open(engine, sw_text("shop/c"), sw_text(""), &program, &stack, &error));
     sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
     OK(sw_stack_export_deployment(stack, false, &document, &error));
@@ -348,10 +348,10 @@ static void released(void *user_data, sw_status_t status, sw_bytes_view_t result
     flag_raise(user_data);
 }
 
-/* How a session that is held comes to its end. */
+/* How a held session ends. */
 enum ending { RELEASE, RELEASE_ASYNC, FREE, RUNTIME };
 
-static void a_held_session_answers_nothing_until_it_ends(enum ending ending)
+static void a_held_session_leaves_requests_pending_until_it_ends(enum ending ending)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
@@ -395,13 +395,13 @@ static void a_held_session_answers_nothing_until_it_ends(enum ending ending)
         OK(sw_runtime_free(runtime));
 }
 
-static void held_sessions_end_however_the_host_lets_them_go(void)
+static void held_sessions_end_by_release_free_and_runtime_end(void)
 {
     for (int ending = RELEASE; ending <= RUNTIME; ending++)
-        a_held_session_answers_nothing_until_it_ends((enum ending)ending);
+        a_held_session_leaves_requests_pending_until_it_ends((enum ending)ending);
 }
 
-static void a_language_runtime_is_named_by_its_address(void)
+static void a_bad_address_of_a_language_runtime_is_refused(void)
 {
     sw_error_t *error = NULL;
     sw_runtime_t *runtime = make_runtime(2);
@@ -429,7 +429,7 @@ static int32_t run_with_secret_input(void *user_data, sw_context_t *context)
         " {\"url\": \"https://example.com/?t=hunter2hunter2\"}}"), NULL, NULL);
 }
 
-static void secrets_of_the_configuration_stay_out_of_events(void)
+static void events_redact_secrets_of_the_configuration(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
@@ -461,11 +461,11 @@ static void secrets_of_the_configuration_stay_out_of_events(void)
 
 int main(void)
 {
-    RUN(the_host_resolves_reads_other_stacks_and_keeps_the_journal);
-    RUN(the_host_encrypts_secrets_itself);
-    RUN(a_stack_has_an_encryption_of_its_own);
-    RUN(held_sessions_end_however_the_host_lets_them_go);
-    RUN(a_language_runtime_is_named_by_its_address);
-    RUN(secrets_of_the_configuration_stay_out_of_events);
+    RUN(the_host_resolves_providers_reads_stacks_and_keeps_the_journal);
+    RUN(the_host_encrypts_secrets);
+    RUN(a_stack_overrides_the_encryption_of_the_engine);
+    RUN(held_sessions_end_by_release_free_and_runtime_end);
+    RUN(a_bad_address_of_a_language_runtime_is_refused);
+    RUN(events_redact_secrets_of_the_configuration);
     return 0;
 }

@@ -9,7 +9,7 @@ static const char *plugin_executable, *folder;
 
 struct installer {
     atomic_int asked, latest, installed, frees;
-    /* 1: refuses, 2: says that nothing is to be installed, 3: installs nothing, 4: knows no version. */
+    /* 0: correct, 1: fails, 2: declines, 3: reports success but installs nothing, 4: returns an invalid version. */
     int wrong;
 };
 
@@ -80,7 +80,7 @@ static int32_t register_file(void *user_data, sw_context_t *context)
     return SW_STATUS_OK;
 }
 
-/* Updates a stack of an engine of its own; returns the status, and the result that must have `text` in it. */
+/* Updates a stack of a new engine; checks its status, and that its result contains `text`. */
 static void update(struct installer *installer, sw_status_t expected, const char *text)
 {
     sw_error_t *error = NULL;
@@ -112,7 +112,7 @@ static void update(struct installer *installer, sw_status_t expected, const char
     CHECK(installer->frees == 1);
 }
 
-static void what_the_host_says_of_a_missing_plugin_reaches_people(void)
+static void failures_of_the_installer_are_reported(void)
 {
     struct {
         int wrong;
@@ -129,7 +129,7 @@ static void what_the_host_says_of_a_missing_plugin_reaches_people(void)
     }
 }
 
-static void a_plugin_is_installed_once_when_it_is_needed(void)
+static void a_needed_plugin_is_installed_once(void)
 {
     struct installer first = {.wrong = 0}, second = {.wrong = 0};
     update(&first, SW_STATUS_OK, "\"create\":6");
@@ -145,7 +145,7 @@ int main(int count, char **arguments)
 {
     CHECK(count == 3);
     plugin_executable = arguments[1], folder = arguments[2];
-    RUN(what_the_host_says_of_a_missing_plugin_reaches_people);
-    RUN(a_plugin_is_installed_once_when_it_is_needed);
+    RUN(failures_of_the_installer_are_reported);
+    RUN(a_needed_plugin_is_installed_once);
     return 0;
 }

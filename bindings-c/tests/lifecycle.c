@@ -1,28 +1,28 @@
-/* The life of stacks: programs that wait and programs that do not, results, events, state, failure, cancellation. */
+/* Lifecycle of stacks: blocking and asynchronous programs, results, events, state, failures, cancellation. */
 #include "support.h"
 
-struct wish {
+struct program_data {
     const char *value;
     int many;
     struct flag answered;
     atomic_int frees;
 };
 
-static void wish_free(void *user_data)
+static void program_data_free(void *user_data)
 {
-    ((struct wish *)user_data)->frees++;
+    ((struct program_data *)user_data)->frees++;
 }
 
 static int32_t run_waiting(void *user_data, sw_context_t *context)
 {
-    struct wish *wish = user_data;
+    struct program_data *data = user_data;
     sw_error_t *error = NULL;
     sw_bytes_t *component = NULL, *child = NULL, *result = NULL;
     char text[512];
     OK(sw_context_register(context, sw_text("{\"type\": \"test:index:Group\", \"name\": \"group\", \"custom\": false}"), &component, &error));
     sw_bytes_t *urn = json_at(sw_bytes_view(component), "/urn");
     snprintf(text, sizeof text, "{\"type\": \"test:index:Thing\", \"name\": \"child\", \"parent\": %s, \"inputs\": {\"value\": \"%s\"}}",
-             sw_bytes_data(urn), wish->value);
+             sw_bytes_data(urn), data->value);
     sw_status_t status = sw_context_register(context, sw_text(text), &child, NULL);
     if (status == SW_STATUS_OK) {
         sw_bytes_t *bare = NULL;
@@ -44,27 +44,27 @@ static int32_t run_waiting(void *user_data, sw_context_t *context)
     return status;
 }
 
-static sw_program_t program_of(struct wish *wish, sw_run_t run)
+static sw_program_t program_of(struct program_data *data, sw_run_t run)
 {
-    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, wish, wish_free, run};
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, data, program_data_free, run};
     return program;
 }
 
-static void a_stack_lives_through_all_operations(void)
+static void a_stack_runs_through_all_operations(void)
 {
     for (uint32_t flags = 0; flags <= SW_PROVIDER_PROMPT; flags++) {
         sw_error_t *error = NULL;
         struct provider provider = {.held_flag = FLAG};
-        struct wish wish = {.value = "one", .answered = FLAG};
+        struct program_data data = {.value = "one", .answered = FLAG};
         sw_runtime_t *runtime = make_runtime(2);
         sw_provider_t table = provider_table(&provider, flags);
         sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
-        sw_program_t program = program_of(&wish, run_waiting);
+        sw_program_t program = program_of(&data, run_waiting);
         sw_stack_t *stack = NULL;
         OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": {\"size\": \"large\", \"shop:key\": {\"value\": \"k\", \"secret\": true},"
                          " \"net\": {\"ports\": [80], \"key\": {\"4dabf18193072939515e22adb298388d\": \"1b47061264138c4ac30d75fd1eb44270\", \"value\": \"k\"}}}}"),
                          &program, &stack, &error));
-        /* The engine's handle is not needed any more. */
+        /* A stack keeps its engine alive: the engine's handle may be freed. */
         sw_bytes_t *result = NULL;
         OK(sw_engine_stacks(engine, sw_text(""), &result, &error));
         CHECK(strcmp(sw_bytes_data(result), "[\"shop/dev\"]") == 0);
@@ -73,7 +73,7 @@ static void a_stack_lives_through_all_operations(void)
 
         result = operate(stack, SW_OPERATION_PREVIEW, SW_STATUS_OK);
         expect_at(result, "/changes/create", "3");
-        CHECK(provider.creates == 0 || provider.creates == 1); /* only as a preview */
+        CHECK(provider.creates == 0 || provider.creates == 1); /* the preview call, if any */
         sw_bytes_free(result);
 
         int creates = provider.creates;
@@ -93,7 +93,7 @@ static void a_stack_lives_through_all_operations(void)
         result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
         expect_at(result, "/changes/same", "3");
         sw_bytes_free(result);
-        wish.value = "two";
+        data.value = "two";
         result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
         expect_at(result, "/changes/update", "1");
         CHECK(strstr(sw_bytes_data(result), "\"diffs\":[\"value\"]") && strstr(sw_bytes_data(result), "\"keys\":[]"));
@@ -115,10 +115,10 @@ static void a_stack_lives_through_all_operations(void)
         sw_bytes_free(result);
         OK(sw_stack_remove(stack, false, &error));
 
-        CHECK(wish.frees == 0 && provider.frees == 0);
+        CHECK(data.frees == 0 && provider.frees == 0);
         sw_stack_free(stack);
         OK(sw_runtime_free(runtime));
-        CHECK(wish.frees == 1);
+        CHECK(data.frees == 1);
         CHECK(provider.frees == 1);
     }
 }
@@ -131,39 +131,39 @@ static void count_answer(void *user_data, sw_status_t status, sw_bytes_view_t re
 
 static int32_t run_many(void *user_data, sw_context_t *context)
 {
-    struct wish *wish = user_data;
+    struct program_data *data = user_data;
     sw_error_t *error = NULL;
     char text[256];
-    for (int index = 0; index < wish->many; index++) {
+    for (int index = 0; index < data->many; index++) {
         snprintf(text, sizeof text, "{\"type\": \"test:index:Thing\", \"name\": \"thing-%d\", \"inputs\": {\"value\": %d}}", index, index);
-        OK(sw_context_register_async(context, sw_text(text), count_answer, &wish->answered, &error));
+        OK(sw_context_register_async(context, sw_text(text), count_answer, &data->answered, &error));
     }
-    /* Returns at once: the run goes on until the last callback. */
+    /* The run ends with its last callback, not with this return. */
     return SW_STATUS_OK;
 }
 
-static void callbacks_come_exactly_once_and_before_the_end(void)
+static void callbacks_are_called_exactly_once_before_the_run_ends(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
-    struct wish wish = {.many = 500, .answered = FLAG};
+    struct program_data data = {.many = 500, .answered = FLAG};
     sw_runtime_t *runtime = make_runtime(2);
     sw_provider_t table = provider_table(&provider, SW_PROVIDER_PROMPT);
     sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
-    sw_program_t program = program_of(&wish, run_many);
+    sw_program_t program = program_of(&data, run_many);
     sw_stack_t *stack = NULL;
     OK(sw_stack_open(engine, sw_text("shop/many"), sw_text(""), &program, &stack, &error));
     sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
     expect_at(result, "/changes/create", "501");
-    CHECK(flag_count(&wish.answered) == 500);
+    CHECK(flag_count(&data.answered) == 500);
     CHECK(provider.creates == 500 && provider.checks == 500);
     sw_bytes_free(result);
     sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
-    CHECK(flag_count(&wish.answered) == 1000 && provider.creates == 500);
+    CHECK(flag_count(&data.answered) == 1000 && provider.creates == 500);
     sw_stack_free(stack);
     sw_engine_free(engine);
     OK(sw_runtime_free(runtime));
-    CHECK(flag_count(&wish.answered) == 1000);
+    CHECK(flag_count(&data.answered) == 1000);
 }
 
 struct pulled {
@@ -192,8 +192,8 @@ static void result_arrived(void *user_data, sw_status_t status, sw_bytes_view_t 
     flag_raise(user_data);
 }
 
-/* A callback may ask for the state: nothing is waited for. */
-static void left_as_it_was(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
+/* The deployment is available inside of a callback, because the call does not block. */
+static void check_failed_deployment(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
 {
     struct pulled *pulled = user_data;
     sw_error_t *refused = NULL;
@@ -214,7 +214,7 @@ static int32_t run_half(void *user_data, sw_context_t *context)
         sw_text("{\"type\": \"test:index:Thing\", \"name\": \"b\", \"inputs\": {\"refuse\": true}}"), NULL, NULL);
 }
 
-static void an_operation_has_the_state_that_it_left_also_a_failed_one_and_a_preview_has_none(void)
+static void updates_and_failed_updates_have_a_deployment_and_previews_have_none(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
@@ -235,7 +235,7 @@ static void an_operation_has_the_state_that_it_left_also_a_failed_one_and_a_prev
     sw_operation_free(operation);
     OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
     pulled.operation = operation;
-    OK(sw_operation_wait_async(operation, left_as_it_was, &pulled, &error));
+    OK(sw_operation_wait_async(operation, check_failed_deployment, &pulled, &error));
     flag_wait(&pulled.ended, 1);
     sw_operation_free(operation);
     OK(sw_stack_start(stack, SW_OPERATION_DESTROY, sw_text(""), NULL, &operation, &error));
@@ -249,16 +249,16 @@ static void an_operation_has_the_state_that_it_left_also_a_failed_one_and_a_prev
     OK(sw_runtime_free(runtime));
 }
 
-static void events_are_pulled_from_the_first_to_the_last(void)
+static void all_events_are_pulled_in_order(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
-    struct wish wish = {.many = 20, .answered = FLAG};
+    struct program_data data = {.many = 20, .answered = FLAG};
     struct flag finished = FLAG;
     sw_runtime_t *runtime = make_runtime(1);
     sw_provider_t table = provider_table(&provider, 0);
     sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
-    sw_program_t program = program_of(&wish, run_many);
+    sw_program_t program = program_of(&data, run_many);
     sw_stack_t *stack = NULL;
     sw_operation_t *operation = NULL;
     OK(sw_stack_open(engine, sw_text("shop/events"), sw_text(""), NULL, &stack, &error));
@@ -294,7 +294,7 @@ static void events_are_pulled_from_the_first_to_the_last(void)
     sw_stack_free(stack);
     sw_engine_free(engine);
     OK(sw_runtime_free(runtime));
-    CHECK(wish.frees == 1);
+    CHECK(data.frees == 1);
 }
 
 static int32_t run_bad(void *user_data, sw_context_t *context)
@@ -311,8 +311,8 @@ static int32_t run_failing(void *user_data, sw_context_t *context)
     return SW_STATUS_PROGRAM;
 }
 
-/* Fails with a text that is not UTF-8, and returns no failure. */
-static int32_t run_failing_unreadably(void *user_data, sw_context_t *context)
+/* Fails with a text that is not UTF-8, but returns SW_STATUS_OK. */
+static int32_t run_failing_without_utf8(void *user_data, sw_context_t *context)
 {
     (void)user_data;
     CHECK(sw_context_fail(context, sw_text("cannot read stra\xdf" "e.txt"), NULL) == SW_STATUS_OK);
@@ -326,8 +326,8 @@ static int32_t run_failing_without_a_text(void *user_data, sw_context_t *context
     return SW_STATUS_OK;
 }
 
-/* Does not look at what its registration came to. */
-static int32_t run_careless(void *user_data, sw_context_t *context)
+/* Ignores the status of its registration. */
+static int32_t run_ignoring_status(void *user_data, sw_context_t *context)
 {
     sw_context_register(context, sw_text(user_data), NULL, NULL);
     return SW_STATUS_OK;
@@ -335,7 +335,7 @@ static int32_t run_careless(void *user_data, sw_context_t *context)
 
 #define UNKNOWN_PROVIDER                                                                                                    \
     "{\"token\": \"test:index:ask\", \"arguments\": {},"                                                                    \
-    " \"provider\": \"urn:pulumi:failures::shop::pulumi:providers:test::nobody::1\"}"
+    " \"provider\": \"urn:pulumi:failures::shop::pulumi:providers:test::absent::1\"}"
 
 /* Fails twice in different ways and returns the status of the first failure. */
 static int32_t run_failing_twice(void *user_data, sw_context_t *context)
@@ -347,14 +347,14 @@ static int32_t run_failing_twice(void *user_data, sw_context_t *context)
     return status;
 }
 
-/* Exports what is no JSON and returns that status. */
+/* Exports invalid JSON and returns the status of the export. */
 static int32_t run_bad_export(void *user_data, sw_context_t *context)
 {
     (void)user_data;
     return sw_context_export(context, sw_text("the output"), sw_text("{"), NULL);
 }
 
-static int32_t run_careless_export(void *user_data, sw_context_t *context)
+static int32_t run_ignoring_export_status(void *user_data, sw_context_t *context)
 {
     run_bad_export(user_data, context);
     return SW_STATUS_OK;
@@ -385,7 +385,7 @@ static int32_t run_failing_later(void *user_data, sw_context_t *context)
     return SW_STATUS_PROVIDER;
 }
 
-static void failures_are_told_with_status_and_message(void)
+static void failures_are_reported_with_status_and_message(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
@@ -405,13 +405,13 @@ static void failures_are_told_with_status_and_message(void)
         {run_bad, "{\"type\": \"test:index:Thing\"}", SW_STATUS_INVALID_INPUT, "missing field `name`"},
         {run_bad_export, NULL, SW_STATUS_INVALID_INPUT, "invalid value of output \\\"the output\\\""},
         {run_null_callback, NULL, SW_STATUS_PROGRAM, "the callback is null"},
-        {run_failing_twice, NULL, SW_STATUS_PROVIDER, "nobody"},
-        {run_failing_later, NULL, SW_STATUS_PROVIDER, "nobody"},
+        {run_failing_twice, NULL, SW_STATUS_PROVIDER, "absent"},
+        {run_failing_later, NULL, SW_STATUS_PROVIDER, "absent"},
         {run_failing, NULL, SW_STATUS_PROGRAM, "out of ideas"},
-        {run_failing_unreadably, NULL, SW_STATUS_PROGRAM, "cannot read stra"},
+        {run_failing_without_utf8, NULL, SW_STATUS_PROGRAM, "cannot read stra"},
         {run_failing_without_a_text, NULL, SW_STATUS_PROGRAM, "the program failed without a message"},
-        {run_careless, "{", SW_STATUS_INVALID_INPUT, "registration"},
-        {run_careless_export, NULL, SW_STATUS_INVALID_INPUT, "invalid value of output \\\"the output\\\""},
+        {run_ignoring_status, "{", SW_STATUS_INVALID_INPUT, "registration"},
+        {run_ignoring_export_status, NULL, SW_STATUS_INVALID_INPUT, "invalid value of output \\\"the output\\\""},
     };
     for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
         sw_operation_t *operation = NULL;
@@ -433,18 +433,18 @@ static void failures_are_told_with_status_and_message(void)
     OK(sw_runtime_free(runtime));
 }
 
-static void a_cancelled_operation_ends_and_gives_its_calls_up(void)
+static void a_cancelled_operation_ends_and_abandons_its_calls(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.hold = 1, .held_flag = FLAG};
-    struct wish wish = {.many = 0, .answered = FLAG};
+    struct program_data data = {.many = 0, .answered = FLAG};
     sw_runtime_t *runtime = make_runtime(2);
     sw_provider_t table = provider_table(&provider, SW_PROVIDER_PROMPT);
     sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
     sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, (void *)"{\"type\": \"test:index:Thing\", \"name\": \"a\"}", NULL, run_bad};
     sw_stack_t *stack = NULL;
     sw_operation_t *operation = NULL, *second = NULL;
-    (void)wish;
+    (void)data;
     OK(sw_stack_open(engine, sw_text("shop/cancel"), sw_text(""), &program, &stack, &error));
     OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
     flag_wait(&provider.held_flag, 1);
@@ -457,7 +457,7 @@ static void a_cancelled_operation_ends_and_gives_its_calls_up(void)
     FAILS(sw_operation_wait(operation, NULL, &error), SW_STATUS_CANCELLED, "cancel");
     CHECK(provider.given_up == 1);
     CHECK(sw_completion_is_cancelled(provider.held));
-    /* The answer comes too late and is no error. */
+    /* Completing an abandoned call is no error. */
     OK(sw_completion_succeed(provider.held, sw_text("{\"id\": \"late\"}")));
     OK(sw_operation_cancel(operation));
     sw_operation_free(operation);
@@ -466,7 +466,7 @@ static void a_cancelled_operation_ends_and_gives_its_calls_up(void)
     OK(sw_runtime_free(runtime));
 }
 
-static void the_end_of_the_runtime_ends_what_runs(void)
+static void freeing_the_runtime_ends_running_operations(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.hold = 1, .held_flag = FLAG};
@@ -494,12 +494,12 @@ static void the_end_of_the_runtime_ends_what_runs(void)
 
 int main(void)
 {
-    RUN(a_stack_lives_through_all_operations);
-    RUN(callbacks_come_exactly_once_and_before_the_end);
-    RUN(events_are_pulled_from_the_first_to_the_last);
-    RUN(an_operation_has_the_state_that_it_left_also_a_failed_one_and_a_preview_has_none);
-    RUN(failures_are_told_with_status_and_message);
-    RUN(a_cancelled_operation_ends_and_gives_its_calls_up);
-    RUN(the_end_of_the_runtime_ends_what_runs);
+    RUN(a_stack_runs_through_all_operations);
+    RUN(callbacks_are_called_exactly_once_before_the_run_ends);
+    RUN(all_events_are_pulled_in_order);
+    RUN(updates_and_failed_updates_have_a_deployment_and_previews_have_none);
+    RUN(failures_are_reported_with_status_and_message);
+    RUN(a_cancelled_operation_ends_and_abandons_its_calls);
+    RUN(freeing_the_runtime_ends_running_operations);
     return 0;
 }

@@ -1,13 +1,13 @@
-/* Misuse is told, not punished: nulls, bad texts, calls in the wrong place. */
+/* Misuse is reported as an error and does not crash: nulls, bad texts, calls in the wrong place. */
 #include "support.h"
 
-static void a_structure_of_an_earlier_header_is_taken_for_what_it_has(void)
+static void structures_of_earlier_headers_are_accepted(void)
 {
     sw_error_t *error = NULL;
     sw_runtime_t *runtime = NULL;
     sw_engine_t *engine = NULL;
     struct provider provider = {.held_flag = FLAG};
-    /* Copied into blocks without a byte too many, so that valgrind sees who reads on. */
+    /* Copied into blocks of the exact size, so that valgrind detects reads beyond it. */
     sw_runtime_options_t threads = {offsetof(sw_runtime_options_t, thread_name), 1, 0, sw_text("")};
     sw_runtime_options_t *old_threads = malloc(threads.struct_size);
     memcpy(old_threads, &threads, threads.struct_size);
@@ -25,7 +25,7 @@ static void a_structure_of_an_earlier_header_is_taken_for_what_it_has(void)
     options.struct_size = offsetof(sw_engine_options_t, host);
     OK(sw_engine_new(&options, &engine, &error));
     sw_engine_free(engine);
-    /* Longer than any that this library knows, or ending in the middle of something. */
+    /* Larger than any known version, or ending inside of a member. */
     options.struct_size = sizeof options + sizeof(size_t);
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_MISUSE, "struct_size");
     options.struct_size = sizeof options - 1;
@@ -35,7 +35,7 @@ static void a_structure_of_an_earlier_header_is_taken_for_what_it_has(void)
     free(old_threads), free(old_table), free(old_hooks);
 }
 
-static void null_is_told_or_allowed_everywhere(void)
+static void null_is_refused_or_allowed_in_every_function(void)
 {
     sw_error_t *error = NULL;
     sw_runtime_t *runtime = NULL;
@@ -74,7 +74,7 @@ static void null_is_told_or_allowed_everywhere(void)
     CHECK(sw_completion_succeed(NULL, none) == SW_STATUS_MISUSE);
     CHECK(sw_completion_fail(NULL, 2, none) == SW_STATUS_MISUSE);
     CHECK(sw_completion_fail_with(NULL, none) == SW_STATUS_MISUSE);
-    /* Without a place for the error. */
+    /* With null as the place for the error. */
     CHECK(sw_runtime_new(NULL, NULL, NULL) == SW_STATUS_MISUSE);
 
     sw_bytes_free(NULL);
@@ -92,7 +92,7 @@ static void null_is_told_or_allowed_everywhere(void)
     CHECK(runtime == NULL && engine == NULL && stack == NULL && operation == NULL && bytes == NULL);
 }
 
-static void bad_texts_and_documents_are_named(void)
+static void errors_name_bad_texts_and_documents(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
@@ -147,7 +147,7 @@ static void bad_texts_and_documents_are_named(void)
     CHECK(provider.frees == 1);
 }
 
-struct inside {
+struct callback_data {
     sw_runtime_t *runtime;
     const sw_operation_t *operation;
     struct flag called;
@@ -155,7 +155,7 @@ struct inside {
 
 static void in_a_callback(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *lent)
 {
-    struct inside *inside = user_data;
+    struct callback_data *inside = user_data;
     sw_error_t *error = NULL;
     sw_bytes_t *event = NULL;
     /* The program returned SW_STATUS_OK, but its first registration was refused. */
@@ -170,7 +170,7 @@ static void in_a_callback(void *user_data, sw_status_t status, sw_bytes_view_t r
 
 static int32_t run_inside(void *user_data, sw_context_t *context)
 {
-    struct inside *inside = user_data;
+    struct callback_data *inside = user_data;
     sw_error_t *error = NULL;
     sw_bytes_t *result = NULL;
     CHECK(sw_runtime_free(inside->runtime) == SW_STATUS_MISUSE);
@@ -186,11 +186,11 @@ static int32_t run_inside(void *user_data, sw_context_t *context)
     return SW_STATUS_OK;
 }
 
-static void what_would_block_or_end_the_engine_is_refused_inside_of_it(void)
+static void blocking_calls_are_refused_in_callbacks_and_programs(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
-    struct inside inside = {.called = FLAG};
+    struct callback_data inside = {.called = FLAG};
     sw_runtime_t *runtime = make_runtime(1);
     sw_provider_t table = provider_table(&provider, 0);
     sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
@@ -228,8 +228,8 @@ static void json_helpers_find_and_quote(void)
     sw_bytes_free(found);
 }
 
-/* Under valgrind this fails when anything beyond the size is read. */
-static void a_structure_of_another_size_is_not_read_beyond_its_end(void)
+/* Under valgrind a read beyond the size fails this test. */
+static void structures_are_not_read_beyond_their_size(void)
 {
     sw_error_t *error = NULL;
     sw_engine_t *engine = NULL;
@@ -258,11 +258,11 @@ static void a_structure_of_another_size_is_not_read_beyond_its_end(void)
 
 int main(void)
 {
-    RUN(a_structure_of_another_size_is_not_read_beyond_its_end);
-    RUN(a_structure_of_an_earlier_header_is_taken_for_what_it_has);
-    RUN(null_is_told_or_allowed_everywhere);
-    RUN(bad_texts_and_documents_are_named);
-    RUN(what_would_block_or_end_the_engine_is_refused_inside_of_it);
+    RUN(structures_are_not_read_beyond_their_size);
+    RUN(structures_of_earlier_headers_are_accepted);
+    RUN(null_is_refused_or_allowed_in_every_function);
+    RUN(errors_name_bad_texts_and_documents);
+    RUN(blocking_calls_are_refused_in_callbacks_and_programs);
     RUN(json_helpers_find_and_quote);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Names of real things by the host, and what a provider sees of them. */
+/* Physical names that the host proposes, and the `autonaming` of the provider's Check. */
 #include "support.h"
 
 struct namer {
@@ -11,7 +11,7 @@ static void namer_propose(void *user_data, sw_bytes_view_t request, sw_completio
     struct namer *namer = user_data;
     sw_bytes_t *seed = json_at(request, "/randomSeed");
     namer->asked++;
-    CHECK(sw_bytes_length(seed) == 46); /* 32 bytes in base64, with quotes */
+    CHECK(sw_bytes_length(seed) == 46); /* 32 bytes in base64, and two quotes */
     sw_bytes_free(seed);
     sw_bytes_t *type = json_at(request, "/type"), *preview = json_at(request, "/preview");
     CHECK(strcmp(sw_bytes_data(type), "\"namer:index:Thing\"") == 0 && strcmp(sw_bytes_data(preview), "false") == 0);
@@ -79,7 +79,7 @@ static int32_t run_named(void *user_data, sw_context_t *context)
     return status;
 }
 
-static void the_host_says_how_real_things_are_named(void)
+static void the_host_proposes_physical_names(void)
 {
     sw_error_t *error = NULL;
     struct namer namer = {.wrong = 0};
@@ -97,14 +97,14 @@ static void the_host_says_how_real_things_are_named(void)
     sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
     CHECK(namer.asked == 3 && namer.answered == 3 && namer.checked == 3);
     sw_stack_free(stack);
-    const char *said[] = {"no name is left", "gave propose_name no answer", "unknown mode \"shout\""};
+    const char *expected[] = {"no name is left", "gave propose_name no answer", "unknown mode \"shout\""};
     program.user_data = &namer;
     for (namer.wrong = 1; namer.wrong <= 3; namer.wrong++) {
         sw_operation_t *operation = NULL;
         OK(sw_stack_open(engine, sw_text("shop/unnamed"), sw_text(""), &program, &stack, &error));
         OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
         CHECK(sw_operation_wait(operation, NULL, &error) != SW_STATUS_OK);
-        if (!strstr(sw_error_message(error), said[namer.wrong - 1]) || !strstr(sw_error_message(error), "::text cannot be proposed")) {
+        if (!strstr(sw_error_message(error), expected[namer.wrong - 1]) || !strstr(sw_error_message(error), "::text cannot be proposed")) {
             fprintf(stderr, "case %d: %s\n", namer.wrong, sw_error_message(error));
             exit(1);
         }
@@ -119,6 +119,6 @@ static void the_host_says_how_real_things_are_named(void)
 
 int main(void)
 {
-    RUN(the_host_says_how_real_things_are_named);
+    RUN(the_host_proposes_physical_names);
     return 0;
 }

@@ -1,7 +1,7 @@
-/* A program in another process: the language runtime at the address that is the first argument runs it. */
+/* A remote program, run by the language runtime whose address is the first argument. */
 #include "support.h"
 
-/* Opens a stack whose program that language runtime runs. */
+/* Opens a stack whose program runs in the language runtime at `address`. */
 static sw_stack_t *open_remote(const sw_engine_t *engine, const char *name, const char *address)
 {
     sw_error_t *error = NULL;
@@ -13,8 +13,7 @@ static sw_stack_t *open_remote(const sw_engine_t *engine, const char *name, cons
     return stack;
 }
 
-static void what_a_remote_program_registers_is_made_and_told(const sw_engine_t *engine, struct provider *provider,
-                                                             const char *address)
+static void a_remote_program_registers_resources(const sw_engine_t *engine, struct provider *provider, const char *address)
 {
     sw_error_t *error = NULL;
     sw_bytes_t *document = NULL;
@@ -22,7 +21,7 @@ static void what_a_remote_program_registers_is_made_and_told(const sw_engine_t *
     sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
     expect_at(result, "/outcome", "\"succeeded\"");
     expect_at(result, "/changes/create", "2");
-    /* What the provider of this process has answered went to the program and came back as the stack's outputs. */
+    /* The remote program exports the outputs that the provider of this process returned. */
     expect_at(result, "/outputs/id", "\"far\"");
     expect_at(result, "/outputs/color", "\"blue\"");
     sw_bytes_free(result);
@@ -44,7 +43,7 @@ static void what_a_remote_program_registers_is_made_and_told(const sw_engine_t *
     sw_stack_free(stack);
 }
 
-static void what_a_remote_program_fails_with_is_told(const sw_engine_t *engine, const char *address)
+static void the_failure_of_a_remote_program_is_reported(const sw_engine_t *engine, const char *address)
 {
     sw_stack_t *stack = open_remote(engine, "shop/failing", address);
     sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_PROGRAM);
@@ -61,8 +60,8 @@ int main(int count, char **arguments)
     sw_runtime_t *runtime = make_runtime(2);
     sw_provider_t table = provider_table(&provider, 0);
     sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
-    what_a_remote_program_registers_is_made_and_told(engine, &provider, arguments[1]);
-    what_a_remote_program_fails_with_is_told(engine, arguments[1]);
+    a_remote_program_registers_resources(engine, &provider, arguments[1]);
+    the_failure_of_a_remote_program_is_reported(engine, arguments[1]);
     sw_engine_free(engine);
     sw_error_t *error = NULL;
     OK(sw_runtime_free(runtime));

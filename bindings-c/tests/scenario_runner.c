@@ -1,6 +1,6 @@
 /*
  * Plays scenarios through the C binding: the actor of scenarios/PROTOCOL.md. It forwards the director's lines to
- * the engine and the engine's calls to the director, and judges nothing. Values pass through as they are.
+ * the engine and the engine's calls to the director, without checks. Values pass through unchanged.
  */
 #define _GNU_SOURCE
 #include <stackwright.h>
@@ -13,8 +13,8 @@
 
 static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
 
-/* Writes one line; line breaks of documents, which stand between their parts only, become spaces. */
-static void say(const char *pattern, ...)
+/* Writes one line to standard output. Line breaks, which in JSON are insignificant white space, become spaces. */
+static void send_line(const char *pattern, ...)
 {
     char *text = NULL;
     va_list arguments;
@@ -31,7 +31,7 @@ static void say(const char *pattern, ...)
     free(text);
 }
 
-/* The JSON at a pointer, or the text of the string there; null when there is none. */
+/* Return the JSON value, or the content of the string, at a pointer; null when there is none. */
 static sw_bytes_t *json_at(sw_bytes_view_t document, const char *pointer)
 {
     sw_bytes_t *found = NULL;
@@ -62,7 +62,7 @@ static char *format(const char *pattern, ...)
     return text;
 }
 
-/* A member of an error as JSON, with its comma; empty when the error lacks it. */
+/* Formats a member of an error as `, "name": "value"`; empty when the value is null. */
 static char *member(const char *name, const char *value)
 {
     if (!value)
@@ -79,16 +79,16 @@ static void answer_error(const char *id, const sw_error_t *error)
     char *message = member("message", sw_error_message(error)), *urn = member("urn", sw_error_urn(error));
     char *provider = member("provider", sw_error_provider(error)), *phase = member("phase", sw_error_phase(error));
     char *reference = member("referenceMessage", sw_error_reference_message(error));
-    say("{\"id\": %s, \"error\": {\"kind\": \"%s\"%s%s%s%s%s}}", id, sw_error_kind_name(error), message, urn, provider, phase,
-        reference);
+    send_line("{\"id\": %s, \"error\": {\"kind\": \"%s\"%s%s%s%s%s}}", id, sw_error_kind_name(error), message, urn,
+        provider, phase, reference);
     free(message), free(urn), free(provider), free(phase), free(reference);
 }
 
-/* Answers with `{}` or the error, which is freed. */
+/* Sends `{}` or the error; frees the error. */
 static void answer(const char *id, sw_status_t status, sw_error_t *error)
 {
     if (status == SW_STATUS_OK)
-        say("{\"id\": %s, \"ok\": {}}", id);
+        send_line("{\"id\": %s, \"ok\": {}}", id);
     else
         answer_error(id, error);
     sw_error_free(error);
@@ -96,10 +96,10 @@ static void answer(const char *id, sw_status_t status, sw_error_t *error)
 
 static void actor_error(const char *id, const char *message)
 {
-    say("{\"id\": %s, \"error\": {\"kind\": \"actor\", \"message\": \"%s\"}}", id, message);
+    send_line("{\"id\": %s, \"error\": {\"kind\": \"actor\", \"message\": \"%s\"}}", id, message);
 }
 
-/* ---- calls of providers that wait for the director ---- */
+/* ---- pending provider calls ---- */
 
 struct call {
     struct call *next;
@@ -129,12 +129,12 @@ static void ask(const struct package *package, const char *method, sw_bytes_view
         *call = (struct call){calls.first, number, completion};
         calls.first = call;
     } else {
-        /* Nobody waits for the answer; the numbers of completions stay below these. */
+        /* No completion waits for the answer. These numbers are above those of completions. */
         number = (UINT64_C(1) << 52) + ++calls.last;
     }
     pthread_mutex_unlock(&calls.mutex);
-    say("{\"call\": %llu, \"package\": \"%s\", \"method\": \"%s\", \"request\": %.*s}", (unsigned long long)number,
-        package->name, method, (int)request.length, request.data);
+    send_line("{\"call\": %llu, \"package\": \"%s\", \"method\": \"%s\", \"request\": %.*s}",
+        (unsigned long long)number, package->name, method, (int)request.length, request.data);
 }
 
 static void answered(sw_bytes_view_t line, const char *number_text)
@@ -187,7 +187,7 @@ static void decline_secrets(void *package, sw_bytes_view_t request, sw_completio
 static void give_up(void *package, uint64_t call)
 {
     (void)package;
-    say("{\"abandoned\": %llu}", (unsigned long long)call);
+    send_line("{\"abandoned\": %llu}", (unsigned long long)call);
 }
 
 static void cancel_provider(void *package)
@@ -248,7 +248,8 @@ static int32_t program(void *user_data, sw_context_t *context)
     run->next = runs.first;
     runs.first = run;
     pthread_mutex_unlock(&runs.mutex);
-    say("{\"program\": %u, \"preview\": %s, \"stack\": %s}", run->number, sw_bytes_data(preview), sw_bytes_data(stack));
+    send_line("{\"program\": %u, \"preview\": %s, \"stack\": %s}", run->number, sw_bytes_data(preview),
+        sw_bytes_data(stack));
     sw_bytes_free(preview), sw_bytes_free(stack);
     sw_context_ended_async(context, run_ended, run, NULL);
 
@@ -264,18 +265,18 @@ static int32_t program(void *user_data, sw_context_t *context)
     int ended = run->finished == 2;
     pthread_mutex_unlock(&runs.mutex);
     if (ended)
-        say("{\"programEnded\": %u}", run->number);
+        send_line("{\"programEnded\": %u}", run->number);
     sw_status_t status = ended ? SW_STATUS_CANCELLED : SW_STATUS_OK;
     if (run->failure) {
         sw_context_fail(context, sw_text(run->failure), NULL);
         status = SW_STATUS_PROGRAM;
     }
-    /* `run` itself is needed until the callback of the end has come: the process keeps it. */
+    /* `run_ended` may still use `run`, so `run` is never freed. */
     free(run->failure), run->failure = NULL;
     return status;
 }
 
-/* The document of a read: those members of a goal that a read has. */
+/* Returns the document of a read: the members of the goal that a read accepts. */
 static char *read_of(sw_bytes_view_t goal)
 {
     static const char *const members[] = {"type", "name", "id", "parent", "noParent", "inputs", "dependencies",
@@ -297,7 +298,7 @@ static char *read_of(sw_bytes_view_t goal)
     return document;
 }
 
-/* Answers a request of a program when the engine has. */
+/* A request of a program that waits for the engine's answer; `pattern` takes the id and the result. */
 struct reply {
     char *id;
     const char *pattern;
@@ -307,7 +308,7 @@ static void replied(void *user_data, sw_status_t status, sw_bytes_view_t result,
 {
     struct reply *reply = user_data;
     if (status == SW_STATUS_OK)
-        say(reply->pattern, reply->id, result.data ? result.data : "{}");
+        send_line(reply->pattern, reply->id, result.data ? result.data : "{}");
     else
         answer_error(reply->id, error);
     free(reply->id), free(reply);
@@ -321,11 +322,11 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
     for (run = runs.first; run && run->number != strtoul(or_else(number, "0"), NULL, 10);)
         run = run->next;
     sw_bytes_free(number);
-    /* A run that has not finished keeps its context; it finishes only on this thread or by its end, and either is kept
-     * out while a call begins. */
+    /* The context is valid while the run has not finished. A run finishes on this thread or in `run_ended`; the mutex
+     * excludes both while a call starts. */
     if (!run || run->finished) {
         pthread_mutex_unlock(&runs.mutex);
-        say("{\"id\": %s, \"error\": {\"kind\": \"cancelled\", \"message\": \"the program has ended\"}}", id);
+        send_line("{\"id\": %s, \"error\": {\"kind\": \"cancelled\", \"message\": \"the program has ended\"}}", id);
         return;
     }
     sw_error_t *error = NULL;
@@ -381,10 +382,10 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
 struct opened {
     char *name;
     sw_stack_t *stack;
-    sw_operation_t *operation; /* the one to be cancelled; guarded */
+    sw_operation_t *operation; /* the running operation, or null; guarded by `at.mutex` */
 };
 
-/* The engine and its open stacks, of which there are at most two. */
+/* The engine and its open stacks, at most two. */
 static struct {
     sw_engine_t *engine;
     struct opened stacks[2];
@@ -392,7 +393,7 @@ static struct {
     pthread_mutex_t mutex;
 } at = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The open stack that a request names. */
+/* Returns the open stack that a request names, or null. */
 static struct opened *opened_at(sw_bytes_view_t line)
 {
     sw_bytes_t *name = text_at(line, "/stack");
@@ -405,7 +406,7 @@ static struct opened *opened_at(sw_bytes_view_t line)
     return found;
 }
 
-/* Names the address of a package that is served at one; its user data is the addresses by package. */
+/* Resolves a package to its address. The user data is a JSON object of addresses by package. */
 static void resolve(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
 {
     sw_bytes_t *name = text_at(request, "/name");
@@ -421,7 +422,7 @@ static void free_addresses(void *user_data)
     sw_bytes_free(user_data);
 }
 
-/* Declares whether calls may wait for later registrations. */
+/* Completes with `waitsForRegistrations` if the package declares it. */
 static void handshake(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
 {
     const struct package *package = user_data;
@@ -519,7 +520,7 @@ struct operation {
     sw_operation_t *operation;
 };
 
-/* Collects the events, waits for the end, and answers with the result. */
+/* Collects the events, waits for the end, and sends the result. */
 static void *follow(void *user_data)
 {
     struct operation *started = user_data;
@@ -544,7 +545,7 @@ static void *follow(void *user_data)
     sw_bytes_t *plan = json_at(sw_bytes_view(result), "/plan"), *left = NULL;
     if (sw_operation_deployment(started->operation, &left, NULL) != SW_STATUS_OK)
         left = NULL;
-    say("{\"id\": %s, \"ok\": {\"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
+    send_line("{\"id\": %s, \"ok\": {\"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
         started->id, or_else(left, "null"), or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
     sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(left), sw_bytes_free(result);
     sw_operation_free(started->operation);
@@ -593,7 +594,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
     sw_status_t status;
     int more = 1;
     if (!strcmp(name, "hello")) {
-        say("{\"id\": %s, \"ok\": {\"binding\": \"c\", \"references\": \"resolved\"}}", number);
+        send_line("{\"id\": %s, \"ok\": {\"binding\": \"c\", \"references\": \"resolved\"}}", number);
     } else if (!strcmp(name, "open")) {
         open_stack(runtime, number, line);
     } else if (!strcmp(name, "importState")) {
@@ -605,7 +606,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         struct opened *opened = opened_at(line);
         status = sw_stack_export_deployment(opened ? opened->stack : NULL, true, &document, &error);
         if (status == SW_STATUS_OK)
-            say("{\"id\": %s, \"ok\": %s}", number, sw_bytes_data(document));
+            send_line("{\"id\": %s, \"ok\": %s}", number, sw_bytes_data(document));
         else
             answer(number, status, error);
     } else if (!strcmp(name, "start")) {
@@ -616,11 +617,11 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         if (opened && opened->operation)
             sw_operation_cancel(opened->operation);
         pthread_mutex_unlock(&at.mutex);
-        say("{\"id\": %s, \"ok\": {}}", number);
+        send_line("{\"id\": %s, \"ok\": {}}", number);
     } else if (!strcmp(name, "close") || !strcmp(name, "bye")) {
         close_stacks();
         more = strcmp(name, "bye") != 0;
-        say("{\"id\": %s, \"ok\": {}}", number);
+        send_line("{\"id\": %s, \"ok\": {}}", number);
     } else if (strstr(" register read registerOutputs invoke export log finish ", name) && *name) {
         of_program(number, name, line);
     } else {
@@ -642,6 +643,6 @@ int main(void)
         ;
     free(line);
     close_stacks();
-    /* Whatever the director left unanswered is given up with the process. */
+    /* Calls that the director left unanswered end with the process. */
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What a host says about a stack and gets of it: organization, tags, locks, remote assets, its state after a failure. */
+/* Settings and state of stacks: organization, tags, locks, remote assets, deployments after failures. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include "support.h"
 
@@ -15,7 +15,7 @@ static int32_t run_organization(void *user_data, sw_context_t *context)
     return SW_STATUS_OK;
 }
 
-static void programs_are_told_the_organization_that_the_host_says(void)
+static void the_context_contains_the_organization_of_the_stack(void)
 {
     sw_error_t *error = NULL;
     sw_runtime_t *runtime = make_runtime(2);
@@ -40,7 +40,7 @@ static void programs_are_told_the_organization_that_the_host_says(void)
     OK(sw_runtime_free(runtime));
 }
 
-/* Makes the folders of a path below `folder`, one after the other. */
+/* Makes the parent folders of `path` below its first `from` characters. */
 static void make_folders(char *path, size_t from)
 {
     for (char *at = path + from + 1; (at = strchr(at, '/')); at++) {
@@ -50,7 +50,7 @@ static void make_folders(char *path, size_t from)
     }
 }
 
-static void a_host_unlocks_a_stack_that_a_dead_machine_holds(void)
+static void unlock_removes_the_lock_of_another_machine(void)
 {
     sw_error_t *error = NULL;
     char folder[] = "/tmp/stackwright-XXXXXX", settings[64], lock[128];
@@ -108,11 +108,11 @@ static void host_fetch(void *user_data, sw_bytes_view_t request, sw_completion_t
     if (strcmp(sw_bytes_data(uri), "\"vault://hello\"") == 0)
         CHECK(sw_completion_succeed(completion, sw_text("hello")) == SW_STATUS_OK);
     else
-        CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_NOT_FOUND, sw_text("nobody has that")) == SW_STATUS_OK);
+        CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_NOT_FOUND, sw_text("no such asset")) == SW_STATUS_OK);
     sw_bytes_free(uri);
 }
 
-static void the_host_fetches_remote_assets_and_a_failure_leaves_a_state(void)
+static void the_host_fetches_remote_assets_and_a_failed_fetch_keeps_the_state(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
@@ -135,7 +135,7 @@ static void the_host_fetches_remote_assets_and_a_failure_leaves_a_state(void)
     OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
     sw_bytes_t *result = NULL;
     CHECK(sw_operation_wait(operation, &result, &error) != SW_STATUS_OK);
-    CHECK(strstr(sw_error_message(error), "nobody has that") != NULL);
+    CHECK(strstr(sw_error_message(error), "no such asset") != NULL);
     sw_error_free(error), error = NULL;
     sw_bytes_free(result);
     sw_operation_free(operation);
@@ -160,7 +160,7 @@ static void stacks_are_created_selected_or_either(void)
     OK(sw_engine_new(&options, &engine, &error));
     FAILS(sw_engine_select_stack(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error),
           SW_STATUS_NOT_FOUND, "no stack named 'shop/dev' found");
-    /* Without a program the stack is created by what first writes it. */
+    /* A stack that is opened without a program is created by its first write. */
     OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error));
     FAILS(sw_stack_export_deployment(stack, false, &document, &error), SW_STATUS_NOT_FOUND, "no stack named 'shop/dev' found");
     sw_stack_free(stack);
@@ -194,7 +194,7 @@ static void stacks_are_created_selected_or_either(void)
     OK(sw_runtime_free(runtime));
 }
 
-/* Returns what an update leaves, which succeeds or fails as expected, and frees the stack. */
+/* Updates the stack, checks whether it succeeds, and frees it; returns the deployment that the update left. */
 static sw_bytes_t *left_by_update(sw_stack_t *stack, int succeeds)
 {
     sw_error_t *error = NULL;
@@ -214,12 +214,12 @@ static sw_bytes_t *left_by_update(sw_stack_t *stack, int succeeds)
 #define SECRET "{\"4dabf18193072939515e22adb298388d\": \"1b47061264138c4ac30d75fd1eb44270\", \"value\": \"opensesame\"}"
 #define THING "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"key\": " SECRET "}}"
 
-/* A state that was made with another passphrase. */
+/* A deployment that is encrypted with another passphrase. */
 #define ENCRYPTED                                                                                                           \
     "{\"version\": 3, \"deployment\": {\"secrets_providers\": {\"type\": \"passphrase\", \"state\": {\"salt\":"               \
     " \"v1:XCt4ckmWHrA=:v1:V3LaJcGs7b5UmLtr:QPwtmxTOQZBoW7y2P+DVAolmdkCVuQ==\"}}}}"
 
-static void a_deployment_goes_in_and_another_comes_out(void)
+static void operations_take_and_return_deployments(void)
 {
     sw_error_t *error = NULL;
     char folder[] = "/tmp/stackwright-XXXXXX", settings[128], command[4096];
@@ -244,7 +244,7 @@ static void a_deployment_goes_in_and_another_comes_out(void)
     sw_bytes_free(result);
     sw_stack_free(stack);
 
-    /* A failed operation leaves a deployment, too: here, what there was before. */
+    /* A failed operation returns a deployment as well, here the previous one. */
     sw_program_t failing = {sizeof failing, SW_PROGRAM_VERSION, (void *)ASSET("nowhere://x"), NULL, run_register};
     OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(command), &failing, &stack, &error));
     sw_bytes_t *failed = left_by_update(stack, 0);
@@ -266,9 +266,9 @@ static void a_deployment_goes_in_and_another_comes_out(void)
 int main(void)
 {
     RUN(stacks_are_created_selected_or_either);
-    RUN(programs_are_told_the_organization_that_the_host_says);
-    RUN(a_host_unlocks_a_stack_that_a_dead_machine_holds);
-    RUN(the_host_fetches_remote_assets_and_a_failure_leaves_a_state);
-    RUN(a_deployment_goes_in_and_another_comes_out);
+    RUN(the_context_contains_the_organization_of_the_stack);
+    RUN(unlock_removes_the_lock_of_another_machine);
+    RUN(the_host_fetches_remote_assets_and_a_failed_fetch_keeps_the_state);
+    RUN(operations_take_and_return_deployments);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What the C tests share: checks that say where they failed, and a provider that keeps its resources in memory. */
+/* Shared by the C tests: checks that print their file and line on failure, and a provider in memory. */
 #ifndef STACKWRIGHT_TEST_SUPPORT_H
 #define STACKWRIGHT_TEST_SUPPORT_H
 
@@ -13,12 +13,12 @@
 #define CHECK(condition)                                                                     \
     do {                                                                                     \
         if (!(condition)) {                                                                  \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);          \
+            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);          \
             exit(1);                                                                         \
         }                                                                                    \
     } while (0)
 
-/* Checks that a call succeeds; says what it failed with otherwise. Needs a variable `error`. */
+/* Checks that a call succeeds; prints its status and error otherwise. Needs a variable `error`. */
 #define OK(call)                                                                             \
     do {                                                                                     \
         sw_status_t status_ = (call);                                                        \
@@ -29,7 +29,7 @@
         }                                                                                    \
     } while (0)
 
-/* Checks that a call fails with a status and an error whose message has a text in it, and frees the error. */
+/* Checks that a call fails with a status and an error whose message contains a text, and frees the error. */
 #define FAILS(call, expected, text)                                                          \
     do {                                                                                     \
         sw_status_t status_ = (call);                                                        \
@@ -49,7 +49,7 @@
         printf("ok %s\n", #test);                                                            \
     } while (0)
 
-/* A one-shot flag that a thread can wait for. */
+/* A counter that threads raise and wait for. */
 struct flag {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -81,10 +81,10 @@ static inline int flag_count(struct flag *flag)
     return count;
 }
 
-/* A provider that makes up resources: the id is the name, the outputs are the inputs. */
+/* A provider without real resources: the id is the name, the outputs are the inputs. */
 struct provider {
     atomic_int checks, creates, updates, deletes, frees, given_up;
-    /* When set, creates keep their completion here instead of answering, and raise the flag. */
+    /* When set, Create stores its completion in `held` instead of completing it, and raises the flag. */
     int hold;
     _Atomic(sw_completion_t *) held;
     struct flag held_flag;
@@ -221,7 +221,7 @@ static inline sw_engine_t *make_engine(sw_runtime_t *runtime, const char *settin
     return engine;
 }
 
-/* Runs an operation to its end and gives its result; `expected` is the status that it must end with. */
+/* Runs an operation to its end and returns its result; `expected` is its status. */
 static inline sw_bytes_t *operate(const sw_stack_t *stack, sw_operation_kind_t kind, sw_status_t expected)
 {
     sw_error_t *error = NULL;
@@ -241,12 +241,12 @@ static inline sw_bytes_t *operate(const sw_stack_t *stack, sw_operation_kind_t k
     return result;
 }
 
-/* Checks that the value at a pointer of a document is this JSON text, and frees the document if asked to. */
+/* Checks that the value at a pointer of a document is this JSON text. */
 static inline void expect_at(const sw_bytes_t *document, const char *pointer, const char *json)
 {
     sw_bytes_t *found = json_at(sw_bytes_view(document), pointer);
     if (!found || strcmp(sw_bytes_data(found), json) != 0) {
-        fprintf(stderr, "at %s stands %s and not %s in\n%s\n", pointer, found ? sw_bytes_data(found) : "nothing", json,
+        fprintf(stderr, "at %s: %s, expected %s in\n%s\n", pointer, found ? sw_bytes_data(found) : "nothing", json,
                 sw_bytes_data(document));
         exit(1);
     }

@@ -1,5 +1,5 @@
-/* What happens at the same time: functions of the host that wait take no thread that the engine's own work needs, and
- * stacks of one engine do not get into each other's way. */
+/* Concurrency: blocking callbacks of the host occupy no thread of the engine, and stacks of one engine are
+ * independent. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include "support.h"
 
@@ -7,7 +7,7 @@
 
 enum { THINGS = 4 };
 
-/* Creates that wait until the program has registered everything; all the while the journal is to be answered. */
+/* Create blocks until the program has registered all resources. The journal is called in the meantime. */
 struct waiting {
     struct flag inside, registered;
     atomic_int entries;
@@ -48,13 +48,13 @@ static int32_t run_waiting(void *user_data, sw_context_t *context)
         OK(sw_context_register_async(context, sw_text(text), count_registered, &answered, &error));
     }
     flag_wait(&waiting->inside, THINGS);
-    /* Is durable before it returns: the engine writes it while all creates wait. */
+    /* The registration is durable before it returns: the engine writes it while all creates block. */
     OK(sw_context_register(context, sw_text("{\"type\": \"test:index:Group\", \"name\": \"later\", \"custom\": false}"), NULL, &error));
     flag_raise(&waiting->registered);
     return SW_STATUS_OK;
 }
 
-static void functions_of_the_host_that_wait_keep_the_engine_from_nothing(void)
+static void blocking_callbacks_do_not_block_the_engine(void)
 {
     sw_error_t *error = NULL;
     struct waiting waiting = {.inside = FLAG, .registered = FLAG};
@@ -101,7 +101,7 @@ static int32_t run_one_of_many(void *user_data, sw_context_t *context)
     struct one_of_many *one = user_data;
     sw_error_t *error = NULL;
     char text[128];
-    /* No program goes on before all of them are there: the updates are under way at the same time. */
+    /* Each program waits for all others: the updates run concurrently. */
     flag_raise(one->running);
     flag_wait(one->running, STACKS);
     for (int index = 0; index < one->things; index++) {
@@ -136,7 +136,7 @@ static void operate_all(struct one_of_many *all, sw_operation_kind_t kind, const
     }
 }
 
-/* Checks that a stack's state has its own things and nobody else's: beside them, unless it is empty, the stack and a provider. */
+/* Checks that a stack's deployment contains its own things alone, with the stack and a provider unless it is empty. */
 static void expect_own_things(const struct one_of_many *one, int things)
 {
     sw_error_t *error = NULL;
@@ -165,7 +165,7 @@ static void expect_own_things(const struct one_of_many *one, int things)
     sw_bytes_free(document);
 }
 
-static void stacks_of_one_engine_come_to_their_ends_at_the_same_time(void)
+static void stacks_of_one_engine_run_concurrently(void)
 {
     sw_error_t *error = NULL;
     struct provider provider = {.held_flag = FLAG};
@@ -204,10 +204,10 @@ static void stacks_of_one_engine_come_to_their_ends_at_the_same_time(void)
 
 int main(void)
 {
-    /* Whoever brings a deadlock back gets a signal and not a hanging test. */
+    /* A deadlock ends the test by a signal. */
     alarm(120);
-    RUN(functions_of_the_host_that_wait_keep_the_engine_from_nothing);
+    RUN(blocking_callbacks_do_not_block_the_engine);
     alarm(120);
-    RUN(stacks_of_one_engine_come_to_their_ends_at_the_same_time);
+    RUN(stacks_of_one_engine_run_concurrently);
     return 0;
 }

@@ -1,4 +1,4 @@
-/** What providers answer: a key that nobody would look at is refused by name; and what a result says of its operation. */
+/** Answers of providers: unknown keys are refused by name. Results: stack, preview and changes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -7,7 +7,7 @@ import { failureOf, Memory, memoryEngine } from "./support.mjs";
 const THING = "mem:index:Thing";
 const thing = (inputs) => (context) => void context.resource(THING, "a", inputs);
 
-/** A provider that works, but for one method. */
+/** Returns a provider whose `method` gives `answer`. The other methods are correct. */
 function misspelt(method, answer) {
     const provider = new Memory();
     provider[method] = () => answer;
@@ -23,7 +23,7 @@ const wrongs = [
     ["read", { id: "1", properties: {} }, "properties", "id, inputs, outputs, refreshBeforeUpdate, viewSteps"],
 ];
 for (const [method, answer, key, known] of wrongs) {
-    test(`${method} that answers with ${JSON.stringify(answer)} is told which key is unknown`, async () => {
+    test(`${method} with the answer ${JSON.stringify(answer)} fails and names the unknown key`, async () => {
         const good = new Memory();
         let provider = good;
         const resolving = memoryEngine(good, { providers: {}, resolver: () => provider });
@@ -34,13 +34,13 @@ for (const [method, answer, key, known] of wrongs) {
         provider = misspelt(method, answer);
         const operation = method === "read" ? stack.refresh() : stack.up({ program: thing({ content: "2" }) });
         const error = await failureOf(operation);
-        const said = [error.message, ...error.result.diagnostics.map(({ message }) => message)].join("\n");
+        const messages = [error.message, ...error.result.diagnostics.map(({ message }) => message)].join("\n");
         const expected = `the provider's answer to ${method} can not be read: it has the unknown key "${key}"; there are: ${known}`;
-        assert.ok(said.includes(expected), said);
+        assert.ok(messages.includes(expected), messages);
     });
 }
 
-test("a result says of which stack it is, whether it is a preview, and whether anything changed", async () => {
+test("a result contains its stack, whether it is a preview, and whether anything changed", async () => {
     const stack = await memoryEngine().stack("shop/dev", { program: thing({ content: "1" }) });
     const facts = ({ stack: name, isPreview, hasChanges }) => [name, isPreview, hasChanges];
     assert.deepEqual(facts(await stack.preview()), ["shop/dev", true, true]);

@@ -1,4 +1,4 @@
-/** Names of real things by a function of the host, and what a provider sees of them. */
+/** Physical names that the host's autonamer proposes, and the `autonaming` of the provider's check. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -6,7 +6,7 @@ import { failureOf, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
 
-/** Notes what the engine proposes. */
+/** Records the proposals that check receives, by resource name. */
 class Named {
     seen = {};
 
@@ -27,7 +27,7 @@ const program = (...names) => (context) => {
 };
 
 for (const isAsync of [false, true]) {
-    test(`the host says how real things are named, ${isAsync ? "later" : "at once"}`, async () => {
+    test(`the host proposes physical names ${isAsync ? "asynchronously" : "synchronously"}`, async () => {
         const asked = [];
         const answers = {
             text: "text-1",
@@ -68,8 +68,8 @@ const wrongs = [
     [{ nmae: "x" }, /unknown option "nmae" of a proposed name/],
     [{ name: "x", deleteBeforeReplace: "yes" }, /deleteBeforeReplace/],
 ];
-for (const [answer, said] of wrongs) {
-    test(`an autonamer that gives ${JSON.stringify(answer)} ends the operation: ${said.source}`, async () => {
+for (const [answer, expected] of wrongs) {
+    test(`an autonamer that returns ${JSON.stringify(answer)} ends the operation: ${expected.source}`, async () => {
         const provider = new Named();
         const engine = memoryEngine(provider, {
             autonamer: async () => {
@@ -81,7 +81,7 @@ for (const [answer, said] of wrongs) {
         });
         const stack = await engine.stack("shop/dev", { program: program("a") });
         const error = await failureOf(stack.up());
-        assert.match(error.message, said);
+        assert.match(error.message, expected);
         assert.match(error.message, /::a cannot be proposed/);
         if (answer === gone) {
             assert.equal(error.cause, gone);

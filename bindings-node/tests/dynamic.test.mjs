@@ -1,4 +1,4 @@
-/** Dynamic providers: a plugin process that the engine starts, over code that the program serialized. */
+/** Dynamic providers: a plugin process, started by the engine, runs code that the program serialized. */
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";

@@ -1,4 +1,4 @@
-/** Programs that register nothing where there were resources: most often a module that an earlier operation has imported. */
+/** Programs that register no resources although the stack has some, usually because their module is cached. */
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
@@ -11,7 +11,7 @@ import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 const here = path.dirname(fileURLToPath(import.meta.url));
 
 test("a program that is a cached module deletes nothing in the second operation unless that is allowed", async (t) => {
-    // Beside the tests, where the SDK is found.
+    // Inside of the tests' folder, from which the SDK can be resolved.
     const directory = fs.mkdtempSync(path.join(here, ".cached-"));
     t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
     const module = path.join(directory, "index.mjs");
@@ -39,10 +39,10 @@ test("a program that is a cached module deletes nothing in the second operation 
     assert.equal(provider.things.size, 2);
     await stack.up({ allowEmpty: true });
     assert.equal(provider.things.size, 0);
-    assert.equal((await stack.up()).changes.delete, undefined, "an empty stack is fine");
+    assert.equal((await stack.up()).changes.delete, undefined, "an empty program is allowed on an empty stack");
 });
 
-test("a destroy is not held to it", async (t) => {
+test("a destroy with an empty program is allowed", async (t) => {
     const provider = new Memory();
     const stack = await memoryEngine(provider, { store: `file://${folder(t)}` }).stack("shop/dev", {
         program: (context) => void context.resource("mem:index:Thing", "a"),

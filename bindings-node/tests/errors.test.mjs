@@ -1,4 +1,4 @@
-/** How failures look in Node: classes, codes, causes and what is said of them. */
+/** Errors in Node: classes, kinds, causes and messages. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ test("require and import give the same classes, and all of them", async () => {
     }
 });
 
-test("a wrong store is the caller's mistake, with a hint", () => {
+test("a wrong store is an InvalidInputError with a hint", () => {
     assert.throws(
         () => new stackwright.Engine({ store: "nowhere" }),
         (error) => error instanceof stackwright.InvalidInputError && error.hints.length > 0,
@@ -42,7 +42,7 @@ test("a wrong store is the caller's mistake, with a hint", () => {
     assert.throws(() => new stackwright.Engine({}), stackwright.InvalidInputError);
 });
 
-test("a wrong stack name, configuration or option is named", async () => {
+test("errors name a wrong stack name, configuration or option", async () => {
     const engine = new stackwright.Engine({ store: "memory://" });
     await assert.rejects(engine.stack("nodash"), stackwright.InvalidInputError);
     await assert.rejects(
@@ -58,7 +58,7 @@ test("a wrong stack name, configuration or option is named", async () => {
     await assert.rejects(stack.up(), (error) => /no program/.test(error.message));
 });
 
-test("what is not an option is named, with the options that there are", async () => {
+test("an unknown option is named, with the known options", async () => {
     const { Engine, InvalidInputError } = stackwright;
     const refused = (what, known) => (error) =>
         error instanceof InvalidInputError && error.message.includes(what) && error.message.includes(known);
@@ -101,18 +101,18 @@ test("what is not an option is named, with the options that there are", async ()
     }
 });
 
-test("a class is no provider", () => {
+test("a class is refused as a provider", () => {
     const { Engine, InvalidInputError } = stackwright;
     class Files {}
-    for (const [wrong, told] of [[Files, /"disk" is a class or a function; pass an instance, new Files\(\)/], [3, /no object/]]) {
+    for (const [wrong, pattern] of [[Files, /"disk" is a class or a function; pass an instance, new Files\(\)/], [3, /no object/]]) {
         assert.throws(
             () => new Engine({ store: "memory://", providers: { disk: wrong } }),
-            (error) => error instanceof InvalidInputError && told.test(error.message),
+            (error) => error instanceof InvalidInputError && pattern.test(error.message),
         );
     }
 });
 
-test("what a provider or a program threw is the cause", async () => {
+test("the cause of an error is the value that a provider or a program threw", async () => {
     const fire = new RangeError("on fire");
     for (const create of [() => { throw fire; }, async () => { throw fire; }]) {
         const engine = new stackwright.Engine({

@@ -1,4 +1,4 @@
-/** What a host can supply and observe: the journal, other stacks, secrets, a language runtime, sessions, providers. */
+/** Callbacks and settings of the host: journal, stack reader, secrets, language runtime, sessions, providers. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
@@ -12,8 +12,8 @@ const THING = "mem:index:Thing";
 const DISK = "urn:pulumi:dev::base::a:b:C::d";
 const thing = (name, inputs = {}) => (context) => void context.resource(THING, name, inputs);
 
-test("a journal hears every entry in order, and a beginning before the provider is called", async () => {
-    const heard = [];
+test("a journal receives all entries in order, and a begin entry before the provider is called", async () => {
+    const received = [];
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", {
         program: thing("a", { content: secret("hunter2") }),
@@ -21,13 +21,13 @@ test("a journal hears every entry in order, and a beginning before the provider 
             const seen = provider.calls.length;
             await new Promise((resolve) => setImmediate(resolve));
             assert.equal(provider.calls.length, seen, "the engine waits for the answer");
-            heard.push([entry, [...provider.calls]]);
+            received.push([entry, [...provider.calls]]);
         },
     });
     await stack.up();
-    assert.deepEqual(heard.map(([{ sequence }]) => sequence), heard.map((_, index) => index));
+    assert.deepEqual(received.map(([{ sequence }]) => sequence), received.map((_, index) => index));
     const isOfA = ({ state, new: made }) => (state ?? made?.state)?.type === THING;
-    const ofA = heard.filter(([entry]) => isOfA(entry));
+    const ofA = received.filter(([entry]) => isOfA(entry));
     assert.deepEqual(ofA.map(([{ kind, op }]) => `${kind} ${op}`), ["begin create", "success create"]);
     const [[begin, before], [success, after]] = ofA;
     assert.equal(begin.pending, "creating");
@@ -36,23 +36,23 @@ test("a journal hears every entry in order, and a beginning before the provider 
     assert.equal(success.operation, begin.operation);
     const { ciphertext } = success.new.state.inputs.content;
     assert.equal(JSON.parse(Buffer.from(ciphertext, "base64").toString()), "hunter2");
-    heard.length = 0;
+    received.length = 0;
     await stack.preview();
-    assert.deepEqual(heard, [], "a preview has no journal");
+    assert.deepEqual(received, [], "a preview has no journal");
 });
 
-test("entries of a journal say what was left out, skipped, or found by a refresh", async () => {
-    let heard = [];
+test("journal entries mark untargeted, skipped and refreshed resources", async () => {
+    let received = [];
     const provider = new Memory();
     const things = (...names) => (context) => names.forEach((name) => context.resource(THING, name, { content: 0 }));
     const stack = await memoryEngine(provider).stack("shop/dev", {
         program: things("a", "b"),
-        journal: (entry) => void heard.push(entry),
+        journal: (entry) => void received.push(entry),
     });
     const name = ({ state, new: made }) => (state ?? made?.state)?.urn.split("::").at(-1);
-    const ends = (op) => heard.filter((entry) => entry.kind === "success" && (op === undefined || entry.op === op));
+    const ends = (op) => received.filter((entry) => entry.kind === "success" && (op === undefined || entry.op === op));
     await stack.up();
-    heard = [];
+    received = [];
     await stack.up({ program: things("a", "b", "c"), targets: ["**::a"] });
     assert.deepEqual(ends().filter(({ untargeted }) => untargeted).map(name), ["b"]);
     const [skipped, ...others] = ends().filter(({ skippedCreate }) => skippedCreate);
@@ -63,17 +63,17 @@ test("entries of a journal say what was left out, skipped, or found by a refresh
     assert.ok(!JSON.stringify(await stack.exportDeployment()).includes(`${THING}::c"`));
     provider.things.delete([...provider.things.keys()].find((id) => id.startsWith("b-")));
     for (const refreshProgram of [true, undefined]) {
-        heard = [];
+        received = [];
         await stack.refresh({ refreshProgram });
-        const begun = heard.filter(({ kind }) => kind === "begin").map(({ operation }) => operation);
+        const begun = received.filter(({ kind }) => kind === "begin").map(({ operation }) => operation);
         const kept = ends("refresh").find((entry) => name(entry) === "a");
-        assert.ok(begun.includes(kept.operation), "a beginning comes first");
+        assert.ok(begun.includes(kept.operation), "a begin entry precedes it");
         assert.deepEqual([kept.resultOp, kept.persistedRefresh], ["same", refreshProgram]);
         const gone = ends("refresh").filter(({ deletedByRefresh }) => deletedByRefresh);
         assert.equal(gone.length, refreshProgram ? 1 : 0);
         assert.ok(gone.every(({ resultOp }) => resultOp === "delete"));
     }
-    heard = [];
+    received = [];
     await stack.up({ program: things("a"), refresh: true });
     assert.equal(ends("refresh").find((entry) => name(entry) === "a").resultOp, "same", "as read before an update, too");
 });
@@ -85,23 +85,23 @@ test("a journal that refuses an entry ends the operation with its own error", as
         program: thing("a"),
         journal: ({ kind, state, new: made }) => {
             if (kind === refuse && (state ?? made?.state)?.type === THING) {
-                throw kind === "begin" ? new Error("the disk is full") : new ConflictError("somebody else writes");
+                throw kind === "begin" ? new Error("the disk is full") : new ConflictError("another writer is active");
             }
         },
     });
     const refused = await failureOf(stack.up());
     assert.ok(refused instanceof UnavailableError, refused.kind);
     assert.match(refused.message, /the disk is full/);
-    assert.ok(!provider.calls.includes("create a"), "what could not be begun was not done");
+    assert.ok(!provider.calls.includes("create a"), "the provider is not called when the begin entry is refused");
     refuse = "success";
     const late = await failureOf(stack.up());
     assert.ok(late instanceof ConflictError, `${late.kind}: ${late.message}`);
-    assert.equal(late.message, "somebody else writes");
+    assert.equal(late.message, "another writer is active");
     refuse = undefined;
     await stack.up();
 });
 
-test("a reader of stacks answers references in place of the store", async () => {
+test("a stack reader answers stack references instead of the store", async () => {
     const asked = [];
     const engine = memoryEngine(new Memory(), {
         stackReader: {
@@ -129,12 +129,12 @@ test("a reader of stacks answers references in place of the store", async () => 
     assert.equal(outputs.token.value, "hunter2");
     assert.deepEqual(outputs.resources, { [DISK]: { type: "a:b:C", outputs: { size: 3 } } });
     const error = await failureOf(stack.up({ program: reference("organization/base/gone") }));
-    const said = error.result.diagnostics.map(({ message }) => message).join("\n");
-    assert.match(`${said}\n${error.message}`, /that stack moved away/);
+    const messages = error.result.diagnostics.map(({ message }) => message).join("\n");
+    assert.match(`${messages}\n${error.message}`, /that stack moved away/);
     assert.deepEqual(new Set(asked), new Set(["organization/base/dev", "organization/base/gone"]));
 });
 
-test("without a reader, references are answered from the engine's own store", async () => {
+test("without a stack reader, stack references are answered from the engine's store", async () => {
     const engine = memoryEngine();
     const base = await engine.stack("base/dev", { program: (context) => context.export("color", "green") });
     await base.up();
@@ -155,7 +155,7 @@ test("without a reader, references are answered from the engine's own store", as
 
 const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));
 
-test("a host encrypts and decrypts secrets itself", async (t) => {
+test("the host encrypts and decrypts secrets", async (t) => {
     const store = `file://${folder(t)}`;
     let batches = 0;
     const secrets = {
@@ -178,16 +178,16 @@ test("a host encrypts and decrypts secrets itself", async (t) => {
     const exported = JSON.stringify(deployment);
     assert.deepEqual(deployment.secrets_providers, { type: "reversing", state: { key: "none" } });
     assert.ok(batches > 0 && exported.includes("2retnuh") && !exported.includes("hunter2"));
-    // Another engine opens it; one without the host's functions says what it lacks.
+    // An engine without the host's functions names the missing kind of secrets.
     const again = await memoryEngine(new Memory(), { store, secrets }).stack("shop/dev");
     assert.equal((await again.outputs()).token.value, "hunter2");
-    const stranger = await memoryEngine(new Memory(), { store }).stack("shop/dev");
-    const error = await failureOf(stranger.outputs());
+    const withoutSecrets = await memoryEngine(new Memory(), { store }).stack("shop/dev");
+    const error = await failureOf(withoutSecrets.outputs());
     assert.equal(error.kind, "decrypt");
     assert.match(error.message, /reversing/);
 });
 
-test("a host's failure to decrypt is told in its own words", async (t) => {
+test("a failure of the host to decrypt keeps its message", async (t) => {
     const store = `file://${folder(t)}`;
     const secrets = { encrypt: reversed, decrypt: reversed };
     const program = (context) => void context.resource(THING, "a", { content: secret("hunter2") });
@@ -209,7 +209,7 @@ test("a host's failure to decrypt is told in its own words", async (t) => {
     assert.match((await failureOf(silent.up())).message, /answered 0 of \d+ values/);
 });
 
-test("a held session leaves what failed unanswered until it is released", async () => {
+test("a held session leaves a failed registration unanswered until it is released", async () => {
     const provider = new Memory({
         create: ({ name }) => {
             if (name === "no") {
@@ -219,7 +219,7 @@ test("a held session leaves what failed unanswered until it is released", async 
     });
     let answered = false;
     const engine = memoryEngine(provider, {
-        // A provider of the resolver's belongs to the session.
+        // The session owns a provider that the resolver returns.
         providers: {},
         resolver: ({ name }) => (name === "mem" ? provider : undefined),
     });
@@ -250,7 +250,7 @@ test("a held session leaves what failed unanswered until it is released", async 
     await other.release();
 });
 
-test("a program is run by a language runtime at an address", async (t) => {
+test("a language runtime at an address runs the program", async (t) => {
     const require = createRequire(import.meta.url);
     const grpc = require("@grpc/grpc-js");
     const { LanguageServer } = require("@pulumi/pulumi/automation/server.js");
@@ -277,11 +277,11 @@ test("a program is run by a language runtime at an address", async (t) => {
     const result = await stack.up();
     assert.deepEqual(result.outputs, { size: 3, stack: "dev" });
     assert.equal(provider.things.size, 1);
-    // One operation can have another program than its stack.
+    // The program of an operation overrides that of its stack.
     assert.equal((await stack.up({ program: () => undefined, allowEmpty: true })).changes.delete, 1);
 });
 
-test("a resolver answers for every instance, with an object or with nothing", async () => {
+test("a resolver is called for each instance and returns a provider or undefined", async () => {
     const asked = [];
     const [first, second] = [new Memory(), new Memory()];
     const engine = memoryEngine(first, {
@@ -302,7 +302,7 @@ test("a resolver answers for every instance, with an object or with nothing", as
     assert.deepEqual([first.things.size, second.things.size], [1, 1]);
 });
 
-test("what a resolver throws reaches people unchanged", async () => {
+test("the message of an error that a resolver throws is unchanged", async () => {
     const engine = memoryEngine(new Memory(), {
         resolver: () => {
             throw new Error("No Such Thing: ask the host!");
@@ -310,25 +310,25 @@ test("what a resolver throws reaches people unchanged", async () => {
     });
     const stack = await engine.stack("shop/dev", { program: thing("a") });
     const error = await failureOf(stack.up());
-    const said = error.result.diagnostics.map(({ message }) => message).join("\n");
-    assert.ok(`${said}\n${error.message}`.includes("No Such Thing: ask the host!"), said);
+    const messages = error.result.diagnostics.map(({ message }) => message).join("\n");
+    assert.ok(`${messages}\n${error.message}`.includes("No Such Thing: ask the host!"), messages);
 });
 
-test("secrets of the configuration stay out of events, also inside of other texts", async () => {
+test("events redact secrets of the configuration, also inside of other texts", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         config: { token: secret("hunter2hunter2") },
         program: (context) => {
             context.resource(THING, "a", { content: `https://example.com/?t=${context.config("token").value}` });
         },
     });
-    const heard = [];
-    await stack.up({ onEvent: (event) => heard.push(event) });
-    const text = JSON.stringify(heard);
+    const received = [];
+    await stack.up({ onEvent: (event) => received.push(event) });
+    const text = JSON.stringify(received);
     assert.ok(text.includes("example.com"));
     assert.ok(!text.includes("hunter2"), "a secret is in an event");
 });
 
-test("what nobody looks after fails the program, and deletes nothing", async () => {
+test("unhandled failures fail the program and delete nothing", async () => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", {
         program: (context) => {
@@ -345,10 +345,10 @@ test("what nobody looks after fails the program, and deletes nothing", async () 
         },
         "a throw inside of apply": (context) => {
             context.resource(THING, "a").get("size").apply(() => {
-                throw new Error("applied in vain");
+                throw new Error("not applied");
             });
         },
-        "an invoke that nobody awaits": (context) => {
+        "an invoke without an await": (context) => {
             context.invoke("mem:index:nothing", {}).apply((result) => seen.push(result));
         },
     };
@@ -358,7 +358,7 @@ test("what nobody looks after fails the program, and deletes nothing", async () 
         assert.equal(provider.things.size, 2, `${name}: nothing was deleted`);
     }
     assert.deepEqual(seen, []);
-    // What an apply registers belongs to the program, however deep.
+    // Resources that nested apply functions register belong to the program.
     const deep = await stack.up({
         program: (context) => {
             const first = context.resource(THING, "a");

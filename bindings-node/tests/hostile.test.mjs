@@ -1,4 +1,4 @@
-/** What code of the host throws and returns ends its own operation at most: never the process, never another stack. */
+/** Odd values that code of the host throws or returns fail their own operation, never the process or another stack. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import * as path from "node:path";
@@ -14,9 +14,9 @@ const prelude = `
     import { Engine } from ${url("../index.mjs")};
     import { memoryEngine, Memory } from ${url("support.mjs")};
     import { oddValues, random, ways } from ${url("hostile_values.mjs")};
-    const say = (value) => process.stdout.write(JSON.stringify(value) + "\\n");
+    const print = (value) => process.stdout.write(JSON.stringify(value) + "\\n");
     const turns = async (count) => { while (count-- > 0) await new Promise((resolve) => setImmediate(resolve)); };
-    /** A deadline: what is not settled by then is reported by its name. */
+    /** Returns the result of a promise, or "not settled: <name>" after 20 seconds. */
     const limit = (promise, name) => {
         let timer;
         const late = new Promise((resolve) => { timer = setTimeout(() => resolve("not settled: " + name), 20_000); });
@@ -34,7 +34,7 @@ const prelude = `
     );
 `;
 
-/** Runs code as the main module of a process of its own, so that its end is seen. */
+/** Runs code as the main module of a separate process; returns its exit status and output. */
 function host(code) {
     return new Promise((resolve) => {
         const child = spawn(process.execPath, ["--input-type=module", "--eval", prelude + code], { cwd: here });
@@ -49,7 +49,7 @@ function host(code) {
     });
 }
 
-/** Each: a program that has a hostile value, or a provider that does, and what the error says of it. */
+/** By name: a program or a provider with a hostile value, and the pattern of the error. */
 const forms = {
     "a getter that throws among inputs": {
         program: `(context) => { context.resource("mem:index:Thing", "bad", { get x() { throw new Error("no x"); } }); }`,
@@ -110,9 +110,9 @@ for (const [name, { program, create, error }] of Object.entries(forms)) {
                     context.resource("mem:index:Thing", "b", {});
                 },
             });
-            say(await Promise.all([outcome(bad.up()), outcome(good.up())]));
-            // The engine and the stack serve further operations.
-            say(await outcome(bad.up({ program: () => undefined, allowEmpty: true })));
+            print(await Promise.all([outcome(bad.up()), outcome(good.up())]));
+            // The engine and the stack accept further operations.
+            print(await outcome(bad.up({ program: () => undefined, allowEmpty: true })));
             await engine.close();
         `);
         assert.equal(status, 0, stderr);
@@ -122,7 +122,7 @@ for (const [name, { program, create, error }] of Object.entries(forms)) {
     });
 }
 
-test("a failure that nothing handles fails the provider's call that it comes from", async () => {
+test("an unhandled failure in a provider's call fails that call", async () => {
     const { status, stderr, lines } = await host(`
         const never = new Promise(() => {});
         const bad = {
@@ -138,7 +138,7 @@ test("a failure that nothing handles fails the provider's call that it comes fro
             made[name] = await outcome(stack.up());
             await engine.close();
         }
-        say(made);
+        print(made);
     `);
     assert.equal(status, 0, stderr);
     assert.match(lines[0].rejected, /^failed: .*stray rejection/s);
@@ -166,12 +166,11 @@ const FUZZ = String.raw`
         encrypt: {}, decrypt: {}, fetch: {}, stackOutputs: {}, stackResourceOutputs: {},
     };
     let armed;
-    /** The callback of a place: does the odd thing when that place is armed, else what it should. */
+    /** Returns the callback of a place: an odd one while that place is armed, else the usual one. */
     const at = (place, usual) => function (...args) {
         if (armed?.place === place) {
             armed.hits++;
             const value = oddValues[armed.value]();
-            // What a callback of a program hands over twice is as odd as before.
             return ways[armed.way](value);
         }
         return usual.apply(this, args);
@@ -249,7 +248,7 @@ const FUZZ = String.raw`
             for (const way of [pick(kinds), pick(kinds)]) {
                 const name = [place, way, value].join(" ");
                 if (process.env.FUZZ_TRACE) process.stderr.write(name + "\n");
-                // A stack of its own each time: one with a secret that cannot be decrypted keeps it.
+                // A new stack for each case: an undecryptable secret stays in the state.
                 const settings = { program, journal: at("journal", () => undefined), create: true };
                 let stack = await engine.stack("shop/s" + operations, settings);
                 armed = { place, value, way, hits: 0 };
@@ -262,7 +261,7 @@ const FUZZ = String.raw`
                         const before = armed;
                         armed = undefined;
                         await limit(outcome(stack.up()), "before " + name);
-                        // Another configuration changes the default provider, and another handle reads the state again.
+                        // New configuration changes the default provider, and a new handle reads the state again.
                         stack = await engine.stack("shop/s" + operations, { ...settings, config: { "mem:region": "b" } });
                         armed = before;
                         running = place === "delete" ? stack.destroy({ onEvent })
@@ -279,7 +278,7 @@ const FUZZ = String.raw`
                 }
                 const [ended, neighbour] = await Promise.all(both);
                 if (neighbour !== undefined) neighbours.push(neighbour === "succeeded" ? neighbour : name + ": " + neighbour);
-                // An error that an event listener throws is the host's own, and comes back as it is.
+                // An error that an event listener throws is returned unchanged.
                 const isOwn = place === "onEvent" && ["untyped: Error", "unreadable"].includes(ended);
                 if (!isOwn && !(ended === "succeeded" || /^(?!untyped)[a-z_]+: /.test(ended))) {
                     failures.push(name + " -> " + ended);
@@ -293,5 +292,5 @@ const FUZZ = String.raw`
         }
     }
     await limit(outcome(engine.close()), "close");
-    say({ operations, hits, missed: [...missed], failures: failures.slice(0, 40), neighbours });
+    print({ operations, hits, missed: [...missed], failures: failures.slice(0, 40), neighbours });
 `;

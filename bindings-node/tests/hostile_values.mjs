@@ -1,6 +1,6 @@
-/** Values that are hard to look at, for tests: each throws, lies or never ends in another way. */
+/** Values whose inspection throws, is inconsistent or does not end. */
 
-/** Makes values by name; a new one for each use, because some change when they are looked at. */
+/** Factories of values by name. Some values change when they are read, so each use makes a new one. */
 export const oddValues = {
     nullPrototype: () => Object.create(null),
     revokedProxy: () => {
@@ -64,7 +64,7 @@ export const oddValues = {
     class: () => class {},
 };
 
-/** A small generator of numbers that gives the same ones for the same seed. */
+/** A deterministic random number generator. */
 export function random(seed) {
     let state = seed >>> 0;
     const next = () => {
@@ -74,7 +74,7 @@ export function random(seed) {
     return { next, pick: (list) => list[Math.floor(next() * list.length)] };
 }
 
-/** The ways in which a callback can hand over a value. */
+/** The ways in which a callback can return or throw a value. */
 export const ways = {
     throws: (value) => { throw value; },
     rejects: (value) => Promise.reject(value),
@@ -84,7 +84,7 @@ export const ways = {
         return value;
     },
     throwsLater: (value) => {
-        // While the operation runs: what fails after its end is the host's own.
+        // Within the operation: a failure after its end is attributed to the host.
         process.nextTick(() => { throw value; });
         return undefined;
     },

@@ -1,4 +1,4 @@
-/** Installers: plugins that are put in their place when somebody needs them. */
+/** Installers: the host installs plugins on demand. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
@@ -13,11 +13,11 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..")
 const executable = path.join(root, "build", "plugins", "pulumi-resource-gofiles");
 
 before(() => {
-    // Go knows whether there is anything to do.
+    // `go build` does nothing when the executable is up to date.
     execFileSync("go", ["build", "-o", executable, "."], { cwd: path.join(root, "testkit", "go-provider") });
 });
 
-/** Puts the plugin into a cache, as `resource-gofiles-v1.2.3` or without a version. */
+/** Links the plugin into a cache, as `resource-gofiles-v1.2.3` or without a version. */
 function put(cache, { name, version }) {
     const place = path.join(cache, `resource-${name}${version === undefined ? "" : `-v${version}`}`);
     fs.mkdirSync(place, { recursive: true });
@@ -26,7 +26,7 @@ function put(cache, { name, version }) {
 
 const file = (place) => (context) => void context.resource("gofiles:index:File", "file", { path: place, content: "hello\n" });
 
-test("a plugin is installed when it is needed, and once for all that need it", async (context) => {
+test("a plugin is installed on demand, once for all its resources", async (context) => {
     const directory = folder(context);
     const cache = path.join(directory, "plugins");
     const asked = [];
@@ -64,7 +64,7 @@ test("a plugin is installed when it is needed, and once for all that need it", a
     await engine.close();
 });
 
-test("what recorded providers need is installed beforehand, unless that is skipped", async (context) => {
+test("plugins of recorded providers are installed beforehand, unless that is skipped", async (context) => {
     const directory = folder(context);
     const store = `file://${directory}/state`;
     const first = new Engine({ store, plugins: { directories: [path.dirname(executable)] } });
@@ -82,7 +82,7 @@ test("what recorded providers need is installed beforehand, unless that is skipp
     await engine.close();
 });
 
-test("what an installer throws is told unchanged, and what it leaves out is named", async () => {
+test("errors keep the message of an installer's error and name what an installer omits", async () => {
     const cases = [
         [{ isInstalled: () => Promise.reject(new Error("The Mirror is down! {} %s")) }, "The Mirror is down! {} %s"],
         [
@@ -92,21 +92,21 @@ test("what an installer throws is told unchanged, and what it leaves out is name
         [{ latestVersion: () => "newest" }, "the latest version of the resource plugin 'gofiles' is \"newest\", which is no version"],
         [{ isInstalled: () => "yes" }, "isInstalled of the installer returns a boolean"],
     ];
-    for (const [installer, told] of cases) {
+    for (const [installer, expected] of cases) {
         const engine = new Engine({ store: "memory://", installer });
         const stack = await engine.stack("shop/dev", { program: file("/nowhere") });
         const error = await failureOf(stack.up());
-        assert.ok(error.message.includes(told), error.message);
+        assert.ok(error.message.includes(expected), error.message);
         await engine.close();
     }
 });
 
-test("who insists on an end does not wait for an installation, which hears of it", async () => {
+test("a second cancellation aborts a running installation and does not wait for it", async () => {
     let begin;
     const begun = new Promise((resolve) => (begin = resolve));
     const installer = {
         install: (plugin, signal) => {
-            // In an object: a promise that is handed on would be waited for.
+            // In an object: `resolve` would wait for a promise.
             begin({ aborted: new Promise((resolve) => signal.addEventListener("abort", resolve)) });
             return new Promise(() => {});
         },
@@ -122,15 +122,15 @@ test("who insists on an end does not wait for an installation, which hears of it
     await engine.close();
 });
 
-test("what is no installer is refused", () => {
-    for (const [installer, told] of [
+test("invalid installers are refused", () => {
+    for (const [installer, pattern] of [
         [{}, /none of the methods isInstalled, latestVersion, install/],
         [{ instal: () => {} }, /did you mean "install"/],
         [() => {}, /installer is an object/],
         [{ install: "yes" }, /install of the installer is a function/],
     ]) {
         assert.throws(() => new Engine({ store: "memory://", installer }), (error) => {
-            return error instanceof InvalidInputError && told.test(error.message);
+            return error instanceof InvalidInputError && pattern.test(error.message);
         });
     }
 });

@@ -1,4 +1,4 @@
-/** What happens to the process: these tests run a host of its own, because a test runner listens to everything itself. */
+/** Effects on the process. Each test runs a separate host process, because the test runner handles stray failures. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import * as path from "node:path";
@@ -16,11 +16,11 @@ const prelude = `
     const never = new Promise(() => {});
     const turns = async (count) => { while (count-- > 0) await new Promise((resolve) => setImmediate(resolve)); };
     const outcome = (promise) => promise.then((r) => r.outcome, (e) => e.kind + ": " + e.message);
-    const say = (value) => process.stdout.write(JSON.stringify(value) + "\\n");
+    const print = (value) => process.stdout.write(JSON.stringify(value) + "\\n");
     const engine = memoryEngine();
 `;
 
-/** Runs code as the main module of a process of its own. */
+/** Runs code as the main module of a separate process. */
 function host(code, ...flags) {
     const result = spawnSync(process.execPath, [...flags, "--input-type=module", "--eval", prelude + code], {
         cwd: path.dirname(support),
@@ -30,7 +30,7 @@ function host(code, ...flags) {
     return { ...result, lines: result.stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line)) };
 }
 
-test("a stray rejection fails its own run and no other, of either API", () => {
+test("a stray rejection fails only its own run, in both APIs", () => {
     const { status, lines, stderr } = host(`
         const program = (own, fails) => own
             ? async (context) => {
@@ -47,7 +47,7 @@ test("a stray rejection fails its own run and no other, of either API", () => {
             const stack = await engine.stack("shop/s" + index, { program: program(own, fails) });
             return outcome(stack.up());
         });
-        say(await Promise.all(runs));
+        print(await Promise.all(runs));
     `);
     assert.equal(status, 0, stderr);
     const [[ownFine, ownStray, sdkFine, sdkStray]] = lines;
@@ -63,14 +63,14 @@ test("a throw from a timer fails its own run", () => {
             program: sdkProgram(async () => { setTimeout(() => { throw new Error("ticked"); }, 1); await never; }),
         });
         const other = await engine.stack("shop/other", { program: sdkProgram(async () => { await turns(50); }) });
-        say(await Promise.all([outcome(stack.up()), outcome(other.up())]));
+        print(await Promise.all([outcome(stack.up()), outcome(other.up())]));
     `);
     assert.equal(status, 0, stderr);
     assert.match(lines[0][0], /^program: .*ticked/s);
     assert.equal(lines[0][1], "succeeded");
 });
 
-test("the host's own stray failures end it as they would without us", () => {
+test("stray failures of the host end the process as without the engine", () => {
     const running = `
         const stack = await engine.stack("shop/dev", { program: async () => { await never; } });
         const operation = stack.up();
@@ -83,17 +83,17 @@ test("the host's own stray failures end it as they would without us", () => {
     assert.equal(thrown.status, 1);
     assert.match(thrown.stderr, /the host's own/);
     const listened = host(`
-        process.on("unhandledRejection", (error) => say("heard " + error.message));
+        process.on("unhandledRejection", (error) => print("received " + error.message));
         ${running}
         void Promise.reject(new Error("it"));
         await turns(5);
         operation.cancel();
-        say(await outcome(operation));
+        print(await outcome(operation));
     `);
     assert.equal(listened.status, 0, listened.stderr);
-    assert.equal(listened.lines[0], "heard it");
+    assert.equal(listened.lines[0], "received it");
     const warned = host(
-        `${running} void Promise.reject(new Error("only a warning")); await turns(5); say("alive"); operation.cancel();`,
+        `${running} void Promise.reject(new Error("only a warning")); await turns(5); print("alive"); operation.cancel();`,
         "--unhandled-rejections=warn",
     );
     assert.equal(warned.status, 0, warned.stderr);
@@ -101,16 +101,16 @@ test("the host's own stray failures end it as they would without us", () => {
     assert.match(warned.stderr, /only a warning/);
 });
 
-test("nothing of the process is changed when no program runs, and it ends by itself", () => {
+test("the process is unchanged when no program runs, and ends by itself", () => {
     const { status, lines, stderr } = host(`
         const before = process.emit;
         const stack = await engine.stack("shop/dev", {
-            program: sdkProgram(async () => { say(process.emit === before); new Thing("a", {}); }),
+            program: sdkProgram(async () => { print(process.emit === before); new Thing("a", {}); }),
         });
         await stack.up();
         await stack.up({ program: (context) => void context.resource("mem:index:Thing", "a", {}) });
         await turns(5);
-        say([
+        print([
             process.emit === before,
             process.listenerCount("unhandledRejection"),
             process.listenerCount("uncaughtException"),
@@ -120,7 +120,7 @@ test("nothing of the process is changed when no program runs, and it ends by its
     assert.deepEqual(lines, [false, [true, 0, 0]]);
 });
 
-test("a failing SDK program costs no more than its run", () => {
+test("a failing SDK program ends only its run", () => {
     const { status, lines, stderr } = host(`
         const stack = await engine.stack("shop/dev", {
             program: sdkProgram(async () => { new Thing("a", { content: Promise.reject(new Error("deep")) }); }),
@@ -128,33 +128,33 @@ test("a failing SDK program costs no more than its run", () => {
         const began = performance.now();
         const error = await stack.up().catch((error) => error);
         console.error(error);
-        say([error.kind, performance.now() - began < 10_000]);
+        print([error.kind, performance.now() - began < 10_000]);
     `);
     assert.equal(status, 0, stderr);
     assert.deepEqual(lines, [["program", true]]);
     assert.match(stderr, /deep/);
 });
 
-test("a resource outside of any run does not change how the process ends", () => {
+test("a resource outside of any run does not change the exit status", () => {
     const { status, lines, stderr } = host(`
         const stack = await engine.stack("shop/dev", { program: sdkProgram(async () => {}) });
         await stack.up();
-        try { new Thing("lost", {}); } catch (error) { say(error.kind); }
+        try { new Thing("lost", {}); } catch (error) { print(error.kind); }
     `);
     assert.equal(status, 0, stderr);
     assert.deepEqual(lines, ["invalid_input"]);
 });
 
-test("a program of the SDK that is not wrapped fails and deletes nothing, also before any SDK program ran", () => {
+test("an SDK program without sdkProgram() fails and deletes nothing, also as the first program", () => {
     const { status, lines, stderr } = host(`
         import { createRequire } from "node:module";
         const provider = new Memory();
         const stack = await memoryEngine(provider).stack("shop/dev");
         await stack.up({ program: (context) => void context.resource("mem:index:Thing", "a", {}) });
-        say([await outcome(stack.preview({ program: () => void new Thing("a", {}) }))]);
+        print([await outcome(stack.preview({ program: () => void new Thing("a", {}) }))]);
         for (const program of [
             async () => ({ id: new Thing("a", {}).id }),
-            () => { try { new Thing("a", {}); } catch { /* and goes on */ } },
+            () => { try { new Thing("a", {}); } catch { /* ignored */ } },
             async () => { await pulumi.runtime.invoke("mem:index:double", { x: 1 }).catch(() => undefined); },
             async () => {
                 const require = createRequire(import.meta.url);
@@ -162,13 +162,13 @@ test("a program of the SDK that is not wrapped fails and deletes nothing, also b
                     if (file.includes("/@pulumi/pulumi/")) { delete require.cache[file]; }
                 }
                 const other = require("@pulumi/pulumi");
-                say([other !== pulumi && other.CustomResource !== pulumi.CustomResource]);
+                print([other !== pulumi && other.CustomResource !== pulumi.CustomResource]);
                 new other.CustomResource("mem:index:Thing", "a", {});
             },
         ]) {
-            say([await outcome(stack.up({ program })), [...provider.things.keys()]]);
+            print([await outcome(stack.up({ program })), [...provider.things.keys()]]);
         }
-        say([await outcome(stack.up({ program: sdkProgram(() => void new Thing("a", {})) })), [...provider.things.keys()]]);
+        print([await outcome(stack.up({ program: sdkProgram(() => void new Thing("a", {})) })), [...provider.things.keys()]]);
     `);
     assert.equal(status, 0, stderr);
     const refused =
@@ -177,7 +177,7 @@ test("a program of the SDK that is not wrapped fails and deletes nothing, also b
     assert.deepEqual(lines, [[refused], kept, kept, kept, [true], kept, ["succeeded", ["a-1"]]]);
 });
 
-test("a worker thread has an engine of its own, and both end", () => {
+test("the engines of the main thread and of a worker thread both end", () => {
     const { status, lines, stderr } = host(`
         import { Worker } from "node:worker_threads";
         const code = \`
@@ -194,10 +194,10 @@ test("a worker thread has an engine of its own, and both end", () => {
         \`;
         const entry = ${JSON.stringify(path.join(path.dirname(support), "..", "dist", "index.js"))};
         const worker = new Worker(code, { eval: true, execArgv: [], workerData: { entry } });
-        worker.on("message", say);
+        worker.on("message", print);
         const exited = new Promise((resolve) => worker.on("exit", resolve));
         const stack = await engine.stack("shop/main", { program: async () => { await turns(20); } });
-        say((await stack.up()).outcome);
+        print((await stack.up()).outcome);
         await exited;
     `);
     assert.equal(status, 0, stderr);

@@ -1,4 +1,4 @@
-/** Values that become JSON: what has no JSON of its own is refused by its place, wherever an option takes such a value. */
+/** Options that become JSON: values without a JSON form are refused by their path. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as vm from "node:vm";
@@ -15,7 +15,7 @@ async function refused(call, message) {
     assert.doesNotMatch(failure.message, /hidden/);
 }
 
-test("a runtime option without JSON is refused by its place", async () => {
+test("a runtime option without a JSON form is refused by its path", async () => {
     class Settings {}
     const engine = memoryEngine(new Memory());
     for (const [runtimeOptions, message] of [
@@ -37,7 +37,7 @@ test("a runtime option without JSON is refused by its place", async () => {
         await refused(() => engine.stack("shop/dev", { program, runtimeOptions }), message);
     }
     assert.deepEqual(await engine.stacks(), []);
-    // Objects of other realms are as plain as those without a prototype.
+    // Objects of other realms and objects without a prototype are plain objects.
     const runtimeOptions = { x: vm.runInNewContext("({ y: [1, {}] })"), z: Object.assign(Object.create(null), { a: null }) };
     await engine.stack("shop/dev", { program, runtimeOptions });
 });
@@ -57,7 +57,7 @@ test("every option that becomes JSON is checked", async () => {
     await refused(() => fromPlainJson({ x }), /^the value\.x: a Set cannot be/);
 });
 
-test("the content of a Set is never left out where an option takes members", async () => {
+test("a Set is refused where an option takes a plain object", async () => {
     const engine = memoryEngine(new Memory());
     for (const option of ["tags", "config", "referencePassphrases", "runtimeOptions"]) {
         await refused(() => engine.stack("shop/dev", { program, [option]: new Set() }), new RegExp(`^${option} is a plain object, not a Set`));

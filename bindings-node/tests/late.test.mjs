@@ -1,4 +1,4 @@
-/** What programs do after their end: never lost without a word. */
+/** Registrations after the end of a program: always reported. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
@@ -27,16 +27,16 @@ test("a resource that a program registers right after its end fails the operatio
     assert.ok(!provider.calls.includes("create late"));
 });
 
-test("a resource that is registered while what is left over goes fails the operation, and nothing more goes", async () => {
+test("a resource that is registered during the final deletions fails the operation and stops them", async () => {
     let context;
     let answer;
     let failed;
-    const told = new Promise((resolve) => (failed = resolve));
+    const refused = new Promise((resolve) => (failed = resolve));
     const provider = new Memory();
     provider.delete = async (request) => {
         provider.calls.push(`delete ${request.name}`);
         answer ??= failureOf(context.resource(THING, "late")).then((error) => (failed(), error));
-        await told;
+        await refused;
     };
     const stack = await memoryEngine(provider).stack("shop/dev");
     await stack.up({
@@ -50,10 +50,10 @@ test("a resource that is registered while what is left over goes fails the opera
     assert.match(failure.message, LATE);
     assert.match((await answer).message, LATE);
     const deleted = provider.calls.filter((call) => call.startsWith("delete"));
-    assert.deepEqual(deleted, ["delete above"], "what depended on it was gone, and it stayed");
+    assert.deepEqual(deleted, ["delete above"], "the dependent resource was deleted, its dependency was not");
 });
 
-test("what comes when all is over is refused, and the process is warned", async () => {
+test("calls after the end of the operation are refused with a process warning", async () => {
     let context;
     const stack = await memoryEngine(new Memory()).stack("shop/dev", { program: (own) => void (context = own) });
     await stack.up();

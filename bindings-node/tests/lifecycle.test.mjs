@@ -1,4 +1,4 @@
-/** The whole life of a stack over real files: in-process, dynamic and plugin providers, by an SDK program and by our own. */
+/** The lifecycle of a stack over real files: in-process, dynamic and plugin providers, with SDK and native programs. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
@@ -15,13 +15,13 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..")
 const plugins = path.join(root, "build", "plugins");
 
 before(() => {
-    // Go knows whether there is anything to do.
+    // `go build` does nothing when the executable is up to date.
     execFileSync("go", ["build", "-o", path.join(plugins, "pulumi-resource-gofiles"), "."], {
         cwd: path.join(root, "testkit", "go-provider"),
     });
 });
 
-/** Files of this process: another path is another file, another text is an update. */
+/** In-process provider of files: a new path replaces the file, a new text updates it. */
 class Notes {
     constructor(directory) {
         this.directory = directory;
@@ -71,7 +71,7 @@ class GoFile extends pulumi.CustomResource {
     }
 }
 
-/** Its code is serialized by the SDK and run in the SDK's own plugin process. */
+/** A dynamic provider: the SDK serializes its code and runs it in the SDK's plugin process. */
 const dynamicNotes = {
     async diff(id, olds, news) {
         return { changes: olds.path !== news.path || olds.text !== news.text, replaces: id === news.path ? [] : ["path"] };
@@ -103,7 +103,7 @@ class DynamicNote extends pulumi.dynamic.Resource {
     }
 }
 
-/** A folder with what its files hold, and a store beside it. */
+/** A folder of files, and a store beside it. */
 function workspace(t) {
     const directory = folder(t);
     const files = path.join(directory, "files");
@@ -130,7 +130,7 @@ function engineOf(t, { files, store }) {
     return engine;
 }
 
-/** The steps of a result by the resource's name; stacks and providers are left out. */
+/** Returns the steps of a result by the resource's name, without stacks and providers. */
 function steps(result) {
     const found = {};
     for (const { op, urn, type } of result.steps) {
@@ -141,7 +141,7 @@ function steps(result) {
     return Object.fromEntries(Object.entries(found).sort());
 }
 
-/** The records of the state on disk by name, as the reference's layout has it; stacks and providers are left out. */
+/** Returns the records of the checkpoint file by name, without stacks and providers. */
 function records({ checkpoint }) {
     const { version, checkpoint: { latest } } = JSON.parse(fs.readFileSync(checkpoint, "utf8"));
     assert.equal(version, 3);
@@ -152,24 +152,24 @@ function records({ checkpoint }) {
 
 const REPLACED = ["create-replacement", "replace", "delete-replaced"];
 
-test("an SDK program with in-process, dynamic and plugin resources lives its whole life", async (t) => {
+test("an SDK program with in-process, dynamic and plugin resources runs through its lifecycle", async (t) => {
     const place = workspace(t);
     const engine = engineOf(t, place);
-    let wish = {
+    let desired = {
         notes: { kept: ["kept.txt", "one"], moved: ["here.txt", "two"], gone: ["gone.txt", "three"] },
         dynamic: { kept: ["dyn-kept.txt", "one"], moved: ["dyn-here.txt", "two"], gone: ["dyn-gone.txt", "three"] },
         go: { kept: ["go-kept.txt", "one"], moved: ["go-here.txt", "two"], gone: ["go-gone.txt", "three"] },
     };
     const program = sdkProgram(async () => {
         const made = {};
-        for (const [name, [file, text]] of Object.entries(wish.notes)) {
+        for (const [name, [file, text]] of Object.entries(desired.notes)) {
             made[name] = new Note(`note-${name}`, { path: file, text });
         }
-        for (const [name, [file, text]] of Object.entries(wish.dynamic)) {
+        for (const [name, [file, text]] of Object.entries(desired.dynamic)) {
             new DynamicNote(`dynamic-${name}`, { path: place.at(file), text });
         }
-        for (const [name, [file, text]] of Object.entries(wish.go)) {
-            // The size of a resource of this process is an input of one of another.
+        for (const [name, [file, text]] of Object.entries(desired.go)) {
+            // An output of an in-process resource is an input of a plugin's resource.
             const content = pulumi.interpolate`${text} ${made.kept.length}`;
             new GoFile(`go-${name}`, { path: place.at(file), content });
         }
@@ -181,7 +181,7 @@ test("an SDK program with in-process, dynamic and plugin resources lives its who
 
     const preview = await stack.preview();
     assert.deepEqual(steps(preview), all("create"));
-    assert.deepEqual(place.content(), {}, "a preview makes nothing");
+    assert.deepEqual(place.content(), {}, "a preview creates nothing");
 
     const created = await stack.up();
     assert.deepEqual(steps(created), all("create"));
@@ -200,7 +200,7 @@ test("an SDK program with in-process, dynamic and plugin resources lives its who
     assert.deepEqual(steps(nothing), {});
     assert.deepEqual(nothing.changes, { same: everything.length + 1 });
 
-    wish = {
+    desired = {
         notes: { kept: ["kept.txt", "one more"], moved: ["there.txt", "two"] },
         dynamic: { kept: ["dyn-kept.txt", "one more"], moved: ["dyn-there.txt", "two"] },
         go: { kept: ["go-kept.txt", "one more"], moved: ["go-there.txt", "two"] },
@@ -220,7 +220,7 @@ test("an SDK program with in-process, dynamic and plugin resources lives its who
         "go-kept.txt": "one more 8", "go-there.txt": "two 8",
     });
 
-    // Somebody edits and removes files by hand.
+    // Files are edited and removed outside of the engine.
     for (const name of ["kept.txt", "dyn-kept.txt", "go-kept.txt"]) {
         place.write(name, "by hand");
     }
@@ -253,26 +253,26 @@ test("an SDK program with in-process, dynamic and plugin resources lives its who
     assert.deepEqual(await engine.stacks(), []);
 });
 
-const ownProgram = (place, wish) => async (context) => {
-    const kept = context.resource("notes:index:Note", "note-kept", { path: "kept.txt", text: wish.text });
-    context.resource("notes:index:Note", "note-moved", { path: wish.note, text: "two" });
+const nativeProgram = (place, desired) => async (context) => {
+    const kept = context.resource("notes:index:Note", "note-kept", { path: "kept.txt", text: desired.text });
+    context.resource("notes:index:Note", "note-moved", { path: desired.note, text: "two" });
     context.resource("gofiles:index:File", "go-kept", {
         path: place.at("go-kept.txt"),
-        content: kept.get("length").apply((length) => `${wish.text} ${length}`),
+        content: kept.get("length").apply((length) => `${desired.text} ${length}`),
     });
-    context.resource("gofiles:index:File", "go-moved", { path: place.at(wish.go), content: "two" });
-    if (wish.gone) {
+    context.resource("gofiles:index:File", "go-moved", { path: place.at(desired.go), content: "two" });
+    if (desired.gone) {
         context.resource("notes:index:Note", "note-gone", { path: "gone.txt", text: "three" });
         context.resource("gofiles:index:File", "go-gone", { path: place.at("go-gone.txt"), content: "three" });
     }
     context.export("length", kept.get("length"));
 };
 
-test("a program of our own API with in-process and plugin resources lives its whole life", async (t) => {
+test("a native program with in-process and plugin resources runs through its lifecycle", async (t) => {
     const place = workspace(t);
     const engine = engineOf(t, place);
     const stack = await engine.stack("shop/dev", {
-        program: ownProgram(place, { text: "one", note: "here.txt", go: "go-here.txt", gone: true }),
+        program: nativeProgram(place, { text: "one", note: "here.txt", go: "go-here.txt", gone: true }),
     });
     assert.equal((await stack.preview()).changes.create, 7);
     assert.deepEqual(place.content(), {});
@@ -284,7 +284,7 @@ test("a program of our own API with in-process and plugin resources lives its wh
         "go-kept.txt": "one 3", "go-here.txt": "two", "go-gone.txt": "three",
     });
     assert.deepEqual((await stack.up()).changes, { same: 7 });
-    const program = ownProgram(place, { text: "one more", note: "there.txt", go: "go-there.txt", gone: false });
+    const program = nativeProgram(place, { text: "one more", note: "there.txt", go: "go-there.txt", gone: false });
     const changed = await stack.up({ program });
     assert.deepEqual(changed.changes, { same: 1, update: 2, replace: 2, delete: 2 });
     assert.deepEqual(steps(changed)["go-kept"], ["update"]);
@@ -304,7 +304,7 @@ test("a program of our own API with in-process and plugin resources lives its wh
     assert.deepEqual(place.content(), {});
 });
 
-test("a stack that an SDK program made is updated by our own API, in another engine", async (t) => {
+test("a native program updates a stack of an SDK program, in another engine", async (t) => {
     const place = workspace(t);
     const made = await engineOf(t, place).stack("shop/dev", {
         program: sdkProgram(async () => {
@@ -318,11 +318,11 @@ test("a stack that an SDK program made is updated by our own API, in another eng
     await made.up();
     const same = await engineOf(t, place).stack("shop/dev", {
         create: false,
-        program: ownProgram(place, { text: "one", note: "here.txt", go: "go-here.txt", gone: false }),
+        program: nativeProgram(place, { text: "one", note: "here.txt", go: "go-here.txt", gone: false }),
     });
     assert.deepEqual((await same.up()).changes, { same: 5 });
     const changed = await same.up({
-        program: ownProgram(place, { text: "one more", note: "there.txt", go: "go-here.txt", gone: true }),
+        program: nativeProgram(place, { text: "one more", note: "there.txt", go: "go-here.txt", gone: true }),
     });
     assert.deepEqual(changed.changes, { same: 2, update: 2, replace: 1, create: 2 });
     assert.deepEqual(place.content(), {

@@ -1,4 +1,4 @@
-/** Opening stacks: what creates one, what wants one that exists, and what is said of a name that does not exist. */
+/** Opening stacks: create, select, create or select, and errors for unknown names. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -7,7 +7,7 @@ import { failureOf, memoryEngine } from "./support.mjs";
 
 const program = (context) => void context.resource("mem:index:Thing", "a");
 
-test("a stack is created, selected, or either, and errors are typed and name what is near", async () => {
+test("a stack is created, selected, or either, and typed errors name similar stacks", async () => {
     const engine = memoryEngine();
     const missing = await failureOf(engine.selectStack("shop/dev", { program }));
     assert.ok(missing instanceof NotFoundError, String(missing));
@@ -28,10 +28,10 @@ test("a stack is created, selected, or either, and errors are typed and name wha
     assert.ok(option instanceof InvalidInputError, String(option));
 });
 
-test("a stack that is opened without a program is created by its first update, and not by being read", async () => {
+test("a stack that is opened without a program is created by its first update, not by a read", async () => {
     const engine = memoryEngine();
     const stack = await engine.stack("shop/dev");
-    // One after another: two operations at once are a conflict, whether or not the stack exists.
+    // One after another: concurrent operations on a stack conflict, even if it does not exist.
     for (const use of ["outputs", "exportDeployment", "refresh", "destroy"]) {
         const failure = await failureOf((async () => stack[use]())());
         assert.ok(failure instanceof NotFoundError, `${use}: ${failure}`);
@@ -45,13 +45,13 @@ test("a stack that is opened without a program is created by its first update, a
     assert.deepEqual(await engine.stacks(), ["shop/dev", "shop/third"]);
 });
 
-test("debug diagnostics are among the events only where they are asked for", async () => {
+test("events contain debug diagnostics only when requested", async () => {
     const stack = await memoryEngine().stack("shop/dev", { program: (context) => context.log.debug("a detail") });
-    const heard = async (options) => {
+    const hasDebug = async (options) => {
         const severities = new Set();
         await stack.up({ ...options, onEvent: (event) => severities.add(event.diagnosticEvent?.severity) });
         return severities.has("debug");
     };
-    assert.equal(await heard({}), false);
-    assert.equal(await heard({ debug: true }), true);
+    assert.equal(await hasDebug({}), false);
+    assert.equal(await hasDebug({ debug: true }), true);
 });

@@ -1,4 +1,4 @@
-/** What operations can be told in Node, and what is refused by name. */
+/** Options in Node: valid ones, and errors that name the invalid ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -16,30 +16,30 @@ function oneThing(context) {
     context.resource(THING, "a", { content: new Secret("hidden-from-all") });
 }
 
-test("a listener that throws ends no process, and rejects the operation when that is over", async () => {
+test("a throwing listener does not end the process and rejects the operation after its end", async () => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", { program: oneThing });
     const listeners = [
         () => {
-            throw new Error("no ear for it");
+            throw new Error("cannot listen");
         },
         async () => {
-            throw new Error("no ear for it");
+            throw new Error("cannot listen");
         },
     ];
     for (const onEvent of listeners) {
         const failure = await stack.up({ onEvent }).then(
-            () => assert.fail("it was not told"),
+            () => assert.fail("the operation did not reject"),
             (error) => error,
         );
-        assert.match(failure.message, /no ear for it/);
+        assert.match(failure.message, /cannot listen/);
         assert.equal(failure.result.outcome, "succeeded");
     }
     assert.equal(provider.things.size, 1, "the update went on");
-    assert.equal((await stack.up()).changes.same, 2, "and left no lock");
+    assert.equal((await stack.up()).changes.same, 2, "the lock was released");
 });
 
-test("options that nobody could act on are refused before anything happens", async () => {
+test("invalid options of operations are refused before anything starts", async () => {
     const provider = new Memory();
     const engine = memoryEngine(provider);
     const stack = await engine.stack("shop/dev", { program: oneThing });
@@ -79,7 +79,7 @@ test("options that nobody could act on are refused before anything happens", asy
     assert.equal(provider.things.size, 0);
 });
 
-test("options of engines and stacks of a wrong type are refused when they are given", async () => {
+test("options of engines and stacks of a wrong type are refused at once", async () => {
     for (const [options, message] of [
         [{ providers: [new Memory()] }, /providers is an object, not a list/],
         [{ plugins: 5 }, /plugins is an object, not a number/],
@@ -119,7 +119,7 @@ test("options of engines and stacks of a wrong type are refused when they are gi
     assert.deepEqual(await engine.stacks(), []);
 });
 
-test("a state is imported as an object, and what cannot be one is refused without its content", async () => {
+test("a deployment is imported as an object, and errors of invalid ones omit their content", async () => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", { program: oneThing });
     await stack.up();
@@ -134,7 +134,7 @@ test("a state is imported as an object, and what cannot be one is refused withou
     }
 });
 
-test("what a resource can not be made of is told by the names that the program uses", async () => {
+test("errors about invalid declarations use the names of the program", async () => {
     const stack = await memoryEngine(new Memory()).stack("shop/dev");
     for (const [make, message] of [
         [(context) => context.resource(5, "a"), /the type of the resource "a" is a string, not a number/],
@@ -156,13 +156,13 @@ test("what a resource can not be made of is told by the names that the program u
     }
 });
 
-test("what is said need not be a text", async () => {
+test("a logged value need not be a text", async () => {
     const stack = await memoryEngine(new Memory()).stack("shop/dev");
     const result = await stack.up({ program: (context) => context.log.warning(5) });
     assert.deepEqual(result.diagnostics.map(({ message }) => message), ["5"]);
 });
 
-test("an option that is null is not given, as one that is undefined", async () => {
+test("an option that is null counts as undefined", async () => {
     const nothing = (names) => Object.fromEntries(names.map((name) => [name, null]));
     const optional = ["passphrase", "baseDirectory", "plugins", "resolver", "installer", "stackReader", "secrets", "fetch", "autonamer"];
     const provider = new Memory();

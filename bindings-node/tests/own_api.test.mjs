@@ -1,4 +1,4 @@
-/** Our own API in Node: programs, resources, providers and states, without any SDK. */
+/** The native API in Node: programs, resources, providers and deployments, without an SDK. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -17,13 +17,13 @@ import { eventsOf, failureOf, folder, Memory, memoryEngine } from "./support.mjs
 
 const THING = "mem:index:Thing";
 
-/** Reads the records of a stack. */
+/** Returns the resource records of a stack's deployment. */
 async function records(stack) {
     const { deployment } = await stack.exportDeployment({ showSecrets: true });
     return deployment.resources ?? [];
 }
 
-test("a stack lives: preview, create, no change, update, refresh, destroy, remove", async () => {
+test("a stack runs through preview, create, no change, update, refresh, destroy and remove", async () => {
     const provider = new Memory();
     const engine = memoryEngine(provider);
     let content = "one";
@@ -57,7 +57,7 @@ test("a stack lives: preview, create, no change, update, refresh, destroy, remov
     assert.deepEqual(await engine.stacks(), []);
 });
 
-test("values carry their dependencies, property by property", async () => {
+test("values have dependencies by property", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: (context) => {
             const a = context.resource(THING, "a", { content: "x" });
@@ -79,7 +79,7 @@ test("values carry their dependencies, property by property", async () => {
     assert.deepEqual([...byName.c.dependencies].sort(), [byName.a.urn, byName.b.urn].sort());
 });
 
-test("what a function of apply returns or awaits is carried on with all that it comes from", async () => {
+test("the result of apply depends on all that its function returns or awaits", async () => {
     const made = {
         nested: (a, b) => a.get("content").apply((x) => b.get("content").apply((y) => x + y)),
         returned: (a, b) => a.get("content").apply(() => b.get("content")),
@@ -102,7 +102,7 @@ test("what a function of apply returns or awaits is carried on with all that it 
             }
             const parent = context.component("mem:index:Group", "group");
             const inner = a.get("content").apply(async (x) => {
-                // What the context does for this one is nothing that the result comes from.
+                // A resource that the function registers is no dependency of its result.
                 await context.resource(THING, "below", { content: x }, { parent }).get("size").apply(() => 1);
                 return x;
             });
@@ -120,7 +120,7 @@ test("what a function of apply returns or awaits is carried on with all that it 
     assert.deepEqual([...byName.above.dependencies].sort(), [byName.a.urn, byName.below.urn].sort());
 });
 
-test("what a function of apply makes of an awaited secret is one, and of an unknown is not known", async () => {
+test("the result of apply is secret after an awaited secret, and unknown after an unknown", async () => {
     let preview;
     const stack = await memoryEngine().stack("shop/dev", {
         config: { password: secret("hunter2") },
@@ -147,7 +147,7 @@ test("what a function of apply makes of an awaited secret is one, and of an unkn
     assert.deepEqual([returned.value, awaited.value], ["xhunter2", "xhunter2"]);
 });
 
-test("a failure of what a function of apply returns is for whoever awaits the result", async () => {
+test("a failure of an output that apply's function returns rejects the result", async () => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", {
         program: async (context) => {
@@ -160,7 +160,7 @@ test("a failure of what a function of apply returns is for whoever awaits the re
     assert.equal((await stack.up()).changes.create, 2);
 });
 
-test("components group resources, and depending on one is depending on what is in it", async () => {
+test("a dependency on a component is a dependency on its children", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: async (context) => {
             const group = context.component("mem:index:Group", "group");
@@ -218,7 +218,7 @@ test("functions are called, and their results are usable", async () => {
     assert.deepEqual(outputs, { doubled: 6 });
 });
 
-test("a function is not called in a preview while what its arguments come from is only planned", async () => {
+test("a preview does not invoke a function whose arguments depend on planned resources", async () => {
     const provider = new Memory();
     const called = [];
     provider.invoke = ({ arguments: given, preview }) => (called.push([given, preview]), { result: { answer: 1 } });
@@ -232,7 +232,7 @@ test("a function is not called in a preview while what its arguments come from i
                 partly: (async () => (await a.outputs)["size"])(),
                 whole: a,
             })) {
-                // What a promise of the program itself comes from nobody can know.
+                // The dependencies of a promise of the program are unknown, so they are declared.
                 const after = name === "partly" ? { dependsOn: a } : {};
                 context.export(name, context.invoke("mem:index:ask", { q }, after).get("answer"));
             }
@@ -249,7 +249,7 @@ test("a function is not called in a preview while what its arguments come from i
     assert.ok(called.length === 5 && called.every(([, preview]) => preview));
 });
 
-test("existing things are read", async () => {
+test("existing resources are read", async () => {
     const provider = new Memory();
     provider.things.set("old-1", { content: "found" });
     const stack = await memoryEngine(provider).stack("shop/dev", {
@@ -261,7 +261,7 @@ test("existing things are read", async () => {
     assert.equal((await stack.up()).outputs.content, "found");
 });
 
-test("an awaited resource tells its URN, id and outputs", async () => {
+test("an awaited resource has its URN, id and outputs", async () => {
     let registered;
     const stack = await memoryEngine().stack("shop/dev", {
         program: async (context) => {
@@ -275,7 +275,7 @@ test("an awaited resource tells its URN, id and outputs", async () => {
     assert.equal(registered.failed, false);
 });
 
-test("a context that is kept registers nothing after its run, and nothing in another's", async () => {
+test("a context registers nothing after its run, and nothing in another run", async () => {
     const provider = new Memory();
     const engine = memoryEngine(provider);
     let kept;
@@ -297,7 +297,7 @@ test("a context that is kept registers nothing after its run, and nothing in ano
     assert.equal(provider.things.size, 2);
 });
 
-test("a program's error ends the operation with its message and its place", async () => {
+test("a program's error ends the operation with its message and its stack trace", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: async () => {
             throw new TypeError("boom");
@@ -311,7 +311,7 @@ test("a program's error ends the operation with its message and its place", asyn
     assert.ok(error.result.diagnostics.some(({ severity, message }) => severity === "error" && /boom/.test(message)));
 });
 
-test("a resource with wrong inputs fails the program, unless it looks after the failure", async () => {
+test("a resource with wrong inputs fails the program, unless the program handles the error", async () => {
     const engine = memoryEngine();
     const stack = await engine.stack("shop/dev", {
         program: (context) => {
@@ -321,7 +321,7 @@ test("a resource with wrong inputs fails the program, unless it looks after the 
     assert.match((await failureOf(stack.up())).message, /a: f: a function is not a value/);
     const dated = await failureOf(stack.up({ program: (context) => context.export("when", new Date()) }));
     assert.match(dated.message, /when: a date is not a value/);
-    assert.doesNotMatch(dated.message, /"code"/, "nothing of how it crossed the border");
+    assert.doesNotMatch(dated.message, /"code"/, "no JSON of the native error");
     const careful = await engine.stack("shop/careful", {
         program: async (context) => {
             await assert.rejects(async () => context.resource("no-type", "a"), /not a valid type token/);
@@ -330,7 +330,7 @@ test("a resource with wrong inputs fails the program, unless it looks after the 
     await careful.up();
 });
 
-test("a provider's error is its own words, and a check's failure names the property", async () => {
+test("a provider's error keeps its message, and a check failure names the property", async () => {
     const provider = new Memory({
         create: ({ name }) => {
             if (name === "no") {
@@ -373,7 +373,7 @@ test("a resource whose initialization failed is kept", async () => {
     assert.deepEqual(kept.initErrors, ["not ready"]);
 });
 
-test("an answer that can not be read is the provider's error and names the place", async () => {
+test("a malformed answer is an error of the provider and names the path", async () => {
     const provider = { create: () => ({ id: "x", outputs: { f: () => 1 } }), delete: () => undefined };
     const stack = await memoryEngine(provider).stack("shop/dev", {
         program: (context) => {
@@ -390,7 +390,7 @@ test("an answer that can not be read is the provider's error and names the place
     assert.equal(kept.initErrors.length, 1);
 });
 
-test("what exists in spite of a failed initialization keeps its id although its outputs cannot be read", async () => {
+test("a partially initialized resource keeps its id when its outputs are malformed", async () => {
     const failures = [{ f: () => 1 }, { n: 1 }];
     for (const outputs of failures) {
         const create = () => {
@@ -407,7 +407,7 @@ test("what exists in spite of a failed initialization keeps its id although its 
     }
 });
 
-test("a create that returns nothing is told with what was expected", async () => {
+test("the error of a create that returns nothing names the expected answer", async () => {
     const provider = { create: () => undefined, delete: () => undefined };
     const stack = await memoryEngine(provider).stack("shop/dev", {
         program: (context) => {
@@ -418,7 +418,7 @@ test("a create that returns nothing is told with what was expected", async () =>
         (await failureOf(stack.up())).message,
         /answer to create can not be read: it returned undefined, expected an object with an id/,
     );
-    // What it has done is not known then, and must not be forgotten.
+    // The effect of the create is unknown, so it stays a pending operation.
     const { deployment } = await stack.exportDeployment();
     assert.deepEqual(deployment.pending_operations?.map((pending) => pending.type), ["creating"]);
 });
@@ -430,16 +430,16 @@ test("events come in order, typed, and end with the cancel event", async () => {
             context.log.warning("look here");
         },
     });
-    const heard = [];
-    const operation = stack.up({ onEvent: (event) => heard.push(event) });
+    const received = [];
+    const operation = stack.up({ onEvent: (event) => received.push(event) });
     await operation;
-    assert.deepEqual(heard.map(({ sequence }) => sequence), heard.map((_, index) => index));
-    assert.ok("cancelEvent" in heard.at(-1));
-    assert.ok(heard.some((event) => event.diagnosticEvent?.message.includes("look here")));
-    assert.ok(heard.some((event) => event.resourcePreEvent?.metadata.op === "create"));
+    assert.deepEqual(received.map(({ sequence }) => sequence), received.map((_, index) => index));
+    assert.ok("cancelEvent" in received.at(-1));
+    assert.ok(received.some((event) => event.diagnosticEvent?.message.includes("look here")));
+    assert.ok(received.some((event) => event.resourcePreEvent?.metadata.op === "create"));
 });
 
-test("a slow listener holds up nobody and misses nothing", async () => {
+test("a slow listener delays no operation and receives all events", async () => {
     const count = 300;
     const stack = await memoryEngine().stack("shop/dev", {
         program: (context) => {
@@ -461,7 +461,7 @@ test("a slow listener holds up nobody and misses nothing", async () => {
     assert.deepEqual((await eventsOf(operation)).map((event) => Object.keys(event).at(-1)), ["cancelEvent"]);
 });
 
-test("an aborted signal cancels: what runs finishes, what waits is told, and the next operation goes on", async () => {
+test("an aborted signal cancels gracefully, aborts the program's signal, and the next operation succeeds", async () => {
     const controller = new AbortController();
     let aborted = false;
     const provider = new Memory({
@@ -481,15 +481,15 @@ test("an aborted signal cancels: what runs finishes, what waits is told, and the
     const error = await failureOf(stack.up({ signal: controller.signal }));
     assert.ok(error instanceof CancelledError, `${error.kind}: ${error.message}`);
     assert.notEqual(error.result.outcome, "succeeded");
-    assert.ok(aborted, "the program was told");
+    assert.ok(aborted, "the program's signal was aborted");
     const names = (await records(stack)).map(({ urn }) => urn.split("::").at(-1));
-    assert.ok(names.includes("first"), "what was made is recorded");
+    assert.ok(names.includes("first"), "a created resource is recorded");
     assert.ok(!names.includes("second"));
     assert.deepEqual(await error.result.deployment(), await stack.exportDeployment());
     await stack.up();
 });
 
-test("a second cancellation gives up running provider calls, whose signals are aborted", async () => {
+test("a second cancellation abandons running provider calls and aborts their signals", async () => {
     let operation;
     const given = new Promise((resolve) => {
         const provider = new Memory({
@@ -535,7 +535,7 @@ test("two operations on one stack at once: the second is a conflict", async (t) 
     await second.up();
 });
 
-test("what one engine writes, another with the same passphrase reads", async (t) => {
+test("an engine reads stacks of another engine with the same passphrase", async (t) => {
     const store = `file://${folder(t)}`;
     const provider = new Memory();
     const program = (context) => {
@@ -558,7 +558,7 @@ test("what one engine writes, another with the same passphrase reads", async (t)
     assert.equal(copy.name, "shop/copy");
 });
 
-test("a stack has a passphrase or an encryption of its own, and names the passphrases of stacks that it refers to", async () => {
+test("a stack overrides passphrase and encryption, and supplies passphrases of referenced stacks", async () => {
     const engine = memoryEngine(new Memory());
     const exporting = (context) => context.export("s", secret("hunter2"));
     const base = await engine.stack("shop/base", { program: exporting, passphrase: "of the base" });
@@ -583,7 +583,7 @@ test("a stack has a passphrase or an encryption of its own, and names the passph
     await assert.rejects(engine.stack("a/b", { referencePassphrases: { "a/c": 1 } }), /reference passphrase of "a\/c"/);
 });
 
-test("encrypted configuration of a file is read with its salt before there is a state", async () => {
+test("encrypted configuration of a file is decrypted with its salt before a state exists", async () => {
     // A configuration file of the reference engine.
     const encryptionSalt = "v1:T9FaSItA8xQ=:v1:Kr1yt5YlRPcWOb8A:cKkXdfcl/fR2vHkjxnls0SsHa1kjNw==";
     const token = { secure: "v1:kJRS4pwT81fxH2Qd:P+0Qu+OtRhM0ap/gfhSeE5kf4mEzW9eyqGE=" };
@@ -602,7 +602,7 @@ test("encrypted configuration of a file is read with its salt before there is a 
     await assert.rejects(engine.stack("a/b", { encryptionSalt: 5 }), /encryptionSalt takes a text, not number/);
 });
 
-test("a state is exported, and imported again", async () => {
+test("a deployment is exported and imported", async () => {
     const engine = memoryEngine();
     const program = (context) => void context.resource(THING, "a", { content: "x" });
     const stack = await engine.stack("shop/dev", { program });
@@ -615,7 +615,7 @@ test("a state is exported, and imported again", async () => {
     assert.equal((await failureOf(stack.importDeployment("nonsense"))).kind, "state");
 });
 
-test("a resolver says who serves a package", async () => {
+test("a resolver decides which provider serves a package", async () => {
     const asked = [];
     const provider = new Memory();
     const engine = memoryEngine(provider, {
@@ -640,7 +640,7 @@ test("a resolver says who serves a package", async () => {
     );
 });
 
-test("a result has the state that its operation left", async () => {
+test("a result has the deployment that its operation left", async () => {
     const engine = memoryEngine(new Memory());
     const program = (context) => {
         context.resource(THING, "a", { content: "one" });
@@ -660,7 +660,7 @@ test("a result has the state that its operation left", async () => {
     assert.equal(await refused.deployment(), undefined);
 });
 
-test("an update is held to its preview, or to a saved plan", async () => {
+test("an update is constrained by its preview or by a saved plan", async () => {
     const provider = new Memory();
     const engine = memoryEngine(provider);
     let content = "one";
@@ -679,7 +679,7 @@ test("an update is held to its preview, or to a saved plan", async () => {
     assert.equal(updated.plan, undefined);
     assert.throws(() => stack.up({ plan: updated }), /the result has no plan/);
     const kept = await stack.preview();
-    assert.equal(kept.plan, undefined, "a document is only written where it is asked for");
+    assert.equal(kept.plan, undefined, "a plan document is only written when requested");
     assert.equal((await stack.up({ plan: kept })).changes.same, 2);
     const other = await engine.stack("shop/other", { program });
     await assert.rejects(other.up({ plan: kept }), /the plan is of another stack than shop\/other/);

@@ -1,4 +1,4 @@
-/** What providers of the host say of their packages: a language runtime asks for schemas and mappings where the engine serves them. */
+/** Schemas and mappings of the host's providers, which the engine serves to language runtimes. */
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -17,7 +17,7 @@ const { GetSchemaRequest } = require("@pulumi/pulumi/proto/codegen/loader_pb.js"
 const { MapperClient } = require("@pulumi/pulumi/proto/codegen/mapper_grpc_pb.js");
 const { GetMappingRequest } = require("@pulumi/pulumi/proto/codegen/mapper_pb.js");
 
-/** Previews with a language runtime whose program is `ask`; the engine has these providers. */
+/** Previews a stack of an engine with `providers`; its language runtime runs `ask` as the program. */
 async function preview(t, providers, ask) {
     const run = async ({ request }, callback) => {
         await ask(request);
@@ -38,7 +38,7 @@ async function preview(t, providers, ask) {
     await stack.preview();
 }
 
-test("a language runtime gets the schemas that providers of the host give", async (t) => {
+test("a language runtime gets the schemas of the host's providers", async (t) => {
     const providers = {
         object: { getSchema: ({ subpackageName }) => ({ name: `object${subpackageName}`, version: 3 }) },
         text: { getSchema: async () => '{"name":"text"}' },
@@ -62,7 +62,7 @@ test("a language runtime gets the schemas that providers of the host give", asyn
     assert.match(found.wrong, /answer to getSchema can not be read: expected a JSON text or an object/);
 });
 
-test("a language runtime gets the mappings that providers of the host give", async (t) => {
+test("a language runtime gets the mappings of the host's providers", async (t) => {
     const providers = {
         several: {
             getMappings: (key) => (key === "terraform" ? ["one", "two"] : undefined),

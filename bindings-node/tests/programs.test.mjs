@@ -1,4 +1,4 @@
-/** What programs in Node may do and what is refused: resources, options, outputs. */
+/** Programs in Node, valid and refused: resources, options, outputs. */
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ const generators = [
     },
 ];
 
-test("a generator is no program, and deletes nothing", async () => {
+test("a generator is refused as a program, and deletes nothing", async () => {
     const { provider, engine, stack } = await twoThings();
     for (const generator of generators) {
         for (const program of [generator, sdkProgram(generator)]) {
@@ -54,13 +54,13 @@ test("a program that reports an error has failed, and nothing is deleted", async
     ]) {
         const failure = await failureOf(stack.up({ program }));
         assert.equal(failure.message, "the program reported errors: b has gone missing");
-        const told = failure.result.diagnostics.filter(({ severity }) => severity === "error");
-        assert.deepEqual(told.map(({ message }) => message), ["b has gone missing"]);
+        const errors = failure.result.diagnostics.filter(({ severity }) => severity === "error");
+        assert.deepEqual(errors.map(({ message }) => message), ["b has gone missing"]);
         assert.equal(provider.things.size, 2);
     }
 });
 
-test("a misspelt option is named with its resource and the nearest one, as is one of a wrong kind", async () => {
+test("errors name a misspelt option with its resource and the nearest option, and one of a wrong type", async () => {
     const wrong = [
         [{ protct: true }, 'unknown option "protct" of the resource q; did you mean "protect"?'],
         [{ aliases: [{ nam: "old" }] }, 'unknown member "nam" of aliases[0] in the options of the resource q; did you mean "name"?'],
@@ -92,7 +92,7 @@ test("a misspelt option is named with its resource and the nearest one, as is on
     });
 });
 
-test("a declaration that cannot be read fails the run of a program that catches the error, and what it is about stays", async () => {
+test("a malformed declaration fails the run even if its error is caught, and deletes nothing", async () => {
     const declared = [
         (context) => context.resource(THING, "b", { v: () => 1 }),
         (context) => context.resource(THING, "b", {}, { protct: true }),
@@ -121,7 +121,7 @@ test("a declaration that cannot be read fails the run of a program that catches 
     }
 });
 
-test("an engine that was closed opens no stack and starts no operation", async () => {
+test("a closed engine opens no stack and starts no operation", async () => {
     const { engine, stack } = await twoThings();
     await engine.close();
     assert.match((await failureOf(engine.stack("shop/b"))).message, /the engine is closed/);
@@ -130,7 +130,7 @@ test("an engine that was closed opens no stack and starts no operation", async (
     }
 });
 
-test("an operation is the sequence of its events", async () => {
+test("an operation iterates over its events", async () => {
     const { stack } = await twoThings();
     const operation = stack.up();
     const events = [];

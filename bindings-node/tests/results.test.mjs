@@ -1,4 +1,4 @@
-/** What results say of steps: their values before and after, how they ended, and the first line of an error. */
+/** Steps of results: old and new values, outcomes, and the first line of an error. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -8,7 +8,7 @@ import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
 
-test("a failed step stands in the steps and in the tree, and the error names resource, provider and cause", async () => {
+test("steps and tree contain a failed step, and the error names resource, provider and cause", async () => {
     const provider = new Memory({
         create: () => {
             throw new Error("the database exploded");

@@ -1,6 +1,6 @@
 /**
- * Plays scenarios through the Node binding: an actor that only forwards, as scenarios/PROTOCOL.md describes it.
- * Lines of JSON come in and go out; what the director asks goes through the package's public API.
+ * Plays scenarios through the Node binding: the actor of scenarios/PROTOCOL.md. It forwards JSON lines between the
+ * director and the package's public API, without checks.
  */
 import { createInterface } from "node:readline";
 
@@ -23,12 +23,12 @@ const UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 const METHODS = [
     "checkConfig", "diffConfig", "configure", "check", "diff", "create", "read", "update", "delete", "invoke", "cancel", "close",
 ];
-/** Members of requests and answers that are values by name. */
+/** Members of requests and answers that are property maps. */
 const VALUES = ["inputs", "oldInputs", "oldOutputs", "outputs", "arguments", "result"];
 
-const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const send = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
-/** The calls of providers that the director has not answered. */
+/** The pending provider calls, by number. */
 const calls = new Map();
 let nextCall = 1;
 
@@ -53,8 +53,8 @@ function forward(name, method, request = {}, signal) {
     sent.oldViews &&= sent.oldViews.map(plainView);
     return new Promise((resolve, reject) => {
         calls.set(call, { resolve, reject });
-        signal?.addEventListener("abort", () => calls.delete(call) && tell({ abandoned: call }));
-        tell({ call, package: name, method, request: sent });
+        signal?.addEventListener("abort", () => calls.delete(call) && send({ abandoned: call }));
+        send({ call, package: name, method, request: sent });
     });
 }
 
@@ -84,7 +84,7 @@ function withValues(answer) {
     return read;
 }
 
-/** One run of the program: what the director has registered in it, by handle. */
+/** A run of the program: its registered resources and invoke results, by handle. */
 class Run {
     handles = new Map();
 
@@ -96,7 +96,7 @@ class Run {
     }
 
     resource(reference) {
-        // A URN is passed on as it is.
+        // A string is a URN.
         return typeof reference === "string" ? reference : this.handles.get(reference.$resource);
     }
 
@@ -107,7 +107,7 @@ class Run {
         return rest.reduce((output, step) => output.get(step), start);
     }
 
-    /** Makes a value of plain JSON in which outputs of resources may stand. */
+    /** Converts plain JSON, which may contain references to outputs and resources, to a value. */
     value(json) {
         if (json === UNKNOWN) {
             return new Unknown();
@@ -223,9 +223,9 @@ async function program(context) {
     const run = new Run(context);
     runs.set(number, run);
     const ended = new Promise((resolve) => context.signal.addEventListener("abort", () => resolve("ended")));
-    tell({ program: number, preview: context.dryRun, stack: context.stack });
+    send({ program: number, preview: context.dryRun, stack: context.stack });
     if ((await Promise.race([run.finished, ended])) === "ended") {
-        tell({ programEnded: number });
+        send({ programEnded: number });
     }
 }
 
@@ -316,9 +316,9 @@ async function take(line) {
     }
     const { id } = message;
     try {
-        tell({ id, ok: await asked[message.do](message) });
+        send({ id, ok: await asked[message.do](message) });
     } catch (error) {
-        tell({ id, error: describe(error) });
+        send({ id, error: describe(error) });
     }
     if (message.do === "bye") {
         process.stdin.destroy();

@@ -28,7 +28,7 @@ const turns = async (count) => {
     }
 };
 
-test("a program lives its life without any socket", async () => {
+test("a program runs through its lifecycle without a socket", async () => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", {
         config: { plain: "p", password: secret("hunter2"), flag: true },
@@ -106,7 +106,7 @@ test("a refresh and a destroy run the program for its credentials", async () => 
     assert.equal(provider.calls.filter((call) => call.startsWith("create")).length, 2);
 });
 
-test("programs at once are strangers to each other, whatever happens to one", async () => {
+test("concurrent programs are isolated, also when one of them fails", async () => {
     const engine = memoryEngine();
     const program = (fails) =>
         sdkProgram(async () => {
@@ -141,7 +141,7 @@ test("programs at once are strangers to each other, whatever happens to one", as
     }
 });
 
-test("every way to fail ends the run at once, with the right kind and the program's words", async () => {
+test("each failure ends the run at once, with its kind and the program's message", async () => {
     const stack = await memoryEngine().stack("shop/dev", {});
     const cases = {
         "a throw": [async () => { throw new Error("boom"); }, "program", /boom/],
@@ -156,7 +156,7 @@ test("every way to fail ends the run at once, with the right kind and the progra
             "program",
             /applied/,
         ],
-        "a logged error": [async () => void pulumi.log.error("told you"), "program", /^the program reported errors: told you$/],
+        "a logged error": [async () => void pulumi.log.error("no disk"), "program", /^the program reported errors: no disk$/],
         "something that is no error": [async () => { throw "a text"; }, "program", /a text/],
     };
     for (const [name, [body, code, pattern]] of Object.entries(cases)) {
@@ -168,7 +168,7 @@ test("every way to fail ends the run at once, with the right kind and the progra
     assert.deepEqual(await stack.outputs(), { fine: true });
 });
 
-test("a program that fails takes nothing away that it had not come to", async () => {
+test("a failing program deletes no resource that it has not registered yet", async () => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", {
         program: sdkProgram(async () => {
@@ -188,7 +188,7 @@ test("a program that fails takes nothing away that it had not come to", async ()
     }
 });
 
-test("a failed resource ends the run also when the program waits for it for ever", async () => {
+test("a failed resource ends a run that waits for it", async () => {
     const provider = new Memory({
         create: ({ name }) => {
             if (name === "no") {
@@ -206,7 +206,7 @@ test("a failed resource ends the run also when the program waits for it for ever
     const error = await failureOf(stack.up());
     assert.ok(error instanceof FailedError, `${error.kind}: ${error.message}`);
     assert.ok(error.result.diagnostics.some(({ message }) => message.includes("no such luck")));
-    // Neither its messages nor its registrations stand in the way of the next run in this process.
+    // The next run in this process is independent of its messages and registrations.
     const next = await stack.up({
         parallel: 1,
         program: sdkProgram(async () => {
@@ -233,7 +233,7 @@ test("a cancelled operation ends its program", async () => {
     assert.ok(error instanceof CancelledError, `${error.kind}: ${error.message}`);
 });
 
-test("a resource that is made outside of any run is refused, and reaches no stack", async () => {
+test("a resource outside of any run is refused and registered in no stack", async () => {
     const provider = new Memory();
     const bus = new EventEmitter();
     let refused;
@@ -254,7 +254,7 @@ test("a resource that is made outside of any run is refused, and reaches no stac
     assert.equal(provider.things.size, 1);
 });
 
-test("a resource that the host makes while two programs run belongs to neither", async () => {
+test("a resource of the host is registered in neither of two running programs", async () => {
     const provider = new Memory();
     const engine = memoryEngine(provider);
     let running = 0;
@@ -292,7 +292,7 @@ test("the SDK's own mocks work beside the engine", async () => {
     assert.equal((await stack.up()).changes.same, 2);
 });
 
-test("neither the environment nor the working directory is touched", async () => {
+test("the environment and the working directory are unchanged", async () => {
     const [environment, directory] = [{ ...process.env }, process.cwd()];
     const stack = await memoryEngine().stack("shop/dev", {
         config: { a: "1" },
@@ -303,7 +303,7 @@ test("neither the environment nor the working directory is touched", async () =>
     assert.equal(process.cwd(), directory);
 });
 
-test("a copy of the SDK that is not there is said so", async () => {
+test("a missing copy of the SDK is reported", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: sdkProgram(async () => undefined, { sdk: "/nowhere/at/all.js" }),
     });
@@ -312,7 +312,7 @@ test("a copy of the SDK that is not there is said so", async () => {
     assert.throws(() => memoryEngine(new Memory(), { sdk: "/nowhere/at/all.js" }), NotFoundError);
 });
 
-test("a program with a thousand resources costs little more than the SDK itself", async (t) => {
+test("a program with a thousand resources is previewed", async (t) => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: sdkProgram(async () => {
             for (let index = 0; index < 1000; index++) {

@@ -1,4 +1,4 @@
-/** What a host says about a stack and gets of it: organization, tags, locks, remote assets, its state after a failure. */
+/** Settings and state of stacks: organization, tags, locks, remote assets, deployments after failures. */
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
@@ -11,7 +11,7 @@ import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
 
-test("programs are told the organization that the host says", async () => {
+test("the context and the SDK return the organization of the stack", async () => {
     const engine = memoryEngine();
     const own = (context) => context.export("organization", context.organization);
     const ofTheSdk = sdkProgram(() => ({ organization: pulumi.getOrganization() }));
@@ -23,7 +23,7 @@ test("programs are told the organization that the host says", async () => {
         assert.deepEqual(stack.tags, { "team:owner": "net" });
     }
     assert.equal((await engine.stack("shop/dev")).organization, "organization");
-    for (const [settings, told] of [
+    for (const [settings, pattern] of [
         [{ organization: "a/b" }, /organization "a\/b"/],
         [{ tags: { "no name": "x" } }, /tag "no name"/],
         [{ tags: { owner: "x".repeat(257) } }, /longer than 256/],
@@ -31,11 +31,11 @@ test("programs are told the organization that the host says", async () => {
     ]) {
         const error = await failureOf(engine.stack("shop/other", settings));
         assert.ok(error instanceof InvalidInputError, error.kind);
-        assert.match(error.message, told);
+        assert.match(error.message, pattern);
     }
 });
 
-test("a host unlocks a stack that a dead machine holds", async (t) => {
+test("unlock removes the lock of another machine", async (t) => {
     const store = folder(t);
     const stack = await memoryEngine(new Memory(), { store: `file://${store}` }).stack("shop/dev", { program() {} });
     const locks = path.join(store, ".pulumi/locks/organization/shop/dev");
@@ -50,7 +50,7 @@ test("a host unlocks a stack that a dead machine holds", async (t) => {
     await stack.up();
 });
 
-test("what depends on a failure is skipped, and the state after it can be had", async () => {
+test("dependents of a failed resource are skipped, and the failure has a deployment", async () => {
     const provider = new Memory({
         create: ({ name }) => {
             if (name === "refused") {
@@ -85,7 +85,7 @@ test("the host fetches remote assets", async () => {
             return "no bytes";
         }
         if (uri !== "vault://hello") {
-            throw new Error(`nobody has ${uri}`);
+            throw new Error(`no asset at ${uri}`);
         }
         return Buffer.from("hello");
     };
@@ -95,10 +95,10 @@ test("the host fetches remote assets", async () => {
     const { resources } = (await stack.exportDeployment()).deployment;
     const { inputs } = resources.find(({ type }) => type === THING);
     assert.ok(inputs.file.hash.startsWith("2cf24dba5fb0a30e"), inputs.file.hash);
-    for (const [uri, told] of [
-        ["vault://bye", /nobody has vault:\/\/bye/],
+    for (const [uri, pattern] of [
+        ["vault://bye", /no asset at vault:\/\/bye/],
         ["vault://text", /expected a Buffer or Uint8Array/],
     ]) {
-        assert.match((await failureOf(stack.up({ program: of(uri) }))).message, told);
+        assert.match((await failureOf(stack.up({ program: of(uri) }))).message, pattern);
     }
 });

@@ -1,4 +1,4 @@
-/** Stacks whose state the host supplies: a deployment goes in, and the result has the next one. */
+/** Stacks whose deployment the host supplies; the result has the next deployment. */
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ for (const [name, form] of [
     ["object", (document) => document],
     ["text", JSON.stringify],
 ]) {
-    test(`a deployment goes in as ${name} and another comes out, without the store`, async (t) => {
+    test(`an operation takes a deployment as ${name} and returns the next one, without the store`, async (t) => {
         const store = folder(t);
         const engine = memoryEngine(refusing(), { store: `file://${store}` });
         let stack = await engine.stack("shop/dev", { program: making("a"), deployment: form({}) });
@@ -59,7 +59,7 @@ for (const [name, form] of [
     });
 }
 
-test("a cancelled operation gives its deployment", async () => {
+test("a cancelled operation returns its deployment", async () => {
     let operation;
     const provider = new Memory({ create: ({ name }) => (name === "b" ? operation.cancel() : undefined) });
     const stack = await memoryEngine(provider).stack("shop/dev", { program: making("a", "b"), deployment: {} });
@@ -70,7 +70,7 @@ test("a cancelled operation gives its deployment", async () => {
     assert.deepEqual(things(await error.result.deployment()), ["a", "b"]);
 });
 
-test("a stack of the store and those of the host do not see each other", async () => {
+test("a stack of the store and a supplied stack of the same name are independent", async () => {
     const engine = memoryEngine();
     const stored = await engine.stack("shop/dev", { program: making("stored") });
     await stored.up();
@@ -82,7 +82,7 @@ test("a stack of the store and those of the host do not see each other", async (
     assert.deepEqual(await stored.exportDeployment(), before);
 });
 
-test("a wrong passphrase for the secrets of a deployment is an error when the stack is opened", async () => {
+test("a wrong passphrase of a supplied deployment is refused when the stack is opened", async () => {
     const engine = memoryEngine();
     const settings = { program: making("a"), passphrase: "right" };
     const deployment = await (await (await engine.stack("shop/dev", { ...settings, deployment: {} })).up()).deployment();
@@ -95,7 +95,7 @@ test("a wrong passphrase for the secrets of a deployment is an error when the st
     assert.deepEqual(result.changes, { same: 2 });
 });
 
-test("a malformed deployment is refused with what is wrong in it", async () => {
+test("the error of a malformed deployment names the defect", async () => {
     const circle = {};
     circle.deployment = circle;
     for (const [deployment, kind, message] of [

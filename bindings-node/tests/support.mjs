@@ -1,4 +1,4 @@
-/** What the tests share: an engine in memory, and providers that do nothing or too much. */
+/** Shared by the tests: an engine and a provider in memory, and helpers. */
 import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
@@ -62,7 +62,7 @@ export function memoryEngine(provider = new Memory(), options = {}) {
     return new Engine({ store: "memory://", passphrase: "test", providers: { mem: provider }, ...options });
 }
 
-/** Makes a folder that is gone when the test is. */
+/** Makes a temporary folder, removed at the end of the test. */
 export function folder(test) {
     const made = fs.mkdtempSync(path.join(os.tmpdir(), "stackwright-"));
     test.after(() => fs.rmSync(made, { recursive: true, force: true }));
@@ -78,7 +78,7 @@ export async function eventsOf(operation) {
     return events;
 }
 
-/** Returns what a promise is rejected with; fails when it is not. */
+/** Returns the error that a promise is rejected with; throws if it is fulfilled. */
 export async function failureOf(promise) {
     let value;
     try {

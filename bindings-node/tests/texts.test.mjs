@@ -1,4 +1,4 @@
-/** What texts the objects of the package become, and which never do. */
+/** Text forms of the package's objects, and objects without one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -8,7 +8,7 @@ import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
 
-test("a resource and an output never become a text or JSON by themselves", async () => {
+test("a resource and an output have no implicit text or JSON", async () => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", {
         program: (context) => {
@@ -27,7 +27,7 @@ test("a resource and an output never become a text or JSON by themselves", async
     assert.ok(![...provider.things.values()].some((thing) => JSON.stringify(thing).includes("object Object")));
 });
 
-test("stacks, engines and operations have texts that say what they are", async () => {
+test("stacks, engines and operations have descriptive texts", async () => {
     const engine = memoryEngine(new Memory());
     const stack = await engine.stack("shop/dev", { program: () => undefined });
     const operation = stack.preview();
@@ -37,7 +37,7 @@ test("stacks, engines and operations have texts that say what they are", async (
     await operation;
 });
 
-test("the text of an error ends with its hints, and the text for tools is apart", () => {
+test("the text of an error ends with its hints, and its message for tools is separate", () => {
     const facts = { hints: ["wait"], referenceMessage: "BAIL: canceled", configKey: "shop:token" };
     const error = new CancelledError("update canceled", facts);
     assert.equal(error.message, "update canceled\nhint: wait");

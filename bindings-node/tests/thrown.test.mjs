@@ -1,4 +1,4 @@
-/** What is said of what code of the host threw: causes, aggregated errors and values that are no errors. */
+/** Messages of values that code of the host throws: causes, aggregated errors and values that are no errors. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
@@ -23,20 +23,20 @@ async function failure(value, make = (program) => program) {
 
 const inner = new TypeError("connect refused", { cause: new RangeError("port 99999") });
 
-test("the causes of what a program throws are in the error's message, each once", async () => {
+test("the message contains each cause of a program's error once", async () => {
     for (const make of [(program) => program, sdkProgram]) {
         const error = await failure(new Error("cannot load", { cause: inner }), make);
         assert.match(error.message, /Error: cannot load\ncaused by: TypeError: connect refused\ncaused by: RangeError: port 99999$/);
         assert.match(error.programStack, /port 99999\n\s+at .*thrown\.test\.mjs/);
-        const told = error.result.diagnostics.map(({ message }) => message).join("\n");
+        const messages = error.result.diagnostics.map(({ message }) => message).join("\n");
         assert.equal(`${error.result}`.split("connect refused").length, 2, `${error.result}`);
-        assert.ok(told === "" || told.split("connect refused").length === 2, told);
+        assert.ok(messages === "" || messages.split("connect refused").length === 2, messages);
     }
     const repeated = new Error(`cannot load: ${inner.message}`, { cause: inner });
     assert.match((await failure(repeated)).message, /^Error: cannot load: connect refused\ncaused by: RangeError: port 99999$/);
 });
 
-test("the errors of an AggregateError are in the message", async () => {
+test("the message contains the errors of an AggregateError", async () => {
     const several = new AggregateError([new Error("first"), inner, "third"], "all failed", { cause: "late" });
     assert.equal((await failure(several)).message, [
         "AggregateError: all failed",
@@ -50,7 +50,7 @@ test("the errors of an AggregateError are in the message", async () => {
     assert.match((await failure(rejected)).message, /- Error: no\n- Error: nor$/);
 });
 
-test("the cause of what a provider throws is in the message", async () => {
+test("the message contains the cause of a provider's error", async () => {
     const create = throwing(new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED 127.0.0.1:1") }));
     const stack = await memoryEngine(new Memory({ create })).stack("shop/dev");
     const error = await failureOf(stack.up({ program: (context) => void context.resource("mem:index:Thing", "a") }));
@@ -58,7 +58,7 @@ test("the cause of what a provider throws is in the message", async () => {
     assert.equal(error.cause.message, "fetch failed");
 });
 
-test("thrown values that are no errors are told by their content", async () => {
+test("thrown values that are no errors are shown by their content", async () => {
     class Refusal {
         code = 5;
     }
@@ -95,7 +95,7 @@ test("getters, proxies, cycles and large values have a bounded text", () => {
     }
 });
 
-test("a chain of causes has an end", () => {
+test("chains of causes are bounded", () => {
     const circle = new Error("outer");
     circle.cause = new Error("inner", { cause: circle });
     assert.equal(fullTextOf(circle), "outer\ncaused by: Error: inner");

@@ -1,4 +1,4 @@
-/** What the types must allow, and what they must refuse. Checked, never run. */
+/** Programs that the types allow or refuse. Type-checked, never run. */
 import {
     CancelledError,
     type EngineEvent,

@@ -1,4 +1,4 @@
-/** Compiled with the compiler's own settings and no further types: the published declarations need none. */
+/** Compiled with default settings and no further types: the published declarations need none. */
 import { Engine, type Provider } from "stackwright";
 
 const notes: Provider = {

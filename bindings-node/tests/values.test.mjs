@@ -1,4 +1,4 @@
-/** Values between Node and the engine: every kind there and back, and what is none. */
+/** Conversion of values between Node and the engine: each kind, and values that are refused. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ const { Bridge } = require("../dist/bridge.js");
 const bridge = new Bridge();
 const roundTrip = (value) => native.roundTrip(bridge.native, value);
 
-test("plain values come back as they were", () => {
+test("plain values are unchanged by a round trip", () => {
     const values = {
         nothing: null,
         yes: true,
@@ -30,7 +30,7 @@ test("plain values come back as they were", () => {
     assert.deepEqual(roundTrip([]), []);
 });
 
-test("texts of every length around the short buffer survive", () => {
+test("texts of all lengths around the short buffer are unchanged", () => {
     for (let length = 240; length < 270; length++) {
         for (const letter of ["a", "é", "€", "🌍"]) {
             const text = letter.repeat(length);
@@ -45,7 +45,7 @@ test("undefined properties are left out, and undefined elements are null", () =>
     assert.deepEqual(roundTrip([undefined]), [null]);
 });
 
-test("values without a JavaScript kind are instances of their classes", () => {
+test("values without a JavaScript type are instances of their classes", () => {
     const kept = roundTrip({
         secret: secret({ deep: [secret("inner")] }),
         unknown: new Unknown("number"),
@@ -82,7 +82,7 @@ test("a property that is named __proto__ is a property", () => {
     assert.deepEqual(Object.getOwnPropertyDescriptor(kept, "__proto__").value, { polluted: true });
 });
 
-test("what is not a value is refused with its path", () => {
+test("an invalid value is refused with its path", () => {
     const refused = (value, pattern) =>
         assert.throws(() => roundTrip(value), (error) => pattern.test(JSON.parse(error.message).message));
     refused({ a: { b: [1, () => 1] } }, /value: a\.b\[1\]: a function is not a value/);
@@ -107,7 +107,7 @@ test("a lone surrogate is refused with its path, and never replaced", () => {
     assert.throws(() => roundTrip({ a: { "k\uD83D": 1 } }), /a: in the name of a property, .*lone surrogate U\+D83D/);
     assert.throws(() => roundTrip({ a: new Asset({ path: "\uD800" }) }), /a\.path: .*lone surrogate/);
     assert.throws(() => roundTrip({ a: secret("\uD800hidden") }), (error) => !error.message.includes("hidden"));
-    // What is well formed stays, also the character that Node puts in their place.
+    // Well-formed texts are unchanged, also with the replacement character.
     const fine = { replacement: "\uFFFD", pair: "\uD83D\uDE00", long: long + "\uFFFD" + long };
     assert.deepEqual(roundTrip(fine), fine);
 });
@@ -115,7 +115,7 @@ test("a lone surrogate is refused with its path, and never replaced", () => {
 test("a property that cannot be read is refused with its path", () => {
     assert.throws(() => roundTrip({ a: [{ get b() { throw new Error("no b"); } }] }), /a\[0\]\.b: .*it threw: no b/);
     assert.throws(() => roundTrip({ a: { get b() { throw Object.create(null); } } }), /a\.b: .*without a readable text/);
-    // Nothing stays behind that a later call would throw.
+    // No pending exception is left for a later call.
     assert.deepEqual(roundTrip({ a: 1 }), { a: 1 });
 });
 
@@ -130,7 +130,7 @@ test("the plain JSON form of a value is read and written", () => {
     assert.ok(read.u instanceof Unknown);
 });
 
-test("a secret is shown nowhere", () => {
+test("no text of a secret contains its value", () => {
     const value = { a: secret("hunter2") };
     assert.ok(!inspect(value, { showHidden: true, depth: 9 }).includes("hunter2"));
     assert.ok(!JSON.stringify(value).includes("hunter2"));

@@ -1,4 +1,4 @@
-/** Plugin processes that wait for their next use: what the host's environment was must never be seen in what it is. */
+/** Pooled plugin processes: a process with an outdated environment is never reused. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
@@ -11,19 +11,19 @@ import { folder } from "./support.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const executable = path.join(root, "build", "plugins", "pulumi-resource-gofiles");
-// The plugin tells its environment by /proc.
+// The plugin's environment is read from /proc.
 const skip = process.platform !== "linux";
 
 before(() => {
-    // Go knows whether there is anything to do.
+    // `go build` does nothing when the executable is up to date.
     execFileSync("go", ["build", "-o", executable, "."], { cwd: path.join(root, "testkit", "go-provider") });
 });
 
-/** Exports what the plugin's process says of itself: its environment and its number. */
+/** Exports the environment and the process ID of the plugin's process, read from /proc/self. */
 function look(context) {
     for (const name of ["environ", "stat"]) {
-        const told = context.invoke("gofiles:index:readFile", { path: `/proc/self/${name}` });
-        context.export(name, told.get("content"));
+        const file = context.invoke("gofiles:index:readFile", { path: `/proc/self/${name}` });
+        context.export(name, file.get("content"));
     }
 }
 
@@ -33,14 +33,14 @@ function engineWith(context, plugin, options = {}) {
     return engine;
 }
 
-/** Deploys a stack; returns the number of the plugin's process, and the variables that it has. */
+/** Deploys a stack; returns the process ID and the environment of the plugin's process. */
 async function ask(engine, name = "shop/dev") {
     const stack = await engine.stack(name, { program: look });
     const { outputs } = await stack.up();
     return { number: outputs.stat.split(" ")[0], variables: outputs.environ.split("\0") };
 }
 
-test("the credentials of one tenant never reach another", { skip }, async (context) => {
+test("the environment of one tenant is never used for another", { skip }, async (context) => {
     const engine = engineWith(context, executable);
     context.after(() => delete process.env.TENANT_TOKEN);
     for (const [tenant, stack] of [["a", "shop/a"], ["b", "shop/b"], ["a", "shop/a"], ["b", "shop/a"]]) {
@@ -50,14 +50,14 @@ test("the credentials of one tenant never reach another", { skip }, async (conte
     }
 });
 
-test("a process is used again as long as nothing has changed", { skip }, async (context) => {
+test("a process is reused while nothing has changed", { skip }, async (context) => {
     const engine = engineWith(context, executable);
     const first = await ask(engine);
     assert.equal((await ask(engine)).number, first.number);
     assert.notEqual((await ask(engine, "shop/other")).number, first.number);
 });
 
-test("a plugin that was built anew is started anew", { skip }, async (context) => {
+test("a rebuilt plugin is restarted", { skip }, async (context) => {
     const place = folder(context);
     const plugin = path.join(place, path.basename(executable));
     const build = () => {
@@ -72,14 +72,14 @@ test("a plugin that was built anew is started anew", { skip }, async (context) =
     assert.notEqual((await ask(engine)).number, first.number);
 });
 
-test("a host can do without the pool", { skip }, async (context) => {
+test("the pool can be disabled", { skip }, async (context) => {
     for (const options of [{ poolCapacity: 0 }, { poolAgeLimit: 0 }]) {
         const engine = engineWith(context, executable, options);
         assert.notEqual((await ask(engine)).number, (await ask(engine)).number);
     }
 });
 
-test("a plugin finds the options of the project's runtime in its environment", { skip }, async (context) => {
+test("the environment of a plugin contains the runtime options of the project", { skip }, async (context) => {
     const engine = engineWith(context, executable);
     const given = { virtualenv: "venv", typescript: true, unset: undefined, build: { flags: ["-v", 2.5, null] } };
     const stack = await engine.stack("shop/dev", { program: look, runtimeOptions: given });
@@ -108,7 +108,7 @@ test("a plugin finds the options of the project's runtime in its environment", {
     }
 });
 
-test("limits that are none are refused", (context) => {
+test("invalid limits of the pool are refused", (context) => {
     for (const [options, message] of [
         [{ poolCapacity: 1.5 }, /^plugins\.poolCapacity takes a whole number from 0 to 4294967295, not 1\.5/],
         [{ poolIdleLimit: -1 }, /^plugins\.poolIdleLimit takes a number of seconds from 0, not -1/],

@@ -1,4 +1,4 @@
-"""What the tests share: a provider that keeps things in memory, and engines on stores of their own."""
+"""Shared by the tests: a provider in memory, secrets without key derivation, and engines with a temporary store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import stackwright as sw
 
 
 class Memory(sw.Provider):
-    """Keeps what it makes in a dictionary, and notes every call in the order of their beginnings."""
+    """Keeps its resources in a dictionary, and records every call in starting order."""
 
     def __init__(self) -> None:
         self.things: dict[str, dict[str, sw.PropertyValue]] = {}
@@ -58,8 +58,7 @@ class Memory(sw.Provider):
 
 
 class Vault:
-    """Encrypts by turning texts around: enough to see what went through it, and without the key derivation of a passphrase,
-    which is slow on purpose."""
+    """Encrypts by reversing texts. Fast, because it derives no key from a passphrase."""
 
     kind = "vault"
     state = {"key": "key-1"}
@@ -86,7 +85,7 @@ def memory() -> Memory:
 
 @pytest.fixture
 def make_engine(tmp_path: Path) -> Iterator[MakeEngine]:
-    """Makes engines on one store below the test's own folder."""
+    """Makes engines that share one store below ``tmp_path``."""
 
     def make(**providers: object) -> sw.Engine:
         return sw.Engine(store=f"file://{tmp_path / 'state'}", secrets=Vault(), providers=providers)
@@ -115,6 +114,6 @@ def gofiles() -> Path:
 
 
 def states(deployment: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns the resources of a deployment by their names."""
+    """Returns the resources of a deployment by name."""
     resources = deployment["deployment"]["resources"]
     return {resource["urn"].rsplit("::", 1)[-1]: resource for resource in resources}

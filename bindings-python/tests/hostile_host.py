@@ -1,6 +1,6 @@
-"""A host whose callbacks raise and return what is hard to look at; run as a process of its own, so that its end is seen.
+"""A host whose callbacks raise and return odd values, run as a separate process.
 
-It writes one line of JSON: how many operations ran, and which of them did not end as they should.
+It writes one line of JSON: the number of operations, and those with an unexpected end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DEADLINE = 30.0
 
 
 def fails(*_: Any, **__: Any) -> Any:
-    raise RuntimeError("it is looked at")
+    raise RuntimeError("inspected")
 
 
 class Odd:
@@ -123,7 +123,7 @@ def caused() -> BaseException:
 
 
 class Places:
-    """Which callback does what it should not, and how."""
+    """The armed callback and its odd value; ``hits`` counts its calls."""
 
     def __init__(self) -> None:
         self.armed: tuple[str, str] | None = None
@@ -213,7 +213,7 @@ class Vault:
 
 
 class AsyncVault(Vault):
-    """One stack's own: its functions run on the loop of all asynchronous providers."""
+    """The secrets of one stack: its functions run on the shared loop of asynchronous providers."""
 
     async def encrypt(self, texts: Any) -> Any:
         return places.at("async encrypt", lambda: ["v:" + text[::-1] for text in texts])()
@@ -283,9 +283,9 @@ PLACES = tuple(sys.argv[1:]) or (
     "encrypt", "decrypt", "async encrypt", "async decrypt", "fetch", "stack_outputs", "stack_resource_outputs",
 )  # fmt: skip
 OWN_LOOP = ("on_event", "async program")
-"""Callbacks on an event loop: what ends a loop there (an exit, an interrupt) is the host's own wish."""
+"""Callbacks on the host's event loop: an exit or interrupt there ends the loop, as intended by the host."""
 LATER = ("diff_config", "diff", "update", "read", "delete", "decrypt", "async decrypt")
-"""Callbacks that the first update of a stack does not come to."""
+"""Callbacks that the first update of a stack does not call."""
 
 
 async def outcome(work: Any) -> str:
@@ -322,7 +322,7 @@ async def main() -> None:
             if place in OWN_LOOP and name in ("exit", "interrupt", "cancelled", "base", "odd base", "generator exit"):
                 continue
             receive = places.of_one("journal", lambda entry: None)
-            hear = places.of_one("on_event", lambda event: None)
+            listener = places.of_one("on_event", lambda event: None)
             run = async_program if place == "async program" else program
             if place in ("is_installed", "latest_version", "install"):
                 run = missing
@@ -334,7 +334,7 @@ async def main() -> None:
                 stack = await engine.stack(f"shop/s{operations}", run, journal=receive, config=config, secrets=vault)
             places.armed, places.hits = (place, name), 0
             work = {"read": stack.refresh, "delete": stack.destroy}.get(place, stack.up)
-            running = [outcome(work(on_event=hear))]
+            running = [outcome(work(on_event=listener))]
             if operations % 6 == 0 and place not in ("encrypt", "decrypt", "resolver", "autonamer"):
                 running.append(outcome(neighbour.up()))
             ended, *others = await asyncio.gather(*running)

@@ -1,4 +1,4 @@
-"""One run of a scenario's program: what the director asks of it, by the names of this binding."""
+"""Runs of a scenario's program: executes the director's requests with the API of this binding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECRET = "1b47061264138c4ac30d75fd1eb44270"
 
 
 class Play:
-    """One run of the program: what the director has said so far, by its handles."""
+    """A run of the program: its registered resources and invocations, by handle."""
 
     def __init__(self, ctx: sw.Context) -> None:
         self.ctx = ctx
@@ -25,7 +25,7 @@ class Play:
         self.finished: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     def refer(self, value: Any) -> Any:
-        """Puts the binding's own outputs and values in the place of what a message has for them."""
+        """Converts JSON, which may contain references to outputs and resources, to a value."""
         if isinstance(value, list):
             return [self.refer(item) for item in value]
         if not isinstance(value, dict):
@@ -53,7 +53,7 @@ class Play:
         return output
 
     def options(self, goal: Message) -> Message:
-        """Returns the options of a goal by the binding's names."""
+        """Returns the options of a goal, named as in this binding."""
         options: Message = {}
         for name, value in goal.items():
             if name in ("type", "name", "custom", "inputs", "id", "propertyDependencies"):
@@ -70,7 +70,7 @@ class Play:
         return options
 
     def perform(self, message: Message) -> Awaitable[Any]:
-        """Begins what the director asks of the program, and returns the wait for its answer."""
+        """Starts a request of the director; returns the awaitable of its answer."""
         ctx = self.ctx
         goal: Message = message.get("goal") or {}
         match message["do"]:

@@ -1,4 +1,4 @@
-"""A provider of this binding whose every method is answered by the director of scenarios."""
+"""Providers that forward all calls to the director of scenarios."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 import stackwright as sw
 
-from scenario_wire import Message, Questions, parsed, plain
+from scenario_wire import Message, PendingCalls, parsed, plain
 
 
-def told(view: sw.View) -> Message:
-    """Returns a recorded view in the protocol's form."""
+def view_message(view: sw.View) -> Message:
+    """Returns the JSON of a recorded view."""
     parent = {} if view.parent is None else {"parentType": view.parent[0], "parentName": view.parent[1]}
     values = {"inputs": plain(view.inputs), "outputs": plain(view.outputs)}
     return {"type": view.type, "name": view.name, **parent, **values}
 
 
 def publish(about: Any, answer: Message) -> None:
-    """Publishes the steps on views that the director answered with."""
+    """Publishes the view steps of the director's answer."""
 
     def view(state: Message | None) -> sw.View | None:
         if state is None:
@@ -48,20 +48,20 @@ def publish(about: Any, answer: Message) -> None:
 
 
 class Forwarding:
-    """A provider whose every method is answered by the director."""
+    """A provider without ``delete`` that forwards all calls to the director."""
 
     accept_secrets = True
     supports_preview = True
 
-    def __init__(self, questions: Questions, package: str, *, waits: bool = False) -> None:
-        self._questions = questions
+    def __init__(self, calls: PendingCalls, package: str, *, waits: bool = False) -> None:
+        self._calls = calls
         self._package = package
         self.waits_for_registrations = waits
 
     async def _ask(self, method: str, request: Message, about: Any = None) -> Any:
         if hasattr(about, "old_views"):
-            request["oldViews"] = [told(view) for view in about.old_views]
-        message = await self._questions.ask(self._package, method, request)
+            request["oldViews"] = [view_message(view) for view in about.old_views]
+        message = await self._calls.ask(self._package, method, request)
         error = message.get("error")
         if error is None:
             answer = message.get("ok") or {}
@@ -234,15 +234,15 @@ class Forwarding:
 
 
 class Deleting(Forwarding):
-    """One that has a method that deletes, as nearly all do."""
+    """A forwarding provider with ``delete``."""
 
     async def delete(self, request: sw.DeleteRequest) -> None:
         await self.remove(request)
 
 
-def forwarding(questions: Questions, package: str, limits: Message, *, waits: bool = False) -> Forwarding:
-    """Returns the provider of a package, without what it is not to accept or have."""
+def forwarding(calls: PendingCalls, package: str, limits: Message, *, waits: bool = False) -> Forwarding:
+    """Returns the provider of a package, with the declared limits."""
     made = Forwarding if limits.get("withoutDelete") else Deleting
-    provider = made(questions, package, waits=waits)
+    provider = made(calls, package, waits=waits)
     provider.accept_secrets = not limits.get("declinesSecrets")
     return provider

@@ -1,4 +1,4 @@
-"""The Python binding's actor for scenarios: forwards between the director and the public API, and judges nothing.
+"""The Python binding's actor for scenarios: forwards between the director and the public API, without checks.
 
 The protocol is described in ``scenarios/PROTOCOL.md``: one JSON object on each line of standard input and output.
 """
@@ -18,34 +18,34 @@ import stackwright as sw
 
 from scenario_play import Play, now, snake
 from scenario_provider import forwarding
-from scenario_wire import Message, Questions, Wire, failure
+from scenario_wire import Message, PendingCalls, Wire, failure
 
 
 class Actor:
-    """Plays scenarios, one after the other."""
+    """Plays scenarios one after the other."""
 
     def __init__(self) -> None:
         self.wire = Wire()
-        self.questions = Questions(self.wire)
+        self.calls = PendingCalls(self.wire)
         self.programs = itertools.count(1)
         self.plays: dict[int, Play] = {}
         self.engine: sw.Engine | None = None
-        # The open stacks of the engine, and their operations, by name.
+        # Open stacks and their operations, by stack name.
         self.stacks: dict[str, sw.Stack] = {}
         self.operations: dict[str, sw.Operation] = {}
         self.results: dict[int, sw.Result] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.over = asyncio.Event()
 
-    def hear(self, line: str) -> None:
-        """Takes one line: what it asks for is begun before the next is taken."""
+    def receive(self, line: str) -> None:
+        """Handles one line. Its request is started before the next line is handled."""
         message = json.loads(line)
         if "call" in message:
-            self.questions.answer(message)
+            self.calls.answer(message)
             return
         try:
             work = self.begin(message)
-        except Exception as error:  # noqa: BLE001  # the director judges
+        except Exception as error:  # noqa: BLE001  # reported to the director
             self.wire.send({"id": message["id"], "error": failure(error)})
             return
         task = asyncio.get_running_loop().create_task(self.finish(message["id"], work))
@@ -57,7 +57,7 @@ class Actor:
             answer = await work
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001  # the director judges
+        except BaseException as error:  # noqa: BLE001  # reported to the director
             self.wire.send({"id": id, "error": failure(error)})
         else:
             self.wire.send({"id": id, "ok": answer})
@@ -101,7 +101,7 @@ class Actor:
     def new_engine(self, message: Message) -> sw.Engine:
         waits, limits = message.get("waitsForRegistrations") or {}, message.get("limits") or {}
         providers = {
-            package: forwarding(self.questions, package, limits.get(package) or {}, waits=waits.get(package, False))
+            package: forwarding(self.calls, package, limits.get(package) or {}, waits=waits.get(package, False))
             for package in message.get("packages") or []
         }
         addresses: dict[str, str] = message.get("addresses") or {}
@@ -172,8 +172,8 @@ async def main() -> None:
 
     def listen() -> None:
         for line in sys.stdin:
-            loop.call_soon_threadsafe(actor.hear, line)
-        # After a "bye" the loop may be gone before the input is.
+            loop.call_soon_threadsafe(actor.receive, line)
+        # After "bye" the loop may be closed before the input ends.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(actor.over.set)
 

@@ -1,4 +1,4 @@
-"""What is said between the director and this binding's actor: lines, values, failures, and questions of providers."""
+"""The messages between the director and this binding's actor: lines, values, failures, and provider calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Message = dict[str, Any]
 
 
 class Wire:
-    """Standard output: whole lines, from any thread."""
+    """Writes whole lines to standard output, from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,8 +28,8 @@ class Wire:
             sys.stdout.flush()
 
 
-class Questions:
-    """What providers have asked the director, and it has not answered yet."""
+class PendingCalls:
+    """The provider calls that the director has not answered, by number."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -56,12 +56,12 @@ class Questions:
 
 
 def plain(value: Any) -> Any:
-    """Returns a value in the engine's plain JSON form."""
+    """Returns the plain JSON form of a value."""
     return json.loads(sw.to_json({"value": value}))["value"]
 
 
 def parsed(value: Any) -> Any:
-    """Returns what a value in plain JSON form stands for."""
+    """Returns the value of a plain JSON form."""
     return sw.from_json(json.dumps({"value": value}))["value"]
 
 

@@ -1,4 +1,4 @@
-"""Names of real things by a function of the host, and what a provider sees of them."""
+"""Physical names that the host's autonamer proposes, and the ``autonaming`` of the provider's check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THING = "mem:index:Thing"
 
 
 class Named:
-    """Calls things what the engine proposes."""
+    """Uses the proposed name as the id; records proposals by resource name."""
 
     def __init__(self) -> None:
         self.seen: dict[str, tuple[str, str] | None] = {}
@@ -36,7 +36,7 @@ def program(ctx: sw.Context) -> None:
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_the_host_says_how_real_things_are_named(is_async: bool) -> None:
+def test_the_host_proposes_physical_names(is_async: bool) -> None:
     asked: list[sw.NamingRequest] = []
 
     def name(request: sw.NamingRequest) -> sw.ProposedName | str | None:
@@ -65,14 +65,14 @@ def test_the_host_says_how_real_things_are_named(is_async: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "expected"),
     [
         (LookupError("no name is left"), "no name is left"),
         (sw.ProposedName("x", "shout"), "not 'shout'"),  # type: ignore[arg-type]
         (3, "a ProposedName, a str or None, not int"),
     ],
 )
-def test_what_an_autonamer_does_wrong_ends_the_operation_and_names_the_resource(answer: Any, said: str) -> None:
+def test_a_failing_autonamer_ends_the_operation_and_the_error_names_the_resource(answer: Any, expected: str) -> None:
     def name(request: sw.NamingRequest) -> Any:
         if isinstance(answer, Exception):
             raise answer
@@ -85,7 +85,7 @@ def test_what_an_autonamer_does_wrong_ends_the_operation_and_names_the_resource(
         provider = Named()
         async with sw.Engine(store="memory://", passphrase="test", providers={"mem": provider}, autonamer=name) as engine:
             stack = await engine.stack("shop/dev", of_one)
-            with pytest.raises(sw.Error, match=said) as caught:
+            with pytest.raises(sw.Error, match=expected) as caught:
                 await stack.up()
             assert "::a cannot be proposed" in str(caught.value)
         assert provider.seen == {}

@@ -1,4 +1,4 @@
-"""Cancellation: graceful the first time, at once the second, from handles, tasks, time-outs and the keyboard."""
+"""Cancellation: graceful at first, immediate at the second, by handles, tasks, timeouts and SIGINT."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THING = "mem:index:Thing"
 
 
 class Gate(Memory):
-    """Creates only when its gate is open."""
+    """Blocks each create until ``opened`` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ async def entered(gate: Gate) -> None:
     await asyncio.to_thread(gate.entered.wait, 20)
 
 
-def test_a_graceful_cancellation_finishes_and_records_what_runs(make_engine: MakeEngine) -> None:
+def test_a_graceful_cancellation_finishes_and_records_running_steps(make_engine: MakeEngine) -> None:
     gate = Gate()
 
     async def run() -> None:
@@ -58,7 +58,7 @@ def test_a_graceful_cancellation_finishes_and_records_what_runs(make_engine: Mak
             assert caught.value.message == str(caught.value) == "update canceled"
             assert caught.value.reference_message == "BAIL: canceled"
             result = caught.value.result
-            assert result is not None and result.outcome == "canceled", "whatever the summary among the events counts"
+            assert result is not None and result.outcome == "canceled", "also with a summary event"
             assert "\nupdate canceled\n" in result.tree()
             assert [name for method, name in gate.calls if method == "create"] == ["first"]
             deployment = result.deployment()
@@ -69,7 +69,7 @@ def test_a_graceful_cancellation_finishes_and_records_what_runs(make_engine: Mak
     asyncio.run(run())
 
 
-def test_a_second_cancellation_gives_running_calls_up(make_engine: MakeEngine) -> None:
+def test_a_second_cancellation_abandons_running_calls(make_engine: MakeEngine) -> None:
     cancelled = asyncio.Event()
     begun = asyncio.Event()
 
@@ -104,7 +104,7 @@ def test_a_second_cancellation_gives_running_calls_up(make_engine: MakeEngine) -
     asyncio.run(run())
 
 
-def test_a_time_out_around_an_operation_cancels_it_and_waits_for_its_end(make_engine: MakeEngine) -> None:
+def test_a_timeout_around_an_operation_cancels_it_and_waits_for_its_end(make_engine: MakeEngine) -> None:
     gate = Gate()
 
     async def run() -> None:
@@ -114,19 +114,19 @@ def test_a_time_out_around_an_operation_cancels_it_and_waits_for_its_end(make_en
             await entered(gate)
             task.cancel()
             await asyncio.sleep(0)
-            assert not task.done(), "what runs is finished first"
+            assert not task.done(), "a running step is finished first"
             gate.opened.set()
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert gate.count("create") == 1
-            # The lock is free and the state good: the next update does the rest.
+            # The lock is released and the state valid: the next update completes the deployment.
             await stack.up()
             assert len(gate.things) == 2
 
     asyncio.run(run())
 
 
-def test_a_program_that_waits_for_something_else_is_cancelled_too(make_engine: MakeEngine) -> None:
+def test_a_program_that_awaits_no_resource_is_cancelled(make_engine: MakeEngine) -> None:
     begun = asyncio.Event()
     ended = asyncio.Event()
 
@@ -203,7 +203,7 @@ def recorded(tmp_path: Path) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
-def test_control_c_cancels_an_operation_of_the_sync_api_gracefully(tmp_path: Path) -> None:
+def test_sigint_cancels_an_operation_of_the_sync_api_gracefully(tmp_path: Path) -> None:
     process = child(tmp_path, 3.0)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)
@@ -212,7 +212,7 @@ def test_control_c_cancels_an_operation_of_the_sync_api_gracefully(tmp_path: Pat
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
-def test_a_killed_process_leaves_what_was_done_and_what_was_in_flight(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_records_and_pending_operations(tmp_path: Path) -> None:
     process = child(tmp_path, 3600)
     process.kill()
     process.communicate(timeout=30)
@@ -250,21 +250,21 @@ print("over", flush=True)
 """
 
 
-def test_a_provider_that_polls_for_ever_does_not_keep_the_interpreter_from_ending_well() -> None:
+def test_an_endlessly_polling_provider_does_not_block_the_interpreters_exit() -> None:
     ended = subprocess.run([sys.executable, "-c", POLLING], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (0, ""), ended
     assert ended.stdout.endswith("canceled\nover\n")
 
 
-@pytest.mark.parametrize("is_sdk", [False, True], ids=["own API", "SDK"])
-def test_a_program_that_computes_is_left_behind_when_the_user_insists(make_engine: MakeEngine, is_sdk: bool) -> None:
+@pytest.mark.parametrize("is_sdk", [False, True], ids=["native API", "SDK"])
+def test_a_second_cancellation_abandons_a_computing_program(make_engine: MakeEngine, is_sdk: bool) -> None:
     computing, left = threading.Event(), threading.Event()
     over = threading.Event()
     raised: list[BaseException] = []
 
     def compute() -> None:
         computing.set()
-        # Stands for a loop that computes, or for a sleep: no engine can end it.
+        # Represents a computation or a sleep, which cannot be interrupted.
         assert left.wait(30)
 
     def program(ctx: sw.Context) -> None:
@@ -302,14 +302,14 @@ def test_a_program_that_computes_is_left_behind_when_the_user_insists(make_engin
             operation.cancel()
             begun = asyncio.get_running_loop().time()
             result = await operation.wait()
-            assert result.outcome == "canceled" and not over.is_set(), "nobody waits for the thread"
-            assert asyncio.get_running_loop().time() - begun < 4, "what has five seconds otherwise is given up at once"
+            assert result.outcome == "canceled" and not over.is_set(), "the thread is not awaited"
+            assert asyncio.get_running_loop().time() - begun < 4, "the grace period of five seconds is skipped"
             left.set()
             assert await asyncio.to_thread(over.wait, 20)
             if not is_sdk:
                 assert [type(error) for error in raised] == [sw.CancelledError] * 5
                 assert {str(error) for error in raised} == {"the operation has ended: nothing is taken any more"}
-            # The stack is free for the next operation.
+            # The stack accepts the next operation.
             assert (await stack.up(program=chain)).outcome == "succeeded"
 
     asyncio.run(run())

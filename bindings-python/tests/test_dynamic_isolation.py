@@ -1,5 +1,5 @@
-"""Dynamic providers: files in the program's folder never take the place of what the provider's server needs, and the program's
-own modules are found there."""
+"""Dynamic providers: modules in the program's folder are found by the program's code, and never shadow the modules of
+the provider's server."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 import stackwright as sw
 
 FOREIGN = ("grpc", "dill", "runpy", "base64", "semver", "google", "pulumi")
-"""Modules that the server imports, and that must not come from the program's folder."""
+"""Modules that the server imports, never from the program's folder."""
 
 
-def test_a_module_in_the_programs_folder_is_imported_by_its_code_and_by_nothing_else(
+def test_a_module_in_the_programs_folder_is_imported_only_by_the_programs_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pulumi = pytest.importorskip("pulumi")

@@ -1,4 +1,4 @@
-"""Programs that register nothing where there were resources: most often a module that an earlier operation has imported."""
+"""Programs that register no resources although the stack has some, usually because their module is cached."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_cached_module_deletes_nothing_in_the_second_operation_unless_that_is_
                 stack = await engine.stack("shop/dev", program)
                 assert (await stack.up()).changes["create"] == 3
                 preview = await stack.preview()
-                warnings = [said.message for said in preview.diagnostics if said.severity == "warning"]
+                warnings = [found.message for found in preview.diagnostics if found.severity == "warning"]
                 assert len(warnings) == 1 and "module cache" in warnings[0]
                 with pytest.raises(sw.InvalidInputError, match="would delete all 2 resources") as caught:
                     await stack.up()

@@ -1,4 +1,4 @@
-"""Errors: the table of kinds, and that each error of the engine arrives with its facts."""
+"""Errors: classes by kind, attributes, causes and messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
         assert getattr(sw, cls.__name__) is cls, "it is exported"
 
 
-def test_the_facts_of_an_error_become_attributes() -> None:
+def test_the_members_of_an_error_become_attributes() -> None:
     error = errors._from_parts(
         "conflict", "it is locked", "locked", "code", None, "urn:x", "aws", "create", None, ["wait"], "the cause"
     )
@@ -37,12 +37,12 @@ def test_the_facts_of_an_error_become_attributes() -> None:
     assert str(error.__cause__) == "the cause"
 
 
-def test_an_unknown_kind_is_a_bug_and_not_a_crash() -> None:
+def test_an_unknown_kind_becomes_an_internal_error() -> None:
     assert isinstance(errors._from_parts("later", "x", "x", None, None, None, None, None, None, [], None), sw.InternalError)
 
 
 @pytest.mark.parametrize("name", ["no-slash", "a/b/c/d", "", "bad name/dev"])
-def test_a_bad_stack_name_is_the_callers_mistake(make_engine: MakeEngine, name: str) -> None:
+def test_a_bad_stack_name_is_an_invalid_input_error(make_engine: MakeEngine, name: str) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             with pytest.raises(sw.InvalidInputError):
@@ -60,13 +60,13 @@ def test_a_stack_that_does_not_exist_is_not_found(make_engine: MakeEngine) -> No
     asyncio.run(run())
 
 
-def test_a_store_with_an_unknown_scheme_comes_with_a_hint() -> None:
+def test_the_error_of_a_store_with_an_unknown_scheme_has_a_hint() -> None:
     with pytest.raises(sw.InvalidInputError) as caught:
         sw.Engine(store="ftp://somewhere")
     assert caught.value.hints
 
 
-def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngine) -> None:
+def test_an_unknown_option_is_named_as_the_caller_spelled_it(make_engine: MakeEngine) -> None:
     async def program(ctx: sw.Context) -> None:
         pass
 
@@ -94,7 +94,7 @@ def test_options_of_an_engine_of_a_wrong_type_are_named(option: str, value: Any,
         sw.Engine(**{"store": "memory://", option: value})
 
 
-def test_what_is_no_function_is_refused_before_anything_starts(make_engine: MakeEngine, memory: Memory) -> None:
+def test_non_functions_are_refused_before_anything_starts(make_engine: MakeEngine, memory: Memory) -> None:
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             for option, value in (("config", ["a"]), ("tags", 5)):
@@ -117,7 +117,7 @@ def one(ctx: sw.Context) -> None:
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_what_a_provider_raised_is_the_cause(make_engine: MakeEngine, is_async: bool) -> None:
+def test_the_cause_of_an_error_is_the_providers_exception(make_engine: MakeEngine, is_async: bool) -> None:
     class Broken(sw.Provider):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             raise KeyError("missing")
@@ -159,7 +159,7 @@ def fails_with_the_sdk() -> None:
 
 
 @pytest.mark.parametrize("program", [fails, fails_without_async, fails_with_the_sdk])
-def test_what_the_program_raised_is_the_cause(make_engine: MakeEngine, program: sw.Program) -> None:
+def test_the_cause_of_an_error_is_the_programs_exception(make_engine: MakeEngine, program: sw.Program) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", program)
@@ -190,7 +190,7 @@ def test_a_program_that_exits_ends_its_operation_and_not_the_loop(make_engine: M
     asyncio.run(run())
 
 
-def test_an_interrupt_that_is_not_of_the_main_thread_is_the_programs_own(make_engine: MakeEngine) -> None:
+def test_a_keyboard_interrupt_off_the_main_thread_is_an_error_of_the_program(make_engine: MakeEngine) -> None:
     async def interrupts(ctx: sw.Context) -> None:
         raise KeyboardInterrupt
 
@@ -204,7 +204,7 @@ def test_an_interrupt_that_is_not_of_the_main_thread_is_the_programs_own(make_en
         executor.submit(asyncio.run, run()).result(60)
 
 
-def test_a_class_is_no_provider() -> None:
+def test_a_class_is_refused_as_a_provider() -> None:
     class Files(sw.Provider):
         pass
 
@@ -212,7 +212,7 @@ def test_a_class_is_no_provider() -> None:
         sw.Engine(store="memory://", providers={"files": Files})
 
 
-def test_a_program_is_no_plan(make_engine: MakeEngine) -> None:
+def test_a_program_is_refused_as_a_plan(make_engine: MakeEngine) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", fails)
@@ -223,14 +223,14 @@ def test_a_program_is_no_plan(make_engine: MakeEngine) -> None:
 
 
 @pytest.mark.parametrize("program", [fails, fails_without_async, fails_with_the_sdk])
-def test_a_programs_error_is_told_once(make_engine: MakeEngine, program: sw.Program) -> None:
+def test_a_programs_error_is_reported_once(make_engine: MakeEngine, program: sw.Program) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             operation = (await engine.stack("shop/dev", program)).up()
             events = [event.message async for event in operation if isinstance(event, sw.DiagnosticEvent)]
             result = await operation.wait()
             assert isinstance(result.error, sw.ProgramError) and str(result.error) == "KeyError: 'k'"
-            errors = [said.message for said in result.diagnostics if said.severity == "error"]
+            errors = [found.message for found in result.diagnostics if found.severity == "error"]
             assert len(errors) == 1 and errors[0].endswith("KeyError: 'k'") and "Traceback" in errors[0]
             assert str(result).count("KeyError: 'k'") == 1
             assert sum("KeyError" in message for message in events) == 1
@@ -257,12 +257,12 @@ async def cause_on_the_loop(ctx: sw.Context) -> None:
 
 
 @pytest.mark.parametrize("program", [cause_in_a_thread, cause_on_the_loop, _raise_from_a_cause])
-def test_what_an_exception_was_raised_from_is_told_once(make_engine: MakeEngine, program: sw.Program) -> None:
+def test_the_cause_of_a_programs_exception_is_reported_once(make_engine: MakeEngine, program: sw.Program) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             result = await (await engine.stack("shop/dev", program)).up().wait()
-            told = "RuntimeError: cannot load\ncaused by: KeyError: 'port'\ncaused by: ConnectionError: connect refused"
-            assert str(result.error) == told
+            text = "RuntimeError: cannot load\ncaused by: KeyError: 'port'\ncaused by: ConnectionError: connect refused"
+            assert str(result.error) == text
             assert str(result).count("ConnectionError: connect refused") == 1, str(result)
             assert str(result).count("in _raise_from_a_cause") == 3, "each exception has its traceback"
             assert isinstance(result.error.__cause__, RuntimeError)  # type: ignore[union-attr]
@@ -271,7 +271,7 @@ def test_what_an_exception_was_raised_from_is_told_once(make_engine: MakeEngine,
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_what_a_providers_exception_was_raised_from_is_told(make_engine: MakeEngine, is_async: bool) -> None:
+def test_the_cause_of_a_providers_exception_is_reported(make_engine: MakeEngine, is_async: bool) -> None:
     class Broken(sw.Provider):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             _raise_from_a_cause()
@@ -287,16 +287,16 @@ def test_what_a_providers_exception_was_raised_from_is_told(make_engine: MakeEng
     async def run() -> None:
         async with make_engine(broken=BrokenAsync() if is_async else Broken()) as engine:
             stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("broken:index:Thing", "a"))
-            told = "RuntimeError: cannot load\ncaused by: KeyError: 'port'\ncaused by: ConnectionError: connect refused"
+            text = "RuntimeError: cannot load\ncaused by: KeyError: 'port'\ncaused by: ConnectionError: connect refused"
             with pytest.raises(sw.FailedError) as caught:
                 await stack.up()
-            assert told in str(caught.value)
+            assert text in str(caught.value)
             assert isinstance(caught.value.__cause__, RuntimeError)
 
     asyncio.run(run())
 
 
-def test_causes_are_told_without_what_was_only_handled_or_is_said_already() -> None:
+def test_causes_omit_handled_exceptions_and_repeated_texts() -> None:
     def causes(error: BaseException, cause: BaseException | None) -> list[str]:
         error.__cause__ = cause
         return causes_of(error)
@@ -326,7 +326,7 @@ def test_causes_are_told_without_what_was_only_handled_or_is_said_already() -> N
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the interpreter has no groups of exceptions")
-def test_the_members_of_a_group_are_told() -> None:
+def test_the_members_of_an_exception_group_are_reported() -> None:
     inner = KeyError("k")
     inner.__cause__ = OSError("no space")
     group = ExceptionGroup("several", [ValueError("a"), ExceptionGroup("more", [inner])])  # type: ignore[name-defined]  # noqa: F821

@@ -1,4 +1,4 @@
-"""Examples: each runs to its end on real files and says what it should."""
+"""Examples: each ends with success on real files and prints the expected text."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_the_example_that_keeps_its_state_does_nothing_the_second_time(tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deployment.json", "files"]
 
 
-def test_many_stacks_at_once_keep_to_themselves(tmp_path: Path) -> None:
-    # Few of them: each derives a key from its passphrase, which is slow on purpose.
+def test_the_example_of_many_stacks_deploys_them_concurrently(tmp_path: Path) -> None:
+    # Few stacks, because the key derivation of each passphrase is slow.
     output = run("many_stacks.py", tmp_path, str(tmp_path), "12")
     assert "12 stacks with 132 resources one after the other" in output and "132 resources at once" in output
     assert output.count("120 files were written") == 2

@@ -1,4 +1,4 @@
-"""Hosts that fork: their children inherit the files of locks and the pipes of plugins, and hold neither a stack nor a plugin."""
+"""Hosts that fork: children inherit lock files and plugins' pipes, but keep no stack locked and no plugin alive."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from stackwright import sync
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="processes are observed in /proc"),
-    # Python warns of every fork of a process with threads.
+    # Python warns about each fork of a process with threads.
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 DEADLINE = 60
 
-# A host that forks a child in the middle of an operation, says the numbers of the child and of its plugin, and waits. The
-# child outlives it.
+# A host that forks a child during an operation, prints the process IDs of the child and of the plugin, and waits. The
+# child outlives the host.
 HOST = """
 import os, sys
 import stackwright as sw
@@ -56,7 +56,7 @@ engine.stack("shop/dev", program).up()
 
 
 class Host:
-    """A host with a forked child; both are gone at the end of the test."""
+    """A host with a forked child. Both are killed at the end of the test."""
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -100,7 +100,7 @@ def runs(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-def test_a_pool_of_processes_that_a_program_makes_does_not_keep_the_stack_locked(tmp_path: Path) -> None:
+def test_a_process_pool_of_a_program_does_not_keep_the_stack_locked(tmp_path: Path) -> None:
     store = f"file://{tmp_path}"
     pools = []
 
@@ -137,7 +137,7 @@ def test_a_forked_child_that_ends_does_not_release_the_lock_of_its_parent(tmp_pa
 
 
 @pytest.mark.parametrize("unlocks", [True, False])
-def test_the_lock_of_a_dead_host_is_replaced_although_its_child_lives(
+def test_the_lock_of_a_dead_host_is_replaced_while_its_child_runs(
     tmp_path: Path, hosts: list[Host], unlocks: bool
 ) -> None:
     store = f"file://{tmp_path}"
@@ -155,7 +155,7 @@ def test_the_lock_of_a_dead_host_is_replaced_although_its_child_lives(
         assert runs(host.child)
 
 
-def test_a_plugin_ends_with_its_host_although_a_forked_child_lives(
+def test_a_plugin_ends_with_its_host_while_a_forked_child_runs(
     tmp_path: Path, hosts: list[Host], gofiles: Path
 ) -> None:
     host = Host(f"file://{tmp_path}", str(gofiles.parent))

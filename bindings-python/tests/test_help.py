@@ -1,4 +1,4 @@
-"""What tools see of the package: annotations that can be evaluated, and members of options in their documentation."""
+"""Introspection of the package: annotations can be evaluated, and the help of options lists their members."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stackwright import sync
 
 
 def public() -> Iterator[Any]:
-    """Yields all that can be annotated: classes, their methods and properties, and functions."""
+    """Yields the public functions and classes, with the methods and properties of classes."""
     for module in (sw, sync):
         for name in module.__all__:
             value = getattr(module, name)
@@ -31,12 +31,12 @@ def public() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("value", list(public()))
-def test_the_annotations_of_everything_public_can_be_evaluated(value: Any) -> None:
+def test_the_annotations_of_public_members_can_be_evaluated(value: Any) -> None:
     typing.get_type_hints(value)
 
 
 @pytest.mark.parametrize("options", [sw.OperationOptions, sw.PolicyPack, sw.ResourceOptions, sw.InvokeOptions])
-def test_help_lists_each_option_with_its_type_and_what_it_does(options: Any) -> None:
+def test_help_lists_each_option_with_type_and_description(options: Any) -> None:
     shown = " ".join(pydoc.plain(pydoc.render_doc(options)).replace("|  ", " ").split())
     kinds: dict[str, Any] = options.__annotations__
     assert kinds
@@ -45,5 +45,5 @@ def test_help_lists_each_option_with_its_type_and_what_it_does(options: Any) -> 
         assert f"- ``{name}`` ({written}): " in shown, name
 
 
-def test_help_says_what_the_kind_of_secrets_is() -> None:
+def test_help_describes_the_kind_of_secrets() -> None:
     assert "``kind``, the name under which deployments say" in (sw.Secrets.__doc__ or "")

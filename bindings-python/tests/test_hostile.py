@@ -1,4 +1,4 @@
-"""What code of the host raises and returns ends its own operation at most: never the process, never another stack."""
+"""Odd values that code of the host raises or returns fail their own operation, never the process or another stack."""
 
 from __future__ import annotations
 

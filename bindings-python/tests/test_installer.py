@@ -1,4 +1,4 @@
-"""Installers written in Python: plugins that are put in their place when somebody needs them."""
+"""Installers in Python: the host installs plugins on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stackwright import sync
 
 
 class Installing(sw.PluginInstaller):
-    """Puts a plugin into a cache, and notes what it is asked."""
+    """Links a plugin into a cache, and records its calls."""
 
     def __init__(self, cache: Path, executable: Path) -> None:
         self.cache = cache
@@ -41,7 +41,7 @@ class Installing(sw.PluginInstaller):
 
 
 class InstallingAsync:
-    """The same with an ``async`` method, and no other."""
+    """An installer with an ``async`` ``install`` and no other method."""
 
     def __init__(self, inner: Installing) -> None:
         self.inner = inner
@@ -56,7 +56,7 @@ class InstallingAsync:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_plugin_is_installed_when_it_is_needed_and_once_for_all_that_need_it(
+def test_a_plugin_is_installed_on_demand_once_for_all_its_resources(
     tmp_path: Path, gofiles: Path, is_async: bool
 ) -> None:
     inner = Installing(tmp_path / "plugins", gofiles)
@@ -84,9 +84,7 @@ def test_a_plugin_is_installed_when_it_is_needed_and_once_for_all_that_need_it(
     asyncio.run(run())
 
 
-def test_what_recorded_providers_need_is_installed_beforehand_unless_that_is_skipped(
-    tmp_path: Path, gofiles: Path
-) -> None:
+def test_plugins_of_recorded_providers_are_installed_beforehand_unless_skipped(tmp_path: Path, gofiles: Path) -> None:
     store = f"file://{tmp_path}/state"
 
     def program(ctx: sw.Context) -> None:
@@ -112,7 +110,7 @@ def test_what_recorded_providers_need_is_installed_beforehand_unless_that_is_ski
             asked.clear()
 
 
-def test_what_an_installer_raises_is_told_unchanged_and_what_it_leaves_out_is_named() -> None:
+def test_errors_keep_the_message_of_an_installers_error_and_name_its_omissions() -> None:
     def program(ctx: sw.Context) -> None:
         ctx.resource("gofiles:index:File", "file", {})
 
@@ -131,7 +129,7 @@ def test_what_an_installer_raises_is_told_unchanged_and_what_it_leaves_out_is_na
         def latest_version(self, plugin: sw.ResolutionRequest) -> str:
             return "newest"
 
-    for installer, told in (
+    for installer, expected in (
         (Failing(), "The Mirror is down! {} %s"),
         (
             Idle(),
@@ -144,11 +142,11 @@ def test_what_an_installer_raises_is_told_unchanged_and_what_it_leaves_out_is_na
             with pytest.raises(sw.Error) as caught:
                 engine.stack("shop/dev", program).up()
             assert caught.value.result is not None
-            said = [diagnostic.message for diagnostic in caught.value.result.diagnostics]
-            assert any(told in message for message in said), said
+            messages = [diagnostic.message for diagnostic in caught.value.result.diagnostics]
+            assert any(expected in message for message in messages), messages
 
 
-def test_what_is_no_installer_is_refused() -> None:
+def test_invalid_installers_are_refused() -> None:
     with pytest.raises(sw.InvalidInputError, match="none of the methods is_installed, latest_version, install"):
         sw.Engine(store="memory://", installer=object())  # type: ignore[arg-type]
     with pytest.raises(sw.InvalidInputError, match="pass an instance"):

@@ -1,4 +1,4 @@
-"""Two stacks at the same time: what is built outside of a run, or has lost its context, never reaches either of them."""
+"""Concurrent stacks: resources built outside of a run, or without its context, are registered in none of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Box(pulumi.ComponentResource):
 
 
 def with_loop(build: Callable[[], object]) -> object:
-    """Calls it on a thread that has an event loop, as the SDK wants one."""
+    """Calls ``build`` on a thread with an event loop, which the SDK requires."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
@@ -68,13 +68,13 @@ def in_an_executor(build: Callable[[], object]) -> BaseException | None:
 
 
 def in_an_empty_context(build: Callable[[], object]) -> BaseException | None:
-    # Not on the program's own thread: the SDK runs event loops there.
+    # On another thread, because the SDK runs event loops on the program's thread.
     with ThreadPoolExecutor(1) as executor:
         return executor.submit(contextvars.Context().run, caught, build).result(30)
 
 
 class Both:
-    """Two programs that are within their runs at the same time, until both have done what they came for."""
+    """Two programs whose runs overlap until both have called ``act``."""
 
     def __init__(self, act: Callable[[], None]) -> None:
         self.begun = threading.Barrier(2, timeout=60)
@@ -98,7 +98,7 @@ def names_of(results: list[sw.Result]) -> list[set[str]]:
 
 @pytest.mark.parametrize("what", BUILDS)
 @pytest.mark.parametrize("lost", [on_a_thread, in_an_executor, in_an_empty_context])
-def test_what_lost_its_context_is_an_error_and_reaches_neither_stack(
+def test_a_build_without_context_is_an_error_and_registers_in_neither_stack(
     make_engine: MakeEngine, memory: Memory, what: str, lost: Callable[[Callable[[], object]], BaseException | None]
 ) -> None:
     errors: list[BaseException | None] = []
@@ -115,7 +115,7 @@ def test_what_lost_its_context_is_an_error_and_reaches_neither_stack(
     assert {name for _, name in memory.calls} == {"of-left", "of-right"}
 
 
-def test_a_thread_without_context_sees_nothing_of_either_stack(make_engine: MakeEngine) -> None:
+def test_a_thread_without_context_has_access_to_neither_stack(make_engine: MakeEngine) -> None:
     seen: list[tuple[Any, ...]] = []
 
     def look() -> None:
@@ -144,7 +144,7 @@ def test_a_thread_without_context_sees_nothing_of_either_stack(make_engine: Make
         assert stack not in ("left", "right") and where is None and root is None
 
 
-def test_what_is_built_outside_while_two_stacks_run_is_an_error(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_build_outside_of_two_running_stacks_is_an_error(make_engine: MakeEngine, memory: Memory) -> None:
     errors: list[BaseException | None] = []
     inside = threading.Barrier(3, timeout=60)
     leave = threading.Event()
@@ -170,7 +170,7 @@ def test_what_is_built_outside_while_two_stacks_run_is_an_error(make_engine: Mak
     assert {name for _, name in memory.calls} == {"of-left", "of-right"}
 
 
-def test_a_thread_that_carries_the_context_reaches_its_own_stack(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_thread_with_a_copied_context_uses_its_stack(make_engine: MakeEngine, memory: Memory) -> None:
     async def program() -> None:
         begun.wait()
         carried = contextvars.copy_context()
@@ -190,7 +190,7 @@ def test_a_thread_that_carries_the_context_reaches_its_own_stack(make_engine: Ma
     asyncio.run(run())
 
 
-def test_a_context_of_the_own_api_belongs_to_its_run_alone(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_context_of_the_native_api_is_valid_in_its_run_only(make_engine: MakeEngine, memory: Memory) -> None:
     kept: list[sw.Context] = []
     leave = asyncio.Event()
     begun = asyncio.Event()
@@ -209,7 +209,7 @@ def test_a_context_of_the_own_api_belongs_to_its_run_alone(make_engine: MakeEngi
             operation = (await engine.stack("shop/right", right)).up()
             await begun.wait()
             await (await engine.stack("shop/left", left)).up()
-            # The run of the left one is over, that of the right one is not.
+            # The run of `left` has ended, that of `right` has not.
             with pytest.raises(sw.Error) as error:
                 await kept[0].resource("mem:index:Thing", "late", {})
             assert "shut" in str(error.value) or "ended" in str(error.value)

@@ -1,4 +1,4 @@
-"""The journal of a host: each entry in order and before the engine goes on, refusable, and complete."""
+"""The journal of a host: complete and in order; the engine waits for each entry, and a refusal ends the operation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def program_of(things: dict[str, int]) -> sw.Program:
 
 
 class Replay:
-    """Applies entries to the records that an operation began with, by what their documentation says."""
+    """Applies entries to the initial records of an operation, as documented for ``JournalEntry``."""
 
     def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
         self.records = dict(enumerate(records))
@@ -46,7 +46,7 @@ async def resources(stack: sw.Stack) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_journal_tells_all_that_becomes_of_the_state(make_engine: MakeEngine, memory: Memory, is_async: bool) -> None:
+def test_a_replay_of_the_journal_yields_the_state(make_engine: MakeEngine, memory: Memory, is_async: bool) -> None:
     entries: list[sw.JournalEntry] = []
 
     async def receive(entry: sw.JournalEntry) -> None:
@@ -76,7 +76,7 @@ def test_a_journal_tells_all_that_becomes_of_the_state(make_engine: MakeEngine, 
     asyncio.run(run())
 
 
-def test_a_beginning_is_acknowledged_before_the_provider_is_called(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_begin_entry_is_acknowledged_before_the_provider_is_called(make_engine: MakeEngine, memory: Memory) -> None:
     seen: list[tuple[str, str | None, int]] = []
 
     def receive(entry: sw.JournalEntry) -> None:
@@ -92,7 +92,7 @@ def test_a_beginning_is_acknowledged_before_the_provider_is_called(make_engine: 
     assert seen == [("begin", "create", 0), ("success", "create", 1)]
 
 
-def test_entries_say_what_was_left_out_skipped_or_found_by_a_refresh(make_engine: MakeEngine, memory: Memory) -> None:
+def test_entries_mark_untargeted_skipped_and_refreshed_resources(make_engine: MakeEngine, memory: Memory) -> None:
     entries: list[sw.JournalEntry] = []
 
     def name(entry: sw.JournalEntry) -> str:
@@ -120,7 +120,7 @@ def test_entries_say_what_was_left_out_skipped_or_found_by_a_refresh(make_engine
                 await stack.refresh(refresh_program=refresh_program)
                 begun = {entry.operation for entry in entries if entry.kind == "begin"}
                 ends = {name(entry): entry for entry in entries if entry.op == "refresh" and entry.kind == "success"}
-                assert ends["a"].operation in begun, "a beginning comes first"
+                assert ends["a"].operation in begun, "a begin entry precedes it"
                 assert ends["a"].result_op == "same" and ends["a"].persisted_refresh is refresh_program
                 if refresh_program:
                     assert ends[""].deleted_by_refresh and ends[""].result_op == "delete"
@@ -129,7 +129,7 @@ def test_entries_say_what_was_left_out_skipped_or_found_by_a_refresh(make_engine
 
 
 class DiskFull(Exception):
-    """What a host's own journal may raise."""
+    """An exception of the host's journal."""
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ class DiskFull(Exception):
     [(DiskFull("the disk is full"), sw.UnavailableError), (sw.ConflictError("the disk is full"), sw.ConflictError)],
     ids=["any exception", "one of this package"],
 )
-def test_a_refused_entry_ends_the_operation_with_that_error(
+def test_a_refused_entry_ends_the_operation_with_the_journals_error(
     make_engine: MakeEngine, memory: Memory, raised: Exception, expected: type[sw.Error]
 ) -> None:
     async def run() -> None:
@@ -156,7 +156,7 @@ def test_a_refused_entry_ends_the_operation_with_that_error(
                 assert isinstance(result.error, expected), result.error
                 assert "the disk is full" in str(result.error) and result.error.__cause__ is raised
                 assert len(received) == refused, "nothing is sent after a refusal"
-                # The state is a valid one: the next update, without that journal, does the rest.
+                # The state is valid: the next update, without the journal, completes the deployment.
                 stack = await engine.stack(name, program_of({"a": 1, "b": 1}))
                 await stack.up()
                 assert not (await stack.preview()).has_changes
@@ -164,7 +164,7 @@ def test_a_refused_entry_ends_the_operation_with_that_error(
     asyncio.run(run())
 
 
-def test_secrets_are_in_the_journal_as_values(make_engine: MakeEngine, memory: Memory) -> None:
+def test_the_journal_contains_encoded_secrets(make_engine: MakeEngine, memory: Memory) -> None:
     lines: list[str] = []
 
     async def program(ctx: sw.Context) -> None:

@@ -1,4 +1,4 @@
-"""Values that become JSON: what has no JSON of its own is refused by its place, wherever an option takes such a value."""
+"""Options that become JSON: values without a JSON form are refused by their path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from stackwright._json import text_of
         ({"x": "\ud800"}, "runtime_options['x']: a text with a lone surrogate cannot be written as JSON"),
     ],
 )
-def test_a_runtime_option_without_json_is_refused_by_its_place(make_engine: MakeEngine, value: Any, message: str) -> None:
+def test_a_runtime_option_without_json_is_refused_by_its_path(make_engine: MakeEngine, value: Any, message: str) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             with pytest.raises(sw.InvalidInputError) as caught:
@@ -69,7 +69,7 @@ def test_every_option_that_becomes_json_is_checked(make_engine: MakeEngine) -> N
         sw.Engine(store="memory://", secrets=Vault())
 
 
-def test_mappings_and_sequences_of_any_class_have_json() -> None:
+def test_mappings_and_sequences_of_any_class_have_a_json_form() -> None:
     value = MappingProxyType({"a": (1, None, True, 2.5), "b": MappingProxyType({"c": "é"})})
     assert text_of("x", value) == '{"a": [1, null, true, 2.5], "b": {"c": "\\u00e9"}}'
 

@@ -1,4 +1,4 @@
-"""Programs behind a language runtime that listens already."""
+"""Programs in a language runtime that already runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import MakeEngine, Memory
 
 
 def serve(program: Callable[[], "Awaitable[None] | None"]) -> tuple[Any, str]:
-    """Serves a program of the SDK the way the SDK's own automation API does it."""
+    """Serves an SDK program as the SDK's automation API does."""
     from concurrent.futures import ThreadPoolExecutor
 
     import grpc
@@ -28,7 +28,7 @@ def serve(program: Callable[[], "Awaitable[None] | None"]) -> tuple[Any, str]:
     return server, f"127.0.0.1:{port}"
 
 
-def test_a_program_behind_a_language_runtime(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_language_runtime_runs_the_program(make_engine: MakeEngine, memory: Memory) -> None:
     def program() -> None:
         config = pulumi.Config()
         made = pulumi.CustomResource("mem:index:Thing", "a", {"x": config.require_int("x"), "made": None})
@@ -62,7 +62,7 @@ def test_a_program_behind_a_language_runtime(make_engine: MakeEngine, memory: Me
     asyncio.run(run())
 
 
-def test_a_language_runtime_gets_the_schemas_that_providers_of_the_host_give(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_language_runtime_gets_the_schemas_of_the_hosts_providers(make_engine: MakeEngine, memory: Memory) -> None:
     pytest.importorskip("pulumi")
     import json
     from concurrent.futures import ThreadPoolExecutor
@@ -122,7 +122,7 @@ def test_a_language_runtime_gets_the_schemas_that_providers_of_the_host_give(mak
     assert "OfSchema.get_schema returned int, expected str or a mapping" in found["wrong"]
 
 
-def test_a_language_runtime_gets_the_mappings_that_providers_of_the_host_give(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_language_runtime_gets_the_mappings_of_the_hosts_providers(make_engine: MakeEngine, memory: Memory) -> None:
     pytest.importorskip("pulumi")
     from concurrent.futures import ThreadPoolExecutor
 
@@ -189,7 +189,7 @@ def test_a_language_runtime_gets_the_mappings_that_providers_of_the_host_give(ma
     assert "Odd.get_mappings returned a int that cannot be read" in found["odd"]
 
 
-def test_a_language_runtime_that_is_not_there_is_named(make_engine: MakeEngine) -> None:
+def test_the_error_of_a_missing_language_runtime_names_its_address(make_engine: MakeEngine) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", sw.LanguageRuntime("no host at all"))

@@ -1,4 +1,4 @@
-"""Packages of the SDK whose modules load at their first use, while many programs use them for the first time."""
+"""SDK packages with lazily loaded modules, used by many programs concurrently for the first time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ import pulumi
 
 import lazy_gate
 
-# No program is ahead of this one: all are about to use the module.
+# Waits until all programs are about to use the module.
 lazy_gate.wait()
 
 from . import local as itself
@@ -75,7 +75,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("packages")
-def test_a_hundred_programs_use_a_lazily_loaded_module_for_the_first_time_at_once() -> None:
+def test_a_hundred_concurrent_programs_use_a_lazily_loaded_module_for_the_first_time() -> None:
     async def run() -> None:
         def program() -> None:
             import lazy_gate  # type: ignore[import-not-found]
@@ -95,7 +95,7 @@ def test_a_hundred_programs_use_a_lazily_loaded_module_for_the_first_time_at_onc
 
 
 @pytest.mark.usefixtures("packages")
-def test_a_lazily_loaded_module_that_fails_fails_each_program_with_its_own_error() -> None:
+def test_a_failing_lazily_loaded_module_fails_each_program_with_its_error() -> None:
     async def run() -> None:
         def program() -> None:
             import lazy_things
@@ -112,7 +112,7 @@ def test_a_lazily_loaded_module_that_fails_fails_each_program_with_its_own_error
 
 
 @pytest.mark.usefixtures("packages")
-def test_threads_that_load_two_modules_in_a_circle_do_not_wait_for_each_other_for_ever(tmp_path: Path) -> None:
+def test_threads_that_load_cyclic_modules_do_not_deadlock(tmp_path: Path) -> None:
     from stackwright import _sdk  # noqa: F401
     from stackwright._sdk import isolation
 

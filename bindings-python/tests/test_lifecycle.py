@@ -1,5 +1,5 @@
-"""One stack from preview to destroy, on real files, by three kinds of provider: a class of this process, the SDK's dynamic
-resources, and a plugin process in Go. The same scenario through the SDK, through the package's own API, and in turn."""
+"""The lifecycle of a stack on real files with three kinds of provider: an in-process class, the SDK's dynamic
+resources, and a plugin process in Go. The scenario runs with SDK programs, native programs, and both in turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stackwright import sync
 HOST, DYNAMIC, PLUGIN = "host", "dynamic", "plugin"
 
 Wanted = dict[str, tuple[str, str]]
-"""What a program asks for: path and content of each file, by the name of its resource."""
+"""The goal of a program: path and content of each file, by resource name."""
 
 FIRST: Wanted = {
     "kept": ("kept.txt", "stays\n"),
@@ -28,7 +28,7 @@ THEN: Wanted = {"kept": FIRST["kept"], "edited": ("edited.txt", "two\n"), "moved
 
 
 class Files(sw.Provider):
-    """The provider of this process: one file for each resource."""
+    """The in-process provider: one file for each resource."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,7 +60,7 @@ class Files(sw.Provider):
 
 
 def dynamic_file(name: str, path: Path, content: str) -> Any:
-    """Makes a dynamic resource. Its provider is a local class, which travels by value to the plugin's own process."""
+    """Makes a dynamic resource. Its provider is a local class, which is serialized by value."""
     from pulumi import dynamic
 
     class DynamicFiles(dynamic.ResourceProvider):
@@ -91,7 +91,7 @@ def dynamic_file(name: str, path: Path, content: str) -> Any:
 
 
 class Scenario:
-    """A folder with a place for each kind of provider, and what the program wants there at the moment."""
+    """A folder with a subfolder for each kind of provider, and the files that the program currently declares."""
 
     def __init__(self, folder: Path, plugin: Path, kinds: tuple[str, ...]) -> None:
         self.folder = folder
@@ -122,12 +122,12 @@ class Scenario:
                 processes.append(resource.process)
         pulumi.export("processes", pulumi.Output.all(*processes))
 
-    async def own_program(self, ctx: sw.Context) -> None:
+    async def native_program(self, ctx: sw.Context) -> None:
         for name, (path, content) in self.wanted.items():
             ctx.resource("files:index:File", f"{HOST}-{name}", {"path": path, "content": content})
             ctx.resource("gofiles:index:File", f"{PLUGIN}-{name}", {"path": path, "content": content})
 
-    def own_program_without_async(self, ctx: sw.Context) -> None:
+    def native_program_without_async(self, ctx: sw.Context) -> None:
         for name, (path, content) in self.wanted.items():
             ctx.resource("files:index:File", f"{HOST}-{name}", {"path": path, "content": content})
             ctx.resource("gofiles:index:File", f"{PLUGIN}-{name}", {"path": path, "content": content})
@@ -140,7 +140,7 @@ class Scenario:
             assert self.on_disk(kind) == dict(wanted.values()), kind
 
     def ops(self, result: sw.Result, name: str) -> dict[str, list[str]]:
-        """Returns what was done to the resources of one name, by the kind of their provider."""
+        """Returns the steps on the resources of one name, by kind of provider."""
         return {
             kind: [step.op for step in result.steps if step.name == f"{kind}-{name}"] for kind in self.kinds
         }
@@ -149,7 +149,7 @@ class Scenario:
         return {kind: list(ops) for kind in self.kinds}
 
     def play(self, run: Callable[[str], sw.Result], records: Callable[[], dict[str, dict[str, Any]]]) -> None:
-        """Plays it: ``run`` does a verb of the user, ``records`` reads the state, by the names of resources."""
+        """Plays the scenario: ``run`` runs an operation, ``records`` returns the state by resource name."""
         each = len(self.kinds)
 
         plan = run("preview")
@@ -220,7 +220,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def play_async(scenario: Scenario, loop: asyncio.AbstractEventLoop, program: Callable[[str], sw.Program]) -> None:
-    """Plays a scenario with the async API; ``program`` says which one each verb runs with."""
+    """Plays a scenario with the async API; ``program`` returns the program of each operation."""
 
     async def run(verb: str) -> sw.Result:
         stack = await engine.stack("shop/dev", program(verb), config=scenario.config)
@@ -252,15 +252,15 @@ def test_an_sdk_program_with_three_kinds_of_providers(
             os.kill(process, 0)
 
 
-def test_a_program_of_the_own_api(tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop) -> None:
+def test_a_native_program(tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop) -> None:
     scenario = Scenario(tmp_path, gofiles, (HOST, PLUGIN))
-    play_async(scenario, loop, lambda _verb: scenario.own_program)
+    play_async(scenario, loop, lambda _verb: scenario.native_program)
 
 
-def test_a_program_of_the_own_api_without_async(tmp_path: Path, gofiles: Path) -> None:
+def test_a_native_program_without_async(tmp_path: Path, gofiles: Path) -> None:
     scenario = Scenario(tmp_path, gofiles, (HOST, PLUGIN))
     with sync.Engine(**scenario.engine) as engine:
-        stack = engine.stack("shop/dev", scenario.own_program_without_async, config=scenario.config)
+        stack = engine.stack("shop/dev", scenario.native_program_without_async, config=scenario.config)
 
         def run(verb: str) -> sw.Result:
             result: sw.Result = getattr(stack, verb)()
@@ -269,7 +269,7 @@ def test_a_program_of_the_own_api_without_async(tmp_path: Path, gofiles: Path) -
         scenario.play(run, lambda: records_of(stack.export_deployment(show_secrets=True)))
 
 
-def test_the_sdk_and_the_own_api_take_turns_at_one_stack(
+def test_sdk_and_native_programs_deploy_one_stack_in_turn(
     tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop
 ) -> None:
     scenario = Scenario(tmp_path, gofiles, (HOST, PLUGIN))
@@ -278,7 +278,7 @@ def test_the_sdk_and_the_own_api_take_turns_at_one_stack(
     def program(_verb: str) -> sw.Program:
         nonlocal turns
         turns += 1
-        # The preview and everything that the own API finds done was the SDK's doing.
-        return scenario.sdk_program if turns <= 2 else scenario.own_program
+        # The preview and the first update run the SDK program, all later operations the native program.
+        return scenario.sdk_program if turns <= 2 else scenario.native_program
 
     play_async(scenario, loop, program)

@@ -1,4 +1,4 @@
-"""The package's own API: lifecycles, eagerness, components, functions, providers, options."""
+"""The native API: lifecycle, eager registration, components, functions, providers, options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import MakeEngine, Memory, states
 THING = "mem:index:Thing"
 
 
-def test_a_stack_lives_from_preview_to_destroy(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_stack_runs_from_preview_to_destroy(make_engine: MakeEngine, memory: Memory) -> None:
     size = 1
 
     async def program(ctx: sw.Context) -> None:
@@ -103,7 +103,7 @@ def test_functions_are_invoked_with_outputs(make_engine: MakeEngine, memory: Mem
     asyncio.run(run())
 
 
-def test_a_provider_of_its_own_and_a_read_resource(make_engine: MakeEngine, memory: Memory) -> None:
+def test_an_explicit_provider_and_a_read_resource(make_engine: MakeEngine, memory: Memory) -> None:
     memory.things["known"] = {"x": 5}
 
     async def program(ctx: sw.Context) -> None:

@@ -1,4 +1,4 @@
-"""Values that contain themselves, and values that are very deep: told with their place, wherever they come in."""
+"""Cyclic values and values that are nested too deep: errors name their path."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from conftest import MakeEngine, Memory
 THING = "mem:index:Thing"
 
 
-def circle() -> dict[str, Any]:
-    """Returns a dictionary that lies in a list of its own."""
+def cycle() -> dict[str, Any]:
+    """Returns a dictionary that is contained in its own list."""
     tree: dict[str, Any] = {"name": "root"}
     tree["children"] = [{"parent": tree}]
     return tree
@@ -29,70 +29,70 @@ def deep(levels: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside an output"])
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "expected"),
     [
-        (circle(), "the inputs of \"b\": x.children[0].parent: leads back to x, and a value can not contain itself"),
-        (sw.secret(circle()), "the inputs of \"b\": x.children[0].parent: leads back to x, and"),
+        (cycle(), "the inputs of \"b\": x.children[0].parent: leads back to x, and a value can not contain itself"),
+        (sw.secret(cycle()), "the inputs of \"b\": x.children[0].parent: leads back to x, and"),
         (deep(10_000), "the inputs of \"b\": x.d.d.d…d.d.d.d: is nested more than 400 levels deep"),
     ],
-    ids=["circle", "secret circle", "deep"],
+    ids=["cycle", "secret cycle", "deep"],
 )
-def test_the_inputs_of_a_resource_name_where_they_close_a_circle_or_go_too_deep(
-    make_engine: MakeEngine, memory: Memory, value: object, told: str, beside: bool
+def test_errors_of_cyclic_and_too_deep_inputs_name_the_path(
+    make_engine: MakeEngine, memory: Memory, value: object, expected: str, beside: bool
 ) -> None:
     async def program(ctx: sw.Context) -> None:
         a = ctx.resource(THING, "a", {"x": 1})
-        # The program learns of it, and the run fails although it goes on.
+        # The registration raises, and the run fails although the program handles the error.
         inputs = {"x": value, "of": a["x"]} if beside else {"x": value}
         with pytest.raises(sw.InvalidInputError) as caught:
             await ctx.resource(THING, "b", inputs)
-        assert str(caught.value).startswith(told)
+        assert str(caught.value).startswith(expected)
 
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             result = await (await engine.stack("shop/dev", program)).up().wait()
-            assert told in str(result.error) and result.changes == {"create": 2}
+            assert expected in str(result.error) and result.changes == {"create": 2}
 
     asyncio.run(run())
 
 
-def test_everything_that_takes_values_names_a_circle(make_engine: MakeEngine, memory: Memory) -> None:
+def test_every_function_that_takes_values_refuses_cycles(make_engine: MakeEngine, memory: Memory) -> None:
     class Endless(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
-            return sw.CreateResult("id", {"out": circle()})
+            return sw.CreateResult("id", {"out": cycle()})
 
-    async def fails(program: sw.Program, told: str) -> None:
+    async def fails(program: sw.Program, expected: str) -> None:
         result = await (await engine.stack("shop/dev", program)).up().wait()
         assert result.error is not None and "RecursionError" not in str(result.error)
-        texts = [str(result.error), *(said.message for said in result.diagnostics)]
-        assert any(told in text for text in texts), texts
+        texts = [str(result.error), *(found.message for found in result.diagnostics)]
+        assert any(expected in text for text in texts), texts
 
     engine = make_engine(mem=memory, endless=Endless())
 
     async def run() -> None:
         async with engine:
             place = "children[0].parent: leads back to"
-            await fails(lambda ctx: ctx.export("tree", circle()), f"the stack output \"tree\": {place} the stack output \"tree\"")
-            await fails(lambda ctx: ctx.invoke("mem:index:echo", {"x": circle()}), f"the arguments of \"mem:index:echo\": x.{place} x")
+            await fails(lambda ctx: ctx.export("tree", cycle()), f"the stack output \"tree\": {place} the stack output \"tree\"")
+            await fails(lambda ctx: ctx.invoke("mem:index:echo", {"x": cycle()}), f"the arguments of \"mem:index:echo\": x.{place} x")
             await fails(lambda ctx: ctx.resource("endless:index:Thing", "a"), f"out.{place} out")
 
             async def applied(ctx: sw.Context) -> None:
                 a = ctx.resource(THING, "a", {"x": 1})
-                ctx.resource(THING, "b", {"of": a["x"].apply(lambda _: circle())})
+                ctx.resource(THING, "b", {"of": a["x"].apply(lambda _: cycle())})
 
             await fails(applied, f"the inputs of \"b\": of.{place} of")
             with pytest.raises(sw.InvalidInputError, match="config: the value of shop:x contains itself, or is nested"):
-                await engine.stack("shop/dev", config={"x": circle()})
+                await engine.stack("shop/dev", config={"x": cycle()})
             stack = await engine.stack("shop/dev", lambda ctx: None)
             with pytest.raises(sw.InvalidInputError, match="plan: the value is nested too deep, or contains itself"):
-                stack.up(circle())
+                stack.up(cycle())
             with pytest.raises(sw.InvalidInputError, match="deployment.*: the value is nested too deep, or contains itself"):
-                await stack.import_deployment(circle())
+                await stack.import_deployment(cycle())
 
     asyncio.run(run())
 
 
-def test_a_value_that_lies_in_several_places_is_no_circle(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_value_may_occur_in_several_places(make_engine: MakeEngine, memory: Memory) -> None:
     shared = {"tags": ["a", "b"]}
 
     async def program(ctx: sw.Context) -> None:

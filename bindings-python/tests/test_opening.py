@@ -1,4 +1,4 @@
-"""Opening stacks: what creates one, what wants one that exists, and what is said of a name that does not exist."""
+"""Opening stacks: create, select, create or select, and errors for unknown names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def program(ctx: sw.Context) -> None:
     ctx.resource("mem:index:Thing", "a", {})
 
 
-def test_a_stack_is_created_selected_or_either_and_errors_name_what_is_near(
+def test_a_stack_is_created_selected_or_either_and_errors_name_similar_stacks(
     make_engine: MakeEngine, memory: Memory
 ) -> None:
     async def run() -> None:
@@ -38,7 +38,7 @@ def test_a_stack_is_created_selected_or_either_and_errors_name_what_is_near(
     asyncio.run(run())
 
 
-def test_a_stack_that_is_opened_without_a_program_is_created_by_its_first_update_and_not_by_being_read(
+def test_a_stack_that_is_opened_without_a_program_is_created_by_its_first_update_and_not_by_a_read(
     make_engine: MakeEngine, memory: Memory
 ) -> None:
     async def run() -> None:

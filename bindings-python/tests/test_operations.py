@@ -1,4 +1,4 @@
-"""Operations: how they fail, what they tell, and how many of them go on at a time."""
+"""Operations: failures, events and concurrency."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def one_thing(ctx: sw.Context) -> None:
     ctx.resource(THING, "a", {"size": 1})
 
 
-def test_an_error_of_the_program_is_told_with_its_traceback(make_engine: MakeEngine, memory: Memory) -> None:
+def test_an_error_of_the_program_is_reported_with_its_traceback(make_engine: MakeEngine, memory: Memory) -> None:
     async def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "a", {})
         raise ValueError("no such luck")
@@ -30,13 +30,13 @@ def test_an_error_of_the_program_is_told_with_its_traceback(make_engine: MakeEng
             result = caught.value.result
             assert result is not None and result.outcome == "failed"
             errors = [diagnostic.message for diagnostic in result.diagnostics if diagnostic.severity == "error"]
-            told = next(message for message in errors if message.startswith("Program failed with an unhandled exception:"))
-            assert "in program" in told and "_runner.py" not in told
+            text = next(message for message in errors if message.startswith("Program failed with an unhandled exception:"))
+            assert "in program" in text and "_runner.py" not in text
 
     asyncio.run(run())
 
 
-def test_a_failed_resource_fails_what_needs_it_and_the_operation(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_failed_resource_fails_its_dependents_and_the_operation(make_engine: MakeEngine, memory: Memory) -> None:
     class Picky(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             if request.name == "bad":
@@ -84,7 +84,7 @@ def test_a_second_operation_on_the_same_stack_is_a_conflict(make_engine: MakeEng
 
 
 def test_events_are_typed_and_end_with_cancel(make_engine: MakeEngine, memory: Memory) -> None:
-    heard: list[sw.Event] = []
+    received: list[sw.Event] = []
 
     async def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "a", {"x": 1})
@@ -93,22 +93,22 @@ def test_events_are_typed_and_end_with_cancel(make_engine: MakeEngine, memory: M
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program, config={"k": "v"})
-            operation = stack.up(on_event=heard.append)
+            operation = stack.up(on_event=received.append)
             result = await operation
-            assert [event.sequence for event in heard] == sorted(event.sequence for event in heard)
-            assert isinstance(heard[0], sw.PreludeEvent) and heard[0].config == {"shop:k": "v"}
-            assert isinstance(heard[-1], sw.CancelEvent)
-            outputs = [event for event in heard if isinstance(event, sw.ResourceOutputsEvent)]
+            assert [event.sequence for event in received] == sorted(event.sequence for event in received)
+            assert isinstance(received[0], sw.PreludeEvent) and received[0].config == {"shop:k": "v"}
+            assert isinstance(received[-1], sw.CancelEvent)
+            outputs = [event for event in received if isinstance(event, sw.ResourceOutputsEvent)]
             assert any(event.metadata.urn.endswith("::a") and event.metadata.op == "create" for event in outputs)
-            [summary] = [event for event in heard if isinstance(event, sw.SummaryEvent)]
+            [summary] = [event for event in received if isinstance(event, sw.SummaryEvent)]
             assert summary.resource_changes == result.changes and summary.result == "succeeded"
-            assert any(isinstance(event, sw.DiagnosticEvent) and event.message == "hello\n" for event in heard)
-            assert heard[0].json["preludeEvent"]["config"] == {"shop:k": "v"}
+            assert any(isinstance(event, sw.DiagnosticEvent) and event.message == "hello\n" for event in received)
+            assert received[0].json["preludeEvent"]["config"] == {"shop:k": "v"}
 
     asyncio.run(run())
 
 
-def test_a_program_per_call_takes_the_place_of_the_stacks_own(make_engine: MakeEngine, memory: Memory) -> None:
+def test_the_program_of_a_call_overrides_that_of_the_stack(make_engine: MakeEngine, memory: Memory) -> None:
     async def one(ctx: sw.Context) -> None:
         ctx.resource(THING, "one", {})
 
@@ -141,7 +141,7 @@ def test_an_exported_deployment_can_be_imported(make_engine: MakeEngine, memory:
     asyncio.run(run())
 
 
-def test_a_hundred_stacks_at_once_keep_to_themselves(tmp_path: Path, memory: Memory) -> None:
+def test_a_hundred_concurrent_stacks_are_isolated(tmp_path: Path, memory: Memory) -> None:
     together = asyncio.Event()
     begun = 0
 
@@ -165,7 +165,7 @@ def test_a_hundred_stacks_at_once_keep_to_themselves(tmp_path: Path, memory: Mem
     asyncio.run(run())
 
 
-def test_an_update_that_is_to_be_dry_changes_nothing(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_dry_run_changes_nothing(make_engine: MakeEngine, memory: Memory) -> None:
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", one_thing)
@@ -181,7 +181,7 @@ def test_an_update_that_is_to_be_dry_changes_nothing(make_engine: MakeEngine, me
     asyncio.run(run())
 
 
-def test_a_plan_that_is_not_there_holds_nobody_to_nothing(make_engine: MakeEngine, memory: Memory) -> None:
+def test_none_is_refused_as_a_plan(make_engine: MakeEngine, memory: Memory) -> None:
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", one_thing)
@@ -198,24 +198,24 @@ def test_a_plan_that_is_not_there_holds_nobody_to_nothing(make_engine: MakeEngin
 
 def test_a_listener_may_be_a_coroutine_function(make_engine: MakeEngine, memory: Memory) -> None:
     async def run() -> None:
-        heard: list[int] = []
+        received: list[int] = []
 
         async def listen(event: sw.Event) -> None:
             await asyncio.sleep(0)
-            heard.append(event.sequence)
+            received.append(event.sequence)
 
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", one_thing)
             await stack.up(on_event=listen)
-        assert heard == list(range(len(heard))) and len(heard) > 3
+        assert received == list(range(len(received))) and len(received) > 3
 
     asyncio.run(run())
 
 
 # demand 3.2 trap 12
-def test_a_slow_listener_holds_up_nobody_and_misses_nothing(make_engine: MakeEngine) -> None:
+def test_a_slow_listener_delays_no_operation_and_receives_all_events(make_engine: MakeEngine) -> None:
     count = 300
-    heard: list[sw.Event] = []
+    received: list[sw.Event] = []
 
     def program(ctx: sw.Context) -> None:
         for index in range(count):
@@ -233,23 +233,23 @@ def test_a_slow_listener_holds_up_nobody_and_misses_nothing(make_engine: MakeEng
                 return result
 
         async def listen(event: sw.Event) -> None:
-            # The first event is not dealt with before the last resource has been created.
+            # The first event is processed after the last resource has been created.
             await asyncio.wait_for(created.wait(), 60)
-            heard.append(event)
+            received.append(event)
 
         async with make_engine(mem=Counting()) as engine:
             stack = await engine.stack("shop/dev", program)
             result = await stack.up(on_event=listen)
         assert result.changes == {"create": count + 1}
-        assert [event.sequence for event in heard] == list(range(len(heard)))
-        assert len(heard) > 2 * count and isinstance(heard[-1], sw.CancelEvent)
+        assert [event.sequence for event in received] == list(range(len(received)))
+        assert len(received) > 2 * count and isinstance(received[-1], sw.CancelEvent)
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_what_a_listener_raises_leaves_the_result_within_reach(make_engine: MakeEngine, memory: Memory, is_async: bool) -> None:
-    raised = RuntimeError("no ear for it")
+def test_an_exception_of_a_listener_has_the_result(make_engine: MakeEngine, memory: Memory, is_async: bool) -> None:
+    raised = RuntimeError("cannot listen")
 
     def listen(event: sw.Event) -> None:
         raise raised
@@ -261,12 +261,12 @@ def test_what_a_listener_raises_leaves_the_result_within_reach(make_engine: Make
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", one_thing)
             operation = stack.up(on_event=listen_async if is_async else listen)
-            with pytest.raises(RuntimeError, match="no ear for it") as caught:
+            with pytest.raises(RuntimeError, match="cannot listen") as caught:
                 await operation
             assert caught.value is raised
             result: sw.Result = raised.result  # type: ignore[attr-defined]
             assert result.outcome == "succeeded" and result.changes["create"] == 2
-            with pytest.raises(RuntimeError, match="no ear for it"):
+            with pytest.raises(RuntimeError, match="cannot listen"):
                 await operation.wait()
             assert (await stack.up()).changes == {"same": 2}
 

@@ -1,4 +1,4 @@
-"""Wrong options: one kind of error for all of them, which names the option, what it takes and what was given."""
+"""Wrong options: the error names the option, the expected type and the given value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FLAGS = [name for name, kind in sw.OperationOptions.__annotations__.items() if "
 
 @pytest.mark.parametrize("make", [sw.Engine, sync.Engine])
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "expected"),
     [
         ("store", None, "the options of an engine lack store"),
         ("store", 5, "store takes a URL as a string, not a number, in the options of an engine"),
@@ -65,13 +65,15 @@ FLAGS = [name for name, kind in sw.OperationOptions.__annotations__.items() if "
         ("provider_threads", "8", "provider_threads takes a number from 1 to 1024, not '8'"),
     ],
 )
-def test_a_wrong_option_of_an_engine_is_named(make: Callable[..., object], option: str, value: Any, told: str) -> None:
-    with pytest.raises(sw.InvalidInputError, match=re.escape(told)):
+def test_a_wrong_option_of_an_engine_is_named(
+    make: Callable[..., object], option: str, value: Any, expected: str
+) -> None:
+    with pytest.raises(sw.InvalidInputError, match=re.escape(expected)):
         make(**{"store": "memory://", option: value})
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "expected"),
     [
         ("name", 5, "name takes a text, project/stack, not int"),
         ("program", 5, "program takes a function, not int"),
@@ -97,10 +99,10 @@ def test_a_wrong_option_of_an_engine_is_named(make: Callable[..., object], optio
         ("journal", 5, "journal takes a function, not int"),
     ],
 )
-def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str, value: Any, told: str) -> None:
+def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str, value: Any, expected: str) -> None:
     async def run() -> None:
         async with make_engine() as engine:
-            with pytest.raises(sw.InvalidInputError, match=re.escape(told)):
+            with pytest.raises(sw.InvalidInputError, match=re.escape(expected)):
                 await engine.stack(**{"name": "shop/dev", option: value})
             assert await engine.stacks() == []
 
@@ -108,7 +110,7 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "expected"),
     [
         *((name, "yes", f"{name} takes True or False, not a string, in the options of up()") for name in FLAGS),
         ("parallel", "3", "parallel takes a whole number from 0 to 2147483647, not a string"),
@@ -133,19 +135,19 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
     ],
 )
 def test_a_wrong_option_of_an_operation_is_named_before_anything_starts(
-    make_engine: MakeEngine, option: str, value: Any, told: str
+    make_engine: MakeEngine, option: str, value: Any, expected: str
 ) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", program)
-            with pytest.raises(sw.InvalidInputError, match=re.escape(told)):
+            with pytest.raises(sw.InvalidInputError, match=re.escape(expected)):
                 stack.up(**{option: value})
             assert await stack.history() == []
 
     asyncio.run(run())
 
 
-def test_a_positional_plan_and_other_arguments_are_named_too(make_engine: MakeEngine, tmp_path: Path) -> None:
+def test_errors_name_positional_plans_and_other_arguments(make_engine: MakeEngine, tmp_path: Path) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", program, root_directory=tmp_path)
@@ -161,7 +163,7 @@ def test_a_positional_plan_and_other_arguments_are_named_too(make_engine: MakeEn
     asyncio.run(run())
 
 
-def test_what_is_given_as_functions_may_have_more_than_is_needed() -> None:
+def test_callbacks_may_have_optional_parameters() -> None:
     def fetch(uri: str, tries: int = 3) -> bytes:
         return b""
 
@@ -177,7 +179,7 @@ def test_what_is_given_as_functions_may_have_more_than_is_needed() -> None:
 
 # demand 3.2 trap 5
 @pytest.mark.parametrize("verb", ["preview", "up", "refresh", "destroy"])
-def test_what_is_recorded_of_a_missing_plugin_comes_with_what_a_host_can_do_about_it(make_engine: MakeEngine, verb: str) -> None:
+def test_errors_about_resources_of_a_missing_plugin_have_hints(make_engine: MakeEngine, verb: str) -> None:
     def urn(type: str, name: str) -> str:
         return f"urn:pulumi:dev::shop::{type}::{name}"
 
@@ -199,7 +201,7 @@ def test_what_is_recorded_of_a_missing_plugin_comes_with_what_a_host_can_do_abou
     asyncio.run(run())
 
 
-def test_a_missing_plugin_comes_with_what_a_host_can_do_about_it(make_engine: MakeEngine) -> None:
+def test_the_error_of_a_missing_plugin_has_hints(make_engine: MakeEngine) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("nowhere:index:Thing", "a"))

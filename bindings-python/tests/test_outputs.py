@@ -1,4 +1,4 @@
-"""Outputs: the dependencies that they carry, what is not known yet, secrets, and what follows from them."""
+"""Outputs: dependencies, unknowns, secrets, and apply."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_outputs_among_inputs_become_dependencies(make_engine: MakeEngine, memor
     asyncio.run(run())
 
 
-def test_what_a_preview_can_not_know_is_unknown(make_engine: MakeEngine, memory: Memory) -> None:
+def test_outputs_of_planned_resources_are_unknown(make_engine: MakeEngine, memory: Memory) -> None:
     seen: list[object] = []
 
     async def program(ctx: sw.Context) -> None:
@@ -59,7 +59,7 @@ def test_what_a_preview_can_not_know_is_unknown(make_engine: MakeEngine, memory:
     asyncio.run(run())
 
 
-def test_secrets_stay_secret_on_their_way(make_engine: MakeEngine, memory: Memory) -> None:
+def test_secrets_stay_secret(make_engine: MakeEngine, memory: Memory) -> None:
     async def program(ctx: sw.Context) -> None:
         a = ctx.resource(THING, "a", {"password": ctx.config.secret("password"), "user": "bob"})
         ctx.export("upper", a["password"].apply(str.upper))
@@ -82,7 +82,7 @@ def test_secrets_stay_secret_on_their_way(make_engine: MakeEngine, memory: Memor
     asyncio.run(run())
 
 
-def test_an_output_can_not_be_mistaken_for_its_value(make_engine: MakeEngine, memory: Memory) -> None:
+def test_an_output_refuses_to_act_as_its_value(make_engine: MakeEngine, memory: Memory) -> None:
     async def program(ctx: sw.Context) -> None:
         a = ctx.resource(THING, "a", {"x": 1})
         with pytest.raises(TypeError):
@@ -103,7 +103,7 @@ def test_an_output_can_not_be_mistaken_for_its_value(make_engine: MakeEngine, me
     asyncio.run(run())
 
 
-def test_apply_says_that_it_takes_no_async_function(make_engine: MakeEngine, memory: Memory) -> None:
+def test_apply_refuses_async_functions(make_engine: MakeEngine, memory: Memory) -> None:
     async def later(value: int) -> int:
         raise AssertionError("it never runs")
 
@@ -114,7 +114,7 @@ def test_apply_says_that_it_takes_no_async_function(make_engine: MakeEngine, mem
         a = ctx.resource(THING, "a", {"x": 1})
         with pytest.raises(sw.InvalidInputError, match="not an async one; in an async program, await the output"):
             a["x"].apply(later)
-        # What is seen only when it has been called.
+        # Detected only by its result.
         with pytest.raises(sw.InvalidInputError, match="not an async one"):
             await a["x"].apply(hidden)
         ctx.resource(THING, "b", {"x": a["x"].apply(hidden)})
@@ -160,7 +160,7 @@ def test_a_dependency_is_one_resource_or_several_or_urns(make_engine: MakeEngine
     asyncio.run(run())
 
 
-def test_what_is_not_known_yet_can_not_be_searched(make_engine: MakeEngine, memory: Memory) -> None:
+def test_unknown_outputs_cannot_be_searched(make_engine: MakeEngine, memory: Memory) -> None:
     async def program(ctx: sw.Context) -> None:
         a = ctx.resource(THING, "a")
         call = ctx.invoke("mem:index:echo", {})
@@ -180,7 +180,7 @@ def test_what_is_not_known_yet_can_not_be_searched(make_engine: MakeEngine, memo
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_outputs_that_apply_returns_are_waited_for_and_depended_on(
+def test_outputs_that_apply_returns_are_awaited_and_become_dependencies(
     make_engine: MakeEngine, memory: Memory, is_async: bool
 ) -> None:
     calls = 0
@@ -231,7 +231,7 @@ def test_outputs_that_apply_returns_are_waited_for_and_depended_on(
     asyncio.run(run())
 
 
-def test_what_the_function_of_apply_raises_fails_who_uses_it(make_engine: MakeEngine, memory: Memory) -> None:
+def test_an_exception_of_applys_function_fails_the_uses_of_its_output(make_engine: MakeEngine, memory: Memory) -> None:
     calls = 0
 
     def broken(_x: object) -> None:
@@ -253,7 +253,7 @@ def test_what_the_function_of_apply_raises_fails_who_uses_it(make_engine: MakeEn
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_function_of_apply_runs_though_nobody_asks_for_what_it_returns(
+def test_applys_function_runs_when_its_output_is_unused(
     make_engine: MakeEngine, memory: Memory, is_async: bool
 ) -> None:
     seen: list[object] = []
@@ -276,7 +276,7 @@ def test_a_function_of_apply_runs_though_nobody_asks_for_what_it_returns(
     def blocking_program(ctx: sw.Context) -> None:
         register(ctx)
         ctx.resource(THING, "known", {"x": 4}).wait()["x"].apply(seen.append)
-        # A function may wait as well, also for what has been answered at the same time.
+        # A function may wait for other outputs, also for simultaneous ones.
         b = ctx.resource(THING, "d", {"x": 5})
         ctx.resource(THING, "e", {"x": 6})["x"].apply(lambda _: seen.append(b["x"].wait()))
 
@@ -284,7 +284,7 @@ def test_a_function_of_apply_runs_though_nobody_asks_for_what_it_returns(
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program if is_async else blocking_program)
             await stack.preview()
-            assert (1, 2) in seen and 3 in seen and len(seen) == (3 if is_async else 4), "what is unknown calls nobody"
+            assert (1, 2) in seen and 3 in seen and len(seen) == (3 if is_async else 4), "unknowns call no function"
             seen.clear()
             await stack.up()
             assert (1, 2) in seen and 3 in seen and 4 in seen and any(str(one).startswith("a-") for one in seen)
@@ -295,7 +295,7 @@ def test_a_function_of_apply_runs_though_nobody_asks_for_what_it_returns(
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_what_a_function_of_apply_raises_fails_the_program_unless_somebody_has_seen_it(
+def test_an_exception_of_applys_function_fails_the_program_unless_it_is_handled(
     make_engine: MakeEngine, memory: Memory, is_async: bool
 ) -> None:
     def broken(_x: object) -> None:
@@ -322,13 +322,13 @@ def test_what_a_function_of_apply_raises_fails_the_program_unless_somebody_has_s
             result = await stack.up(program=program if is_async else blocking_program).wait()
             assert isinstance(result.error, sw.ProgramError) and isinstance(result.error.__cause__, LookupError)
             assert str(result.error) == "LookupError: no such size"
-            told = [said.message for said in result.diagnostics if "Traceback" in said.message]
-            assert len(told) == 1 and "in broken" in told[0] and "stackwright/output.py" not in told[0]
+            errors = [found.message for found in result.diagnostics if "Traceback" in found.message]
+            assert len(errors) == 1 and "in broken" in errors[0] and "stackwright/output.py" not in errors[0]
 
     asyncio.run(run())
 
 
-def test_a_function_of_apply_runs_at_once_on_what_is_known_from_another_run(make_engine: MakeEngine, memory: Memory) -> None:
+def test_applys_function_runs_at_once_on_known_outputs_of_another_run(make_engine: MakeEngine, memory: Memory) -> None:
     kept: list[sw.Output[Any]] = []
     seen: list[object] = []
 

@@ -1,4 +1,4 @@
-"""Several processes on one stack: one at a time works on it, the others hear of the conflict at once."""
+"""Several processes on one stack: one at a time updates it, the others get a ConflictError at once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import stackwright as sw
 PROCESSES = 4
 ROUNDS = 12
 
-# Each process updates the same stack again and again. Its provider notes in a file that all of them append to when it
-# begins and when it ends to work; what is appended in one write never mixes with what others append.
+# Each process updates the same stack repeatedly. Its provider appends the begin and the end of its work to a file that
+# all processes share. An append by one write is atomic.
 SCRIPT = """
 import os, sys, time
 import stackwright as sw
@@ -41,7 +41,7 @@ class Noting(sw.Provider):
 
     def work(self, identity, inputs):
         note("begins")
-        # The first does not end before another has met it.
+        # The first call waits until another process has had a conflict.
         while not os.path.exists(log + ".met"):
             time.sleep(0.001)
         note("ends")
@@ -63,7 +63,7 @@ for turn in range(rounds):
 """
 
 
-def test_two_processes_never_work_on_one_stack_at_the_same_time(tmp_path: Path) -> None:
+def test_two_processes_never_update_one_stack_concurrently(tmp_path: Path) -> None:
     store, log = tmp_path / "state", tmp_path / "log"
 
     async def state() -> list[str]:

@@ -1,4 +1,4 @@
-"""What counts as a program, what a run leaves behind, and what a program says to people."""
+"""Programs: valid kinds, resource leaks, diagnostics, and errors of wrong declarations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Yielding:
     [
         *((program, sw.InvalidInputError) for program in [yielding, yielding_async, yielding_sdk, Yielding()]),
         (sw.pulumi_program(yielding_sdk), sw.InvalidInputError),
-        # What they return tells only once they run.
+        # Their return values are known only after the run.
         *((program, sw.ProgramError) for program in [lambda ctx: yielding(ctx), lambda ctx: yielding_async(ctx)]),
         (lambda: yielding_sdk(), sw.ProgramError),
     ],
@@ -126,7 +126,7 @@ def failing_sdk_program() -> None:
 
 
 def leave_behind(program: sw.Program) -> None:
-    """Checks, in a process in which nothing else is, that a run leaves nothing behind."""
+    """Checks that runs leak neither file descriptors nor loops. Needs a separate process."""
 
     def left() -> tuple[int, int]:
         gc.collect()
@@ -157,19 +157,19 @@ def test_runs_leave_no_file_descriptors_and_no_loops_behind(program: str) -> Non
     assert done.returncode == 0, done.stderr
 
 
-def says_error(ctx: sw.Context) -> None:
+def logs_error(ctx: sw.Context) -> None:
     ctx.log("b has gone missing", severity="error")
 
 
-async def says_error_async(ctx: sw.Context) -> None:
+async def logs_error_async(ctx: sw.Context) -> None:
     ctx.log("b has gone missing", severity="error")
 
 
-def says_error_sdk() -> None:
+def logs_error_sdk() -> None:
     pulumi.log.error("b has gone missing")
 
 
-@pytest.mark.parametrize("program", [says_error, says_error_async, says_error_sdk])
+@pytest.mark.parametrize("program", [logs_error, logs_error_async, logs_error_sdk])
 def test_a_program_that_reports_an_error_has_failed(
     make_engine: MakeEngine, memory: Memory, program: sw.Program
 ) -> None:
@@ -180,9 +180,9 @@ def test_a_program_that_reports_an_error_has_failed(
             result = await stack.up(program=program).wait()
             assert result.outcome == "failed" and isinstance(result.error, sw.ProgramError)
             assert str(result.error) == "the program reported errors: b has gone missing"
-            told = [said.message for said in result.diagnostics if said.severity == "error"]
-            assert told == ["b has gone missing"]
-            assert len(memory.things) == 2, "nothing is deleted then"
+            errors = [found.message for found in result.diagnostics if found.severity == "error"]
+            assert errors == ["b has gone missing"]
+            assert len(memory.things) == 2, "a failed program deletes nothing"
 
     asyncio.run(run())
 
@@ -238,7 +238,7 @@ def test_an_option_of_a_wrong_kind_is_named_with_its_resource(
 
 
 def refused(engine: sw.Engine, wrong: Wrong, kind: type[Exception], message: str) -> None:
-    """Sees to it that a program's call raises at once."""
+    """Checks that a call of a program raises at once."""
 
     def program(ctx: sw.Context) -> None:
         with pytest.raises(kind) as caught:
@@ -255,7 +255,7 @@ def refused(engine: sw.Engine, wrong: Wrong, kind: type[Exception], message: str
 
 @contextmanager
 def suppress_with(message: str) -> Iterator[None]:
-    """Allows that the run fails for the declaration that its program has caught."""
+    """Suppresses the run's failure for a declaration whose error the program has caught."""
     try:
         yield
     except sw.InvalidInputError as error:
@@ -271,7 +271,7 @@ def suppress_with(message: str) -> Iterator[None]:
         (lambda ctx: ctx.export(5, 1), "name takes a text"),
     ],
 )
-def test_a_declaration_that_cannot_be_read_fails_the_run_of_a_program_that_catches_the_error(
+def test_a_malformed_declaration_fails_the_run_even_if_its_error_is_caught(
     make_engine: MakeEngine, memory: Memory, declare: Callable[[sw.Context], Any], message: str
 ) -> None:
     def catching(ctx: sw.Context) -> None:
@@ -290,9 +290,7 @@ def test_a_declaration_that_cannot_be_read_fails_the_run_of_a_program_that_catch
 
 
 @pytest.mark.parametrize("late", ["resource", "component", "read", "invoke", "export", "outputs"])
-def test_what_a_task_asks_for_after_the_programs_end_is_refused(
-    make_engine: MakeEngine, memory: Memory, late: str
-) -> None:
+def test_calls_of_a_task_after_the_programs_end_are_refused(make_engine: MakeEngine, memory: Memory, late: str) -> None:
     contexts: list[sw.Context] = []
     components: list[sw.Resource] = []
 
@@ -322,12 +320,12 @@ def test_what_a_task_asks_for_after_the_programs_end_is_refused(
     asyncio.run(run())
 
 
-def test_people_are_told_of_a_resource_that_came_too_late(make_engine: MakeEngine) -> None:
+def test_a_late_resource_is_reported_as_a_diagnostic(make_engine: MakeEngine) -> None:
     late = threading.Event()
 
     class Slow(Memory):
         def delete(self, request: sw.DeleteRequest) -> None:
-            # The operation goes on after the program's end until the late resource has been asked for.
+            # The operation continues after the program's end until the late registration.
             assert late.wait(20)
 
     tasks: list[asyncio.Task[None]] = []
@@ -348,8 +346,8 @@ def test_people_are_told_of_a_resource_that_came_too_late(make_engine: MakeEngin
             stack = await engine.stack("shop/dev", two)
             await stack.up()
             result = await stack.up(program=outlived, allow_empty=True).wait()
-            said = [said.message for said in result.diagnostics if said.severity == "error"]
-            assert said == ["the resource 'late' came after the program had ended, and is left out"]
+            errors = [found.message for found in result.diagnostics if found.severity == "error"]
+            assert errors == ["the resource 'late' came after the program had ended, and is left out"]
             with pytest.raises(sw.InvalidInputError, match="'late'"):
                 await tasks[0]
 
@@ -379,7 +377,5 @@ def test_people_are_told_of_a_resource_that_came_too_late(make_engine: MakeEngin
         (lambda ctx: ctx.resource(THING, "a", custom_timeouts={"read": -1}), "custom_timeouts['read'] takes a number of seconds from 0 on, not -1, in the options of"),
     ],
 )
-def test_a_wrong_argument_is_named_and_keeps_no_program_waiting(
-    make_engine: MakeEngine, memory: Memory, wrong: Wrong, message: str
-) -> None:
+def test_a_wrong_argument_is_named_at_once(make_engine: MakeEngine, memory: Memory, wrong: Wrong, message: str) -> None:
     refused(make_engine(mem=memory), wrong, sw.InvalidInputError, message)

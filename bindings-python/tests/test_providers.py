@@ -1,4 +1,4 @@
-"""Providers written in Python: concurrency, async methods, failures, resolvers."""
+"""Providers in Python: concurrency, async methods, failures, resolvers, views."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ async def up(engine: sw.Engine, program: sw.Program, **options: Any) -> sw.Resul
     return await stack.up(**options)
 
 
-def test_blocking_methods_run_at_the_same_time(make_engine: MakeEngine) -> None:
-    # Nobody passes before all have come: with fewer threads than calls this would never end.
+def test_blocking_methods_run_concurrently(make_engine: MakeEngine) -> None:
+    # Each call waits for all others: with fewer threads than calls the barrier times out.
     barrier = threading.Barrier(40, timeout=20)
 
     class Slow(Memory):
@@ -51,7 +51,7 @@ def note_end(thread: threading.Thread, ended: threading.Semaphore) -> None:
     ended.release()
 
 
-def test_calls_that_wait_for_each_other_get_threads_that_end_again(tmp_path: Path) -> None:
+def test_calls_that_wait_for_each_other_get_temporary_threads(tmp_path: Path) -> None:
     base, waiting = 4, 20
     let_go = threading.Event()
     released: list[bool] = []
@@ -72,7 +72,7 @@ def test_calls_that_wait_for_each_other_get_threads_that_end_again(tmp_path: Pat
         async with engine:
             await up(engine, program_of(waiting + 1), parallel=1000)
             assert released == [True] * (waiting + 1)
-            # Those above the base number end, of which nobody knows which they are.
+            # The threads above the base number end. Which ones is unspecified.
             ended = threading.Semaphore(0)
             for thread in threads:
                 threading.Thread(target=note_end, args=(thread, ended), daemon=True).start()
@@ -82,7 +82,7 @@ def test_calls_that_wait_for_each_other_get_threads_that_end_again(tmp_path: Pat
     asyncio.run(run())
 
 
-def test_calls_that_hang_do_not_keep_other_stacks_waiting(tmp_path: Path) -> None:
+def test_hanging_calls_do_not_block_other_stacks(tmp_path: Path) -> None:
     begun, let_go = threading.Semaphore(0), threading.Event()
 
     class Hanging(Memory):
@@ -119,7 +119,7 @@ def test_calls_that_hang_do_not_keep_other_stacks_waiting(tmp_path: Path) -> Non
     asyncio.run(run())
 
 
-def test_computing_methods_do_not_keep_each_other_from_ending(make_engine: MakeEngine) -> None:
+def test_computing_methods_all_end(make_engine: MakeEngine) -> None:
     class Busy(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             sum(range(200_000))
@@ -134,7 +134,7 @@ def test_computing_methods_do_not_keep_each_other_from_ending(make_engine: MakeE
     asyncio.run(run())
 
 
-def test_async_methods_share_one_loop_that_is_not_the_callers(make_engine: MakeEngine) -> None:
+def test_async_methods_share_one_separate_loop(make_engine: MakeEngine) -> None:
     loops: set[int] = set()
     together = 0
     most = 0
@@ -183,7 +183,7 @@ def test_check_failures_name_the_property(make_engine: MakeEngine) -> None:
 
 
 @pytest.mark.parametrize("status", list(sw.Status))
-def test_the_providers_own_words_arrive_unchanged_with_every_status(make_engine: MakeEngine, status: sw.Status) -> None:
+def test_a_providers_message_is_unchanged_with_every_status(make_engine: MakeEngine, status: sw.Status) -> None:
     class Broken(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             raise sw.ProviderError("Ärger: 100% {unformatted} %s", status=status)
@@ -193,7 +193,7 @@ def test_the_providers_own_words_arrive_unchanged_with_every_status(make_engine:
             with pytest.raises(sw.Error) as caught:
                 await up(engine, program_of(1))
             assert caught.value.result is not None
-            assert any("Ärger: 100% {unformatted} %s" in told.message for told in caught.value.result.diagnostics)
+            assert any("Ärger: 100% {unformatted} %s" in found.message for found in caught.value.result.diagnostics)
 
     asyncio.run(run())
 
@@ -208,13 +208,13 @@ def test_any_other_exception_fails_the_call_with_its_type(make_engine: MakeEngin
             with pytest.raises(sw.Error) as caught:
                 await up(engine, program_of(1))
             assert caught.value.result is not None
-            assert any("KeyError: 'missing'" in told.message for told in caught.value.result.diagnostics)
+            assert any("KeyError: 'missing'" in found.message for found in caught.value.result.diagnostics)
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize(
-    ("method", "returned", "told"),
+    ("method", "returned", "expected"),
     [
         ("check", None, "returned None, expected CheckResult or a mapping"),
         ("diff", "yes", "returned str, expected DiffResult, bool or None"),
@@ -226,37 +226,37 @@ def test_any_other_exception_fails_the_call_with_its_type(make_engine: MakeEngin
         ("update", None, "returned None, expected UpdateResult or a mapping"),
     ],
 )
-def test_nonsense_that_a_method_returns_is_told_with_provider_and_method(
-    make_engine: MakeEngine, method: str, returned: object, told: str
+def test_the_error_of_a_malformed_answer_names_provider_and_method(
+    make_engine: MakeEngine, method: str, returned: object, expected: str
 ) -> None:
-    class Nonsense(Memory):
+    class Malformed(Memory):
         pass
 
     async def run() -> None:
-        async with make_engine(mem=Nonsense()) as engine:
+        async with make_engine(mem=Malformed()) as engine:
             stack = await engine.stack("shop/dev", program_of(1))
             if method != "create":
                 await stack.up()
-        setattr(Nonsense, method, lambda self, request: returned)
+        setattr(Malformed, method, lambda self, request: returned)
 
         async def changed(ctx: sw.Context) -> None:
             ctx.resource(THING, "r0", {"n": 7})
 
-        async with make_engine(mem=Nonsense()) as engine:
+        async with make_engine(mem=Malformed()) as engine:
             stack = await engine.stack("shop/dev", changed)
             with pytest.raises(sw.FailedError) as caught:
                 await (stack.refresh() if method == "read" else stack.up())
-            assert f"Nonsense.{method} {told}" in str(caught.value)
+            assert f"Malformed.{method} {expected}" in str(caught.value)
             pending = (await stack.export_deployment())["deployment"].get("pending_operations") or []
-            # What a Create or an Update has done is not known then, and must not be forgotten.
+            # The effect of the create or update is unknown, so it stays a pending operation.
             kinds = {"create": ["creating"], "update": ["updating"]}
             assert [one["type"] for one in pending] == kinds.get(method, [])
 
     asyncio.run(run())
 
 
-def test_an_invoke_that_returns_nonsense_is_told_with_provider_and_method(make_engine: MakeEngine) -> None:
-    class Nonsense(Memory):
+def test_the_error_of_a_malformed_invoke_answer_names_provider_and_method(make_engine: MakeEngine) -> None:
+    class Malformed(Memory):
         def invoke(self, request: sw.InvokeRequest) -> sw.InvokeResult:
             return None  # type: ignore[return-value]
 
@@ -264,14 +264,14 @@ def test_an_invoke_that_returns_nonsense_is_told_with_provider_and_method(make_e
         await ctx.invoke("mem:index:echo")
 
     async def run() -> None:
-        async with make_engine(mem=Nonsense()) as engine:
-            with pytest.raises(sw.Error, match="Nonsense.invoke returned None, expected InvokeResult or a mapping"):
+        async with make_engine(mem=Malformed()) as engine:
+            with pytest.raises(sw.Error, match="Malformed.invoke returned None, expected InvokeResult or a mapping"):
                 await up(engine, program)
 
     asyncio.run(run())
 
 
-def test_what_exists_in_spite_of_a_failed_initialization_is_recorded(make_engine: MakeEngine) -> None:
+def test_a_partially_initialized_resource_is_recorded(make_engine: MakeEngine) -> None:
     class Fragile(Memory):
         broken = True
 
@@ -299,7 +299,7 @@ def test_what_exists_in_spite_of_a_failed_initialization_is_recorded(make_engine
     asyncio.run(run())
 
 
-def test_what_exists_keeps_its_id_although_its_outputs_cannot_be_read(make_engine: MakeEngine) -> None:
+def test_a_created_resource_keeps_its_id_when_its_outputs_are_malformed(make_engine: MakeEngine) -> None:
     class Odd(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             if request.name == "r0":
@@ -396,7 +396,7 @@ def test_a_resolver_decides_for_each_provider_instance(make_engine: MakeEngine, 
         asked.append((request.kind, request.name))
         if request.name == "mem":
             return memory
-        raise LookupError(f"nobody here provides {request.name}")
+        raise LookupError(f"no provider for {request.name}")
 
     async def decide_async(request: sw.ResolutionRequest) -> object:
         return decide(request)
@@ -410,13 +410,13 @@ def test_a_resolver_decides_for_each_provider_instance(make_engine: MakeEngine, 
             stack = await engine.stack("shop/dev", program_of(2))
             await stack.up()
             assert ("resource", "mem") in asked and len(memory.things) == 2
-            with pytest.raises(sw.Error, match="nobody here provides other"):
+            with pytest.raises(sw.Error, match="no provider for other"):
                 await stack.preview(program=bad)
 
     asyncio.run(run())
 
 
-def test_an_object_without_create_is_no_provider() -> None:
+def test_an_object_without_create_is_refused_as_a_provider() -> None:
     with pytest.raises(sw.InvalidInputError, match="no create"):
         sw.Engine(store="memory://", providers={"x": object()})
 
@@ -456,8 +456,8 @@ def test_a_resolver_answers_with_an_address_or_a_provider_and_its_error_is_uncha
                 stack.preview(program=unknown)
             result = caught.value.result
             assert result is not None
-            assert any("No Such Thing: ask the host! {} %s" in told.message for told in result.diagnostics)
-            assert not any("LookupError" in told.message for told in result.diagnostics)
+            assert any("No Such Thing: ask the host! {} %s" in found.message for found in result.diagnostics)
+            assert not any("LookupError" in found.message for found in result.diagnostics)
             stack.destroy()
             assert not (tmp_path / "a.txt").exists()
     finally:
@@ -465,20 +465,20 @@ def test_a_resolver_answers_with_an_address_or_a_provider_and_its_error_is_uncha
         plugin.communicate()
 
 
-def test_steps_on_views_are_recorded_and_those_that_make_no_sense_refused(make_engine: MakeEngine) -> None:
-    told: list[list[sw.View]] = []
+def test_view_steps_are_recorded_and_invalid_ones_refused(make_engine: MakeEngine) -> None:
+    received: list[list[sw.View]] = []
 
     class Parts(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             part = sw.View("mem:index:Part", "part", {"n": request.inputs["n"]})
             request.publish_views([sw.ViewStep("create", part)])
             lost = sw.View("mem:index:Part", "lost", parent=("mem:index:Part", "nowhere"))
-            with pytest.raises(sw.InvalidInputError, match="lies in view mem:index:Part 'nowhere', which there is not"):
+            with pytest.raises(sw.InvalidInputError, match="view mem:index:Part 'nowhere' of view .* was not found"):
                 request.publish_views([sw.ViewStep("create", lost)])
             return super().create(request)
 
         def delete(self, request: sw.DeleteRequest) -> None:
-            told.append(request.old_views)
+            received.append(request.old_views)
             request.publish_views([sw.ViewStep("delete", old=view) for view in request.old_views])
             super().delete(request)
 
@@ -487,6 +487,6 @@ def test_steps_on_views_are_recorded_and_those_that_make_no_sense_refused(make_e
             assert (await up(engine, program_of(1))).changes == {"create": 3}
             stack = await engine.stack("shop/dev", program_of(1))
             assert (await stack.destroy()).changes == {"delete": 3}
-        assert told == [[sw.View("mem:index:Part", "part", {"n": 0})]]
+        assert received == [[sw.View("mem:index:Part", "part", {"n": 0})]]
 
     asyncio.run(run())

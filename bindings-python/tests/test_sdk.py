@@ -1,4 +1,4 @@
-"""Programs of the Pulumi SDK in this process: lifecycle, isolation, concurrency, errors, cancellation."""
+"""In-process programs of the Pulumi SDK: lifecycle, isolation, concurrency, errors, cancellation."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ async def failure(stack: sw.Stack) -> tuple[sw.Error, list[str]]:
     with pytest.raises(sw.Error) as caught:
         await stack.up()
     assert caught.value.result is not None
-    return caught.value, [told.message for told in caught.value.result.diagnostics if told.severity == "error"]
+    return caught.value, [found.message for found in caught.value.result.diagnostics if found.severity == "error"]
 
 
-def test_a_program_lives_from_preview_to_destroy(make_engine: MakeEngine, memory: Memory) -> None:
+def test_a_program_runs_from_preview_to_destroy(make_engine: MakeEngine, memory: Memory) -> None:
     def program() -> None:
         config = pulumi.Config()
         a = Thing("a", {"size": int(config.require("size")), "password": config.require_secret("password")})
@@ -55,7 +55,7 @@ def test_a_program_lives_from_preview_to_destroy(make_engine: MakeEngine, memory
             stack = await engine.stack("shop/dev", program, config=config)
             plan = await stack.preview()
             assert plan.changes == {"create": 5} and not memory.things
-            assert any(told.message == "shop/dev True" for told in plan.diagnostics)
+            assert any(found.message == "shop/dev True" for found in plan.diagnostics)
             result = await stack.up()
             assert result.changes == {"create": 5} and len(memory.things) == 3
             assert sorted(result.outputs["ids"]) == sorted(memory.things)
@@ -74,7 +74,7 @@ def test_a_program_lives_from_preview_to_destroy(make_engine: MakeEngine, memory
 
 
 class Guarded(Memory):
-    """Answers only those who know the password, which others may change."""
+    """Configures only with the current password, which the test changes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ def test_async_programs_and_pulumi_run_work(make_engine: MakeEngine, memory: Mem
     asyncio.run(run())
 
 
-def test_programs_say_how_long_calls_may_take_and_which_engine_they_need(make_engine: MakeEngine, memory: Memory) -> None:
+def test_custom_timeouts_are_recorded_and_engine_versions_checked(make_engine: MakeEngine, memory: Memory) -> None:
     def program() -> None:
         pulumi.require_pulumi_version(">=3.5.0 !3.7.7")
         timeouts = pulumi.CustomTimeouts(create="90s", read="20m")
@@ -161,7 +161,7 @@ def test_programs_say_how_long_calls_may_take_and_which_engine_they_need(make_en
     asyncio.run(run())
 
 
-def test_twenty_stacks_at_once_see_only_themselves(make_engine: MakeEngine, memory: Memory) -> None:
+def test_twenty_concurrent_stacks_are_isolated(make_engine: MakeEngine, memory: Memory) -> None:
     def program() -> None:
         number = pulumi.Config().require("number")
         things = [Thing(f"{pulumi.get_stack()}-{index}", {"number": number}) for index in range(10)]
@@ -227,7 +227,7 @@ def test_a_resource_outside_of_any_run_is_an_error(make_engine: MakeEngine, memo
 def test_hundreds_of_registrations_are_in_flight_at_once(make_engine: MakeEngine) -> None:
     lock = threading.Lock()
     live = most = 0
-    everyone = threading.Event()
+    all_started = threading.Event()
 
     class Slow(sw.Provider):
         async def create(self, request: sw.CreateRequest) -> sw.CreateResult:
@@ -236,8 +236,8 @@ def test_hundreds_of_registrations_are_in_flight_at_once(make_engine: MakeEngine
                 live += 1
                 most = max(most, live)
                 if live == 300:
-                    everyone.set()
-            while not everyone.is_set():
+                    all_started.set()
+            while not all_started.is_set():
                 await asyncio.sleep(0.005)
             return sw.CreateResult(request.name, {})
 
@@ -252,8 +252,8 @@ def test_hundreds_of_registrations_are_in_flight_at_once(make_engine: MakeEngine
         async with make_engine(mem=Slow()) as engine:
             before = threading.active_count()
             operation = (await engine.stack("shop/dev", program)).up(parallel=1000)
-            await asyncio.to_thread(everyone.wait, 60)
-            assert threading.active_count() < before + 20, "waiting takes no threads"
+            await asyncio.to_thread(all_started.wait, 60)
+            assert threading.active_count() < before + 20, "waiting calls occupy no threads"
             await operation
 
     asyncio.run(run())
@@ -261,7 +261,7 @@ def test_hundreds_of_registrations_are_in_flight_at_once(make_engine: MakeEngine
 
 
 @pytest.mark.parametrize(
-    ("raised", "told", "message"),
+    ("raised", "expected", "message"),
     [
         (ValueError("oh"), "Program failed with an unhandled exception:\nTraceback", "ValueError: oh"),
         (pulumi.RunError("just stop"), "just stop", "just stop"),
@@ -269,8 +269,8 @@ def test_hundreds_of_registrations_are_in_flight_at_once(make_engine: MakeEngine
     ],
     ids=["exception", "RunError", "exit"],
 )
-def test_the_programs_errors_are_told_like_the_sdks_own(
-    make_engine: MakeEngine, memory: Memory, raised: BaseException, told: str | None, message: str
+def test_a_programs_errors_are_reported_as_by_the_sdk(
+    make_engine: MakeEngine, memory: Memory, raised: BaseException, expected: str | None, message: str
 ) -> None:
     def program() -> None:
         raise raised
@@ -279,8 +279,8 @@ def test_the_programs_errors_are_told_like_the_sdks_own(
         async with make_engine(mem=memory) as engine:
             error, diagnostics = await failure(await engine.stack("shop/dev", program))
             assert isinstance(error, sw.ProgramError) and message in error.message
-            if told is not None:
-                assert any(diagnostic.startswith(told) for diagnostic in diagnostics)
+            if expected is not None:
+                assert any(diagnostic.startswith(expected) for diagnostic in diagnostics)
                 assert not any("stackwright/_sdk" in diagnostic for diagnostic in diagnostics)
 
     asyncio.run(run())
@@ -289,7 +289,7 @@ def test_the_programs_errors_are_told_like_the_sdks_own(
 def test_a_failed_resource_fails_the_operation_and_the_program_unwinds(make_engine: MakeEngine) -> None:
     class Broken(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
-            raise sw.ProviderError("no more room")
+            raise sw.ProviderError("out of quota")
 
     unwound = threading.Event()
 
@@ -302,7 +302,7 @@ def test_a_failed_resource_fails_the_operation_and_the_program_unwinds(make_engi
     async def run() -> None:
         async with make_engine(mem=Broken()) as engine:
             _, diagnostics = await failure(await engine.stack("shop/dev", program))
-            assert any("no more room" in diagnostic for diagnostic in diagnostics)
+            assert any("out of quota" in diagnostic for diagnostic in diagnostics)
 
     asyncio.run(run())
     assert unwound.wait(15)
@@ -389,10 +389,10 @@ def test_advice_of_the_sdk_to_use_a_command_is_replaced(make_engine: MakeEngine,
                 (hooks, "Stackwright does not support resource hooks"),
                 (missing, "\tset a value for `shop:size` in the stack's configuration"),
             ):
-                error, told = await failure(await engine.stack("shop/dev", program))
+                error, diagnostics = await failure(await engine.stack("shop/dev", program))
                 assert isinstance(error, sw.ProgramError) and text in str(error)
-                assert text in told[0]
-                for shown in (str(error), told[0]):
+                assert text in diagnostics[0]
+                for shown in (str(error), diagnostics[0]):
                     assert "CLI" not in shown and "pulumi config" not in shown
 
     asyncio.run(run())

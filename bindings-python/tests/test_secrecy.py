@@ -1,4 +1,4 @@
-"""What is secret stays out of exceptions, events and logs from the moment at which a program or a provider has it in hand."""
+"""Exceptions, events and logs never contain a secret that a program or a provider has received."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 import stackwright as sw
 
 RUNS = 10
-"""How often each program runs, on a stack of its own each time: what is at stake is an order of threads."""
+"""Number of runs of each program, each on a new stack, because a leak would depend on the order of threads."""
 
 
 class Echo:
-    """Creates each resource that is asked for."""
+    """Creates resources with their inputs as outputs."""
 
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
         return sw.CreateResult(f"id-{request.name}", request.inputs)
@@ -24,11 +24,11 @@ class Echo:
         pass
 
     def invoke(self, request: sw.InvokeRequest) -> sw.InvokeResult:
-        return sw.InvokeResult({"said": f"it is {request.arguments['token']}"})
+        return sw.InvokeResult({"text": f"it is {request.arguments['token']}"})
 
 
 async def visible_text(program: Any, number: int) -> str:
-    """Runs a program on a new stack; returns all texts that it makes visible."""
+    """Runs a program on a new stack; returns the texts of its events, result and error."""
     async with sw.Engine(store="memory://", providers={"echo": Echo()}) as engine:
         stack = await engine.stack(f"shop/s{number}", program)
         operation = stack.up()
@@ -57,7 +57,7 @@ def export_and_raise(ctx: sw.Context) -> None:
 
 
 def invoke_and_raise(ctx: sw.Context) -> None:
-    ctx.invoke("echo:index:say", {"token": sw.Secret("tulip-mania")})
+    ctx.invoke("echo:index:echo", {"token": sw.Secret("tulip-mania")})
     raise RuntimeError("the token is tulip-mania")
 
 
@@ -118,7 +118,7 @@ PROGRAMS: list[Callable[..., Any]] = [
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_a_secret_that_the_program_has_in_hand_is_in_no_text(program: Callable[..., Any]) -> None:
+def test_no_text_contains_a_secret_of_the_program(program: Callable[..., Any]) -> None:
     if program.__name__.startswith("sdk"):
         pytest.importorskip("pulumi")
     for number in range(RUNS):
@@ -127,16 +127,16 @@ def test_a_secret_that_the_program_has_in_hand_is_in_no_text(program: Callable[.
         assert "the token is [secret]" in text
 
 
-def test_what_a_function_makes_of_a_secret_argument_is_secret() -> None:
+def test_the_result_of_a_function_with_a_secret_argument_is_secret() -> None:
     def program(ctx: sw.Context) -> None:
-        ctx.export("said", ctx.invoke("echo:index:say", {"token": sw.secret("tulip-mania")})["said"])
+        ctx.export("text", ctx.invoke("echo:index:echo", {"token": sw.secret("tulip-mania")})["text"])
 
     async def main() -> sw.Result:
         async with sw.Engine(store="memory://", providers={"echo": Echo()}) as engine:
             stack = await engine.stack("shop/dev", program)
             return await stack.up()
 
-    assert asyncio.run(main()).outputs["said"] == sw.Secret("it is tulip-mania")
+    assert asyncio.run(main()).outputs["text"] == sw.Secret("it is tulip-mania")
 
 
 def test_the_log_of_a_provider_has_no_text_of_an_exception(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""Secrets that the host encrypts its own way."""
+"""Secrets: encryption by the host and by passphrases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def secretive(ctx: sw.Context) -> None:
 
 
 @pytest.mark.parametrize("vault", [Vault(), AsyncVault()], ids=["blocking", "async"])
-def test_the_host_encrypts_secrets_its_own_way(tmp_path: Path, vault: Vault) -> None:
+def test_the_host_encrypts_secrets(tmp_path: Path, vault: Vault) -> None:
     async def run() -> None:
         store = f"file://{tmp_path / vault.__class__.__name__}"
         async with sw.Engine(store=store, secrets=vault) as engine:
@@ -49,7 +49,7 @@ def test_the_host_encrypts_secrets_its_own_way(tmp_path: Path, vault: Vault) -> 
 
 
 @pytest.mark.parametrize("vault", [Vault(), AsyncVault()], ids=["blocking", "async"])
-def test_a_result_has_the_state_that_its_operation_left_and_encrypts_nothing_again(vault: Vault) -> None:
+def test_the_deployment_of_a_result_needs_no_further_encryption(vault: Vault) -> None:
     async def run() -> None:
         async with sw.Engine(store="memory://", secrets=vault) as engine:
             stack = await engine.stack("shop/dev", secretive, config={"token": sw.Ciphertext("v:nekot")})
@@ -75,7 +75,7 @@ def test_an_operation_that_never_read_the_state_has_none() -> None:
 
 
 @pytest.mark.parametrize("vault", [Vault(), AsyncVault()], ids=["blocking", "async"])
-def test_what_the_host_can_not_decrypt_names_its_key_and_its_cause(vault: Vault) -> None:
+def test_an_error_of_the_hosts_decryption_names_the_key_and_the_cause(vault: Vault) -> None:
     async def run() -> None:
         vault.sealed = True
         async with sw.Engine(store="memory://", secrets=vault) as engine:
@@ -89,7 +89,7 @@ def test_what_the_host_can_not_decrypt_names_its_key_and_its_cause(vault: Vault)
     asyncio.run(run())
 
 
-def test_stacks_of_a_passphrase_are_read_beside_those_of_the_host(tmp_path: Path) -> None:
+def test_stacks_with_a_passphrase_and_with_the_hosts_encryption_coexist(tmp_path: Path) -> None:
     store = f"file://{tmp_path}"
     with sync.Engine(store=store, passphrase="old") as engine:
         engine.stack("shop/old", secretive, config={"token": sw.secret("t")}).up()
@@ -100,7 +100,7 @@ def test_stacks_of_a_passphrase_are_read_beside_those_of_the_host(tmp_path: Path
             engine.stack("shop/old").outputs()
 
 
-def test_the_kind_of_the_hosts_secrets_must_be_its_own() -> None:
+def test_the_kind_of_the_hosts_secrets_must_not_be_reserved() -> None:
     class Impostor(Vault):
         kind = "passphrase"
 
@@ -108,7 +108,7 @@ def test_the_kind_of_the_hosts_secrets_must_be_its_own() -> None:
         sw.Engine(store="memory://", secrets=Impostor())
 
 
-def test_a_secret_has_no_text_to_be_deployed_by_mistake() -> None:
+def test_a_secret_has_no_implicit_text() -> None:
     secret = sw.secret("hunter2")
     for show in (str, format, "{}".format, lambda value: f"{value:>20}", lambda value: "%s" % value):
         with pytest.raises(TypeError, match="a secret has no text that may be shown"):
@@ -163,7 +163,7 @@ def test_encrypted_configuration_of_a_file_is_read_with_its_salt_before_there_is
             open(engine).up()
 
 
-def test_a_first_preview_decrypts_what_the_hosts_own_encryption_has_encrypted() -> None:
+def test_a_first_preview_decrypts_secrets_of_the_hosts_encryption() -> None:
     with sync.Engine(store="memory://", secrets=Vault()) as engine:
         stack = engine.stack("shop/dev", secretive, config={"token": sw.Ciphertext("v:nekot")})
         assert stack.preview().outputs["token"] == sw.Secret("token")
@@ -173,7 +173,7 @@ def test_a_first_preview_decrypts_what_the_hosts_own_encryption_has_encrypted() 
             engine.stack("shop/dev", config={"token": {"secure": 5}})
 
 
-def test_a_stack_has_a_passphrase_or_an_encryption_of_its_own() -> None:
+def test_a_stack_overrides_passphrase_and_encryption() -> None:
     def secretive(ctx: sw.Context) -> None:
         ctx.export("s", sw.secret("hunter2"))
 

@@ -1,4 +1,4 @@
-"""Sessions that the host holds after the result, and options of operations."""
+"""Sessions that are held after the result, and options of operations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Refusing(Memory):
         raise sw.ProviderError("refused")
 
 
-def test_a_held_session_leaves_what_failed_unanswered_until_it_is_released(make_engine: MakeEngine) -> None:
+def test_a_held_session_leaves_a_failed_registration_unanswered_until_it_is_released(make_engine: MakeEngine) -> None:
     answers: list[BaseException] = []
     answered = asyncio.Event()
 
@@ -48,7 +48,7 @@ def test_a_held_session_leaves_what_failed_unanswered_until_it_is_released(make_
             operation = stack.up(hold_session=True)
             result = await operation.wait()
             assert isinstance(result.error, sw.Error) and not answers
-            # The stack itself is free: only the session is held.
+            # The stack accepts further operations: only the session is held.
             await stack.destroy()
             assert not answers
             await operation.release()
@@ -59,7 +59,7 @@ def test_a_held_session_leaves_what_failed_unanswered_until_it_is_released(make_
     asyncio.run(run())
 
 
-def test_a_session_is_released_without_async_too(tmp_path: Path) -> None:
+def test_the_sync_api_releases_a_session(tmp_path: Path) -> None:
     with sync.Engine(store="memory://", secrets=Vault(), providers={"mem": Refusing()}) as engine:
 
         def program(ctx: sw.Context) -> None:
@@ -71,7 +71,7 @@ def test_a_session_is_released_without_async_too(tmp_path: Path) -> None:
         operation.release()
 
 
-def test_a_program_of_the_sdk_is_left_waiting_until_the_release(make_engine: MakeEngine) -> None:
+def test_an_sdk_program_waits_until_the_release(make_engine: MakeEngine) -> None:
     unwound = threading.Event()
 
     async def program() -> None:

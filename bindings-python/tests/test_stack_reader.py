@@ -24,7 +24,7 @@ async def network(ctx: sw.Context) -> None:
 
 
 class Directory:
-    """A host that knows the stacks of others."""
+    """A stack reader of a host; records the requested stacks."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -71,25 +71,25 @@ def test_a_stack_reference_of_the_sdk_is_answered_from_the_store_or_by_the_host(
     asyncio.run(run())
 
 
-def test_a_reader_that_fails_fails_the_reference(make_engine: MakeEngine, tmp_path: Path) -> None:
-    def nobody(stack: str) -> Mapping[str, sw.PropertyValue]:
-        raise LookupError(f"nobody here knows {stack}")
+def test_a_failing_stack_reader_fails_the_reference(make_engine: MakeEngine, tmp_path: Path) -> None:
+    def failing(stack: str) -> Mapping[str, sw.PropertyValue]:
+        raise LookupError(f"no access to {stack}")
 
     async def program(ctx: sw.Context) -> None:
         await ctx.invoke("pulumi:pulumi:readStackOutputs", {"name": "net/dev"})
 
     async def run() -> None:
-        async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault(), stack_reader=nobody) as engine:
+        async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault(), stack_reader=failing) as engine:
             with pytest.raises(sw.Error) as caught:
                 await (await engine.stack("shop/dev", program)).up()
             result = caught.value.result
             assert result is not None
-            assert any("nobody here knows net/dev" in told.message for told in result.diagnostics)
+            assert any("no access to net/dev" in found.message for found in result.diagnostics)
 
     asyncio.run(run())
 
 
-def test_the_own_api_reads_other_stacks_too(tmp_path: Path, memory: Memory) -> None:
+def test_the_native_api_reads_other_stacks(tmp_path: Path, memory: Memory) -> None:
     def program(ctx: sw.Context) -> None:
         outputs = ctx.invoke("pulumi:pulumi:readStackOutputs", {"name": "net/dev"})
         resources = ctx.invoke("pulumi:pulumi:readStackResourceOutputs", {"stackName": "net/dev"})
@@ -110,7 +110,7 @@ def test_the_own_api_reads_other_stacks_too(tmp_path: Path, memory: Memory) -> N
 
 
 @pytest.mark.parametrize("name", ["net/dev", "organization/net/dev"])
-def test_a_program_of_the_own_api_reads_another_stack_by_its_name(make_engine: MakeEngine, memory: Memory, name: str) -> None:
+def test_a_native_program_reads_another_stack_by_name(make_engine: MakeEngine, memory: Memory, name: str) -> None:
     async def program(ctx: sw.Context) -> None:
         net = ctx.read("pulumi:pulumi:StackReference", "net", name, {"name": name})
         ctx.resource(THING, "first", {"text": net["outputs"]["address"]})

@@ -1,4 +1,4 @@
-"""What a host says about a stack and gets of it: organization, tags, locks, remote assets, and its state after a failure."""
+"""Settings and state of stacks: organization, tags, locks, remote assets, plans, deployments after failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THING = "mem:index:Thing"
 
 
 class Picky(Memory):
-    """Refuses whatever is called `refused`."""
+    """Fails to create the resource named ``refused``."""
 
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
         if request.name == "refused":
@@ -27,7 +27,7 @@ class Picky(Memory):
         return super().create(request)
 
 
-def test_programs_are_told_the_organization_that_the_host_says(tmp_path: Path) -> None:
+def test_the_context_and_the_sdk_return_the_organization_of_the_stack(tmp_path: Path) -> None:
     def of_the_sdk() -> None:
         pulumi.export("organization", pulumi.get_organization())
 
@@ -43,7 +43,7 @@ def test_programs_are_told_the_organization_that_the_host_says(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "expected"),
     [
         ({"organization": "a/b"}, 'organization "a/b"'),
         ({"organization": ""}, 'organization ""'),
@@ -53,11 +53,11 @@ def test_programs_are_told_the_organization_that_the_host_says(tmp_path: Path) -
     ],
 )
 def test_bad_organizations_and_tags_are_refused(
-    make_engine: MakeEngine, settings: dict[str, Any], told: str
+    make_engine: MakeEngine, settings: dict[str, Any], expected: str
 ) -> None:
     async def run() -> None:
         async with make_engine() as engine:
-            with pytest.raises(sw.InvalidInputError, match=re.escape(told)):
+            with pytest.raises(sw.InvalidInputError, match=re.escape(expected)):
                 await engine.stack("shop/dev", **settings)
 
     asyncio.run(run())
@@ -70,7 +70,7 @@ def leave_a_lock(tmp_path: Path) -> None:
     (locks / "1.json").write_text(json.dumps(owner))
 
 
-def test_a_host_unlocks_a_stack_that_a_dead_machine_holds(tmp_path: Path) -> None:
+def test_unlock_removes_the_lock_of_another_machine(tmp_path: Path) -> None:
     def program(ctx: sw.Context) -> None:
         pass
 
@@ -85,7 +85,7 @@ def test_a_host_unlocks_a_stack_that_a_dead_machine_holds(tmp_path: Path) -> Non
         stack.up()
 
 
-def test_what_depends_on_a_failure_is_skipped_and_the_state_after_it_can_be_had(make_engine: MakeEngine) -> None:
+def test_dependents_of_a_failed_resource_are_skipped_and_the_failure_has_a_deployment(make_engine: MakeEngine) -> None:
     seen: dict[str, tuple[bool, bool]] = {}
 
     async def program(ctx: sw.Context) -> None:
@@ -115,7 +115,7 @@ def test_what_depends_on_a_failure_is_skipped_and_the_state_after_it_can_be_had(
 def test_the_host_fetches_remote_assets(tmp_path: Path, is_async: bool) -> None:
     def fetch(uri: str) -> bytes:
         if uri != "vault://hello":
-            raise LookupError(f"nobody has {uri}")
+            raise LookupError(f"no asset at {uri}")
         return b"hello"
 
     async def fetch_async(uri: str) -> bytes:
@@ -134,11 +134,11 @@ def test_the_host_fetches_remote_assets(tmp_path: Path, is_async: bool) -> None:
         stack.up()
         [record] = [found for found in stack.export_deployment()["deployment"]["resources"] if found["type"] == THING]
         assert record["inputs"]["file"]["hash"].startswith("2cf24dba5fb0a30e")
-        with pytest.raises(sw.Error, match="nobody has vault://bye"):
+        with pytest.raises(sw.Error, match="no asset at vault://bye"):
             stack.up(program=program("vault://bye"))
 
 
-def test_a_closed_engine_takes_no_work_and_says_so() -> None:
+def test_a_closed_engine_refuses_calls() -> None:
     async def run() -> None:
         engine = sw.Engine(store="memory://", passphrase="test")
         stack = await engine.stack("shop/dev", lambda ctx: None)
@@ -164,7 +164,7 @@ def test_the_plan_of_another_stack_is_refused() -> None:
     asyncio.run(run())
 
 
-def test_a_result_without_a_plan_and_what_is_no_plan_hold_nothing() -> None:
+def test_results_without_a_plan_and_other_values_are_refused_as_plans() -> None:
     async def run() -> None:
         async with sw.Engine(store="memory://", passphrase="test") as engine:
             stack = await engine.stack("shop/dev", lambda ctx: None)
@@ -178,7 +178,7 @@ def test_a_result_without_a_plan_and_what_is_no_plan_hold_nothing() -> None:
     asyncio.run(run())
 
 
-def test_a_saved_plan_holds_an_update_of_another_engine(tmp_path: Path) -> None:
+def test_a_saved_plan_constrains_an_update_of_another_engine(tmp_path: Path) -> None:
     exports = {"x": 1}
 
     def program(ctx: sw.Context) -> None:
@@ -218,7 +218,7 @@ def test_the_state_of_another_stack_is_refused() -> None:
 
 @pytest.mark.parametrize("option", ["threads", "provider_threads"])
 @pytest.mark.parametrize("number", [0, -1, "two"])
-def test_a_number_of_threads_that_cannot_be_is_refused_by_name(option: str, number: object) -> None:
+def test_the_error_of_an_invalid_number_of_threads_names_the_option(option: str, number: object) -> None:
     settings: dict[str, Any] = {option: number}
     with pytest.raises(sw.InvalidInputError, match=f"{option} takes a number from 1 to "):
         sw.Engine(store="memory://", **settings)

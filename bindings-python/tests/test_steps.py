@@ -1,4 +1,4 @@
-"""What results say of steps: their values before and after, how they ended, and the first line of an error."""
+"""Steps of results: old and new values, outcomes, and the first line of an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Explosive(Memory):
 
 
 def run(make_engine: MakeEngine, provider: Memory, *programs: sw.Program, preview: bool = False) -> sw.Result:
-    """Runs one program after the other on one stack; returns the last result, also a failed one."""
+    """Runs the programs one after the other on one stack; returns the last result, also of a failure."""
 
     async def play() -> sw.Result:
         async with make_engine(mem=provider) as engine:
@@ -39,7 +39,7 @@ def run(make_engine: MakeEngine, provider: Memory, *programs: sw.Program, previe
     return asyncio.run(play())
 
 
-def test_a_failed_step_stands_in_the_steps_and_in_the_tree(make_engine: MakeEngine) -> None:
+def test_steps_and_tree_contain_a_failed_step(make_engine: MakeEngine) -> None:
     def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "database", {})
 
@@ -80,7 +80,7 @@ def test_a_changed_property_has_its_path_and_both_values_and_secrets_are_masked(
             assert step.duration >= 0
 
 
-def test_a_diagnostic_has_the_text_of_the_library_and_that_of_the_reference_engine(make_engine: MakeEngine) -> None:
+def test_a_diagnostic_has_the_texts_of_the_library_and_of_the_reference_engine(make_engine: MakeEngine) -> None:
     def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "a", {})
 
@@ -94,21 +94,21 @@ def test_a_diagnostic_has_the_text_of_the_library_and_that_of_the_reference_engi
             assert error.message_arguments == {"target": "urn:pulumi:dev::shop::mem:index:Thing::b"}
             assert "shell" not in str(error)
             assert error.result is not None
-            (said,) = [it for it in error.result.diagnostics if it.message_code == "target_not_found"]
-            assert said.reference_message.endswith("Did you forget to escape $ in your shell?")
-            assert "shell" not in said.message + error.result.tree()
+            (found,) = [it for it in error.result.diagnostics if it.message_code == "target_not_found"]
+            assert found.reference_message.endswith("Did you forget to escape $ in your shell?")
+            assert "shell" not in found.message + error.result.tree()
 
     asyncio.run(play())
 
 
 class Garbled(Memory):
-    """Answers a creation with what is no answer."""
+    """Returns a malformed answer to each create."""
 
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
         return {"id": "made"}  # type: ignore[return-value]
 
 
-def test_what_a_creation_without_a_readable_answer_did_is_unknown_and_stays_pending(make_engine: MakeEngine) -> None:
+def test_a_create_with_a_malformed_answer_is_unknown_and_stays_pending(make_engine: MakeEngine) -> None:
     def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "database", {})
 

@@ -1,4 +1,4 @@
-"""Stacks whose state the host supplies: a deployment goes in, and the result has the next one."""
+"""Stacks whose deployment the host supplies; the result has the next deployment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THING = "mem:index:Thing"
 
 
 class Picky(Memory):
-    """Refuses what is called `refused`."""
+    """Fails to create the resource named ``refused``."""
 
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
         if request.name == "refused":
@@ -41,7 +41,7 @@ def things(document: dict[str, Any] | None) -> list[str]:
 
 
 @pytest.mark.parametrize("form", [dict, json.dumps, lambda document: json.dumps(document).encode()])
-def test_a_deployment_goes_in_and_another_comes_out(form: Callable[[Any], Any], tmp_path: Path) -> None:
+def test_operations_take_and_return_deployments(form: Callable[[Any], Any], tmp_path: Path) -> None:
     async def run() -> None:
         provider = Picky()
         store = f"file://{tmp_path}"
@@ -52,7 +52,7 @@ def test_a_deployment_goes_in_and_another_comes_out(form: Callable[[Any], Any], 
             again = await stack.up(program=making("a", "b"))
             assert again.changes == {"same": 2, "create": 1}
 
-            # What a failed operation leaves is the next one's beginning, too.
+            # The deployment of a failed operation is the input of the next one.
             stack = await engine.stack("shop/dev", making("a", "b", "c", "refused"), deployment=form(again.deployment()))
             with pytest.raises(sw.FailedError):
                 await stack.up()
@@ -71,7 +71,7 @@ def test_a_deployment_goes_in_and_another_comes_out(form: Callable[[Any], Any], 
     asyncio.run(run())
 
 
-def test_a_cancelled_operation_gives_its_deployment() -> None:
+def test_a_cancelled_operation_returns_its_deployment() -> None:
     class Slow(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             if request.name == "b":
@@ -87,7 +87,7 @@ def test_a_cancelled_operation_gives_its_deployment() -> None:
         assert things(result.deployment()) == ["a", "b"]
 
 
-def test_a_stack_of_the_store_and_those_of_the_host_do_not_see_each_other() -> None:
+def test_a_stack_of_the_store_and_supplied_stacks_of_the_same_name_are_independent() -> None:
     with sync.Engine(store="memory://", secrets=Vault(), providers={"mem": Memory()}) as engine:
         stored = engine.stack("shop/dev", making("stored"))
         stored.up()
@@ -97,7 +97,7 @@ def test_a_stack_of_the_store_and_those_of_the_host_do_not_see_each_other() -> N
         assert stored.export_deployment() == before
 
 
-def test_a_wrong_passphrase_is_an_error_when_the_stack_is_opened() -> None:
+def test_a_wrong_passphrase_is_refused_when_the_stack_is_opened() -> None:
     with sync.Engine(store="memory://", passphrase="of the engine", providers={"mem": Memory()}) as engine:
         stack = engine.stack("shop/dev", making("a"), deployment={}, passphrase="right")
         left = stack.up().deployment()

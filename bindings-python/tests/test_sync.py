@@ -1,4 +1,4 @@
-"""The sync twin: the same methods, programs as ordinary functions, and no loop of the caller's."""
+"""The sync API: the same methods, programs as ordinary functions, and no event loop of the caller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def engine_at(tmp_path: Path, memory: Memory) -> sync.Engine:
     return sync.Engine(store=f"file://{tmp_path}/state", passphrase="x", providers={"mem": memory})
 
 
-def test_a_program_without_async_waits_where_it_wants(tmp_path: Path, memory: Memory) -> None:
+def test_a_program_without_async_waits_for_resources(tmp_path: Path, memory: Memory) -> None:
     def program(ctx: sw.Context) -> None:
         a = ctx.resource(THING, "a", {"x": 1}).wait()
         made = a["made"].wait()
@@ -53,7 +53,7 @@ def test_an_async_program_runs_on_the_background_loop(tmp_path: Path, memory: Me
         assert engine.stack("shop/dev", program).up().outputs == {"made": True}
 
 
-def test_events_can_be_iterated_while_it_runs(tmp_path: Path, memory: Memory) -> None:
+def test_events_can_be_iterated_during_the_operation(tmp_path: Path, memory: Memory) -> None:
     def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "a", {})
 
@@ -74,7 +74,7 @@ def test_errors_are_those_of_the_async_api(tmp_path: Path, memory: Memory) -> No
         assert caught.value.result is not None
 
 
-def test_it_can_be_used_while_a_loop_of_the_caller_runs(tmp_path: Path, memory: Memory) -> None:
+def test_the_sync_api_can_be_used_inside_of_a_running_event_loop(tmp_path: Path, memory: Memory) -> None:
     def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "a", {})
 
@@ -98,7 +98,7 @@ def test_no_public_method_is_missing(twin: type, original: type) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_after_a_fork_an_old_engine_says_so_and_a_new_one_works(tmp_path: Path, memory: Memory) -> None:
+def test_after_a_fork_an_old_engine_is_refused_and_a_new_one_works(tmp_path: Path, memory: Memory) -> None:
     def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "a", {})
 

@@ -1,4 +1,4 @@
-"""Types: the stub says what the native module has, and package, examples and tests pass the strict checker."""
+"""Types: the stub agrees with the native module, and package, examples and tests pass the strict checker."""
 
 from __future__ import annotations
 

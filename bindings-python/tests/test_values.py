@@ -1,4 +1,4 @@
-"""Values: whatever goes into the engine comes out of it as it was."""
+"""Values: a round trip through the engine leaves them unchanged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from stackwright.values import _UNKNOWNS
     ],
     ids=repr,
 )
-def test_a_value_survives_the_way_there_and_back(value: sw.PropertyValue) -> None:
+def test_a_value_is_unchanged_by_a_round_trip(value: sw.PropertyValue) -> None:
     result = round_trip({"value": value})["value"]
     assert result == value
     assert type(result) is type(value)
@@ -58,7 +58,7 @@ def test_whole_numbers_come_back_as_int_and_others_as_float() -> None:
     assert [type(value) for value in round_trip({"a": 2.0, "b": 2, "c": 2.5}).values()] == [int, int, float]
 
 
-def test_tuples_and_other_mappings_are_taken_for_lists_and_dictionaries() -> None:
+def test_tuples_and_other_mappings_become_lists_and_dictionaries() -> None:
     values = {"tuple": (1, 2), "ordered": OrderedDict(a=1), "proxy": MappingProxyType({"b": 2})}
     assert round_trip(values) == {"tuple": [1, 2], "ordered": {"a": 1}, "proxy": {"b": 2}}
 
@@ -74,7 +74,7 @@ def test_tuples_and_other_mappings_are_taken_for_lists_and_dictionaries() -> Non
         ({"x": "\ud800"}, "the values: x"),
     ],
 )
-def test_a_misfit_is_named_with_its_path(values: dict[str, sw.PropertyValue], message: str) -> None:
+def test_an_invalid_value_is_named_with_its_path(values: dict[str, sw.PropertyValue], message: str) -> None:
     with pytest.raises(sw.InvalidInputError) as caught:
         round_trip(values)
     assert caught.value.message.startswith(message)
@@ -88,7 +88,7 @@ def test_a_list_that_contains_itself_is_refused() -> None:
     assert find_outputs({"x": endless}) == []
 
 
-def test_a_secret_shows_itself_nowhere() -> None:
+def test_no_text_of_a_secret_contains_its_value() -> None:
     value = sw.secret({"password": "hunter2"})
     assert "hunter2" not in f"{value!r} {[value]}"
     again: object = sw.secret(value)

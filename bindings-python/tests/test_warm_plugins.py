@@ -1,4 +1,4 @@
-"""Plugin processes that wait for their next use: what the host's environment was must never be seen in what it is."""
+"""Pooled plugin processes: a process with an outdated environment is never reused."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import pytest
 import stackwright as sw
 from stackwright import sync
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the plugin tells its environment by /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the plugin's environment is read from /proc")
 
 
 def look(ctx: sw.Context) -> None:
-    """Exports what the plugin's process says of itself: its environment and its number."""
+    """Exports the environment and the process ID of the plugin's process, read from /proc/self."""
     for name in ("environ", "stat"):
-        told = ctx.invoke("gofiles:index:readFile", {"path": f"/proc/self/{name}"})
-        ctx.export(name, told["content"])
+        file = ctx.invoke("gofiles:index:readFile", {"path": f"/proc/self/{name}"})
+        ctx.export(name, file["content"])
 
 
 def asking(engine: sync.Engine, stack: str = "shop/dev") -> Callable[[], tuple[str, dict[str, str]]]:
-    """Returns what deploys a stack and says the number of the plugin's process, and the variables that it has."""
+    """Returns a function that deploys a stack; returns process ID and environment of the plugin's process."""
 
     def ask() -> tuple[str, dict[str, str]]:
         outputs = engine.stack(stack, look).up().outputs
@@ -37,7 +37,7 @@ def engine_with(plugin: Path, **options: float) -> sync.Engine:
     return sync.Engine(store="memory://", plugins=sw.Plugins(directories=[plugin.parent], **options))  # type: ignore[arg-type]
 
 
-def test_the_credentials_of_one_tenant_never_reach_another(gofiles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_a_tenant_is_not_used_for_another(gofiles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with engine_with(gofiles) as engine:
         first, second = asking(engine, "shop/a"), asking(engine, "shop/b")
         seen: dict[str, set[str]] = {"a": set(), "b": set()}
@@ -51,7 +51,7 @@ def test_the_credentials_of_one_tenant_never_reach_another(gofiles: Path, monkey
         assert "TENANT_TOKEN" not in first()[1]
 
 
-def test_a_process_is_used_again_as_long_as_nothing_has_changed(gofiles: Path) -> None:
+def test_a_process_is_reused_while_nothing_has_changed(gofiles: Path) -> None:
     with engine_with(gofiles) as engine:
         ask = asking(engine)
         first, variables = ask()
@@ -61,7 +61,7 @@ def test_a_process_is_used_again_as_long_as_nothing_has_changed(gofiles: Path) -
 
 
 
-def test_a_plugin_finds_the_options_of_the_project_s_runtime_in_its_environment(gofiles: Path) -> None:
+def test_the_environment_of_a_plugin_contains_the_runtime_options(gofiles: Path) -> None:
     with engine_with(gofiles) as engine:
         given = {"virtualenv": "venv", "typescript": True, "build": {"flags": ["-v", 2.5, None]}}
         stack = engine.stack("shop/dev", look, runtime_options=given)
@@ -85,13 +85,13 @@ def test_a_plugin_finds_the_options_of_the_project_s_runtime_in_its_environment(
 
 
 @pytest.mark.parametrize("options", [{"pool_capacity": 0}, {"pool_age_limit": 0}])
-def test_a_host_can_do_without_the_pool(gofiles: Path, options: dict[str, float]) -> None:
+def test_the_pool_can_be_disabled(gofiles: Path, options: dict[str, float]) -> None:
     with engine_with(gofiles, **options) as engine:
         ask = asking(engine)
         assert len({ask()[0] for _ in range(3)}) == 3
 
 
-def test_a_plugin_that_was_built_anew_is_started_anew(gofiles: Path, tmp_path: Path) -> None:
+def test_a_rebuilt_plugin_is_restarted(gofiles: Path, tmp_path: Path) -> None:
     plugin = tmp_path / gofiles.name
 
     def build() -> None:
@@ -117,7 +117,7 @@ def test_a_plugin_that_was_built_anew_is_started_anew(gofiles: Path, tmp_path: P
         ({"pool_age_limit": float("nan")}, "plugins['pool_age_limit']: nan cannot be written as JSON"),
     ],
 )
-def test_limits_that_are_none_are_refused(gofiles: Path, options: dict[str, float], message: str) -> None:
+def test_invalid_limits_of_the_pool_are_refused(gofiles: Path, options: dict[str, float], message: str) -> None:
     with pytest.raises(sw.InvalidInputError) as caught:
         engine_with(gofiles, **options)
     assert str(caught.value).startswith(message)

@@ -1,4 +1,4 @@
-//! Diagnostics: what the engine, a provider or the program tells people. Data, never errors.
+//! Diagnostics: messages of the engine, a provider or the program. Data, never errors.
 
 use std::fmt;
 
@@ -22,16 +22,16 @@ pub enum Severity {
     /// Details for debugging.
     #[serde(rename = "debug")]
     Debug,
-    /// Worth reading.
+    /// General information.
     #[serde(rename = "info")]
     Info,
     /// Text that a child process wrote to its error stream.
     #[serde(rename = "info#err")]
     InfoError,
-    /// Something is probably not as intended.
+    /// A probable mistake.
     #[serde(rename = "warning")]
     Warning,
-    /// Something failed.
+    /// A failure.
     #[serde(rename = "error")]
     Error,
 }
@@ -50,18 +50,18 @@ impl Severity {
     }
 }
 
-/// One message about a deployment, with the resource that it is about.
+/// A message about a deployment or one of its resources.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// The text, without prefix, colour or trailing newline.
     pub message: Text,
-    /// The resource that it is about; `None` for the whole deployment.
+    /// The resource; `None` for the whole deployment.
     pub urn: Option<Urn>,
-    /// Groups the parts of a message that arrives in pieces; 0 when it does not.
+    /// The id of the stream that the message is part of; 0 for a message in one piece.
     pub stream_id: i32,
-    /// True when it is worth showing only while the operation runs.
+    /// True when the message is only of interest while the operation runs.
     pub ephemeral: bool,
 }
 
@@ -87,7 +87,7 @@ impl Diagnostic {
         Self::new(Severity::Warning, message)
     }
 
-    /// Names the resource that it is about.
+    /// Sets the resource.
     #[must_use]
     pub fn about(mut self, urn: Urn) -> Self {
         self.urn = Some(urn);

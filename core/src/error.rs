@@ -1,4 +1,4 @@
-//! The one error that leaves the library: a kind that tells a program what to do, and the facts around it.
+//! The error type of the library: a kind, a message, and structured facts.
 
 use std::{borrow::Cow, error::Error as StdError, fmt, sync::Arc};
 
@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $class:ident;)*) => {
-        /// What a caller can do about an [`Error`]. Codes are stable and only ever appended to.
+        /// The kind of an [`Error`], for branching. Codes are stable; new ones are only appended.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         #[repr(i32)]
@@ -23,7 +23,7 @@ macro_rules! error_kinds {
         }
 
         impl ErrorKind {
-            /// Every kind, in the order of the codes: the table that each language's binding is checked against.
+            /// Every kind, in the order of the codes; the bindings are checked against it.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// Returns the stable integer of the C ABI.
@@ -32,7 +32,7 @@ macro_rules! error_kinds {
                 self as i32
             }
 
-            /// Returns what a host that sorts errors as the reference engine does takes it for.
+            /// Returns the class of the reference engine that the kind belongs to.
             #[must_use]
             pub const fn class(self) -> ErrorClass {
                 match self {
@@ -51,17 +51,17 @@ macro_rules! error_kinds {
     };
 }
 
-/// The start of the reference engine's text of an error whose reason stands in the diagnostics.
+/// The prefix that the reference engine gives to errors whose reason is in the diagnostics.
 const BAIL: &str = "BAIL: ";
 
-/// How the reference engine sorts errors, for hosts that do, too. Each [`ErrorKind`] belongs to one class.
+/// The reference engine's classes of errors. Each [`ErrorKind`] belongs to one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
-    /// The operation ended as such operations do; what was wrong stands in the diagnostics.
+    /// The operation failed; the reason is in the diagnostics.
     Bail,
     /// A secret could not be decrypted.
     Decrypt,
-    /// Anything else.
+    /// Any other error.
     Internal,
 }
 
@@ -78,36 +78,36 @@ impl ErrorClass {
 }
 
 error_kinds! {
-    /// The caller passed something wrong; the message names what and where. Nothing was changed.
+    /// An invalid argument; the message names it and its place. Nothing was changed.
     InvalidInput = 1, "invalid_input", Internal;
     /// The stack, resource or file does not exist.
     NotFound = 2, "not_found", Internal;
-    /// Somebody else holds the stack's lock, or changed its state meanwhile. Try again later.
+    /// The stack's lock is held by another process, or its state was changed concurrently. Try again later.
     Conflict = 3, "conflict", Internal;
     /// A provider refused or failed a call; the message is the provider's own.
     Provider = 4, "provider", Internal;
-    /// A plugin process could not be found, started or spoken to.
+    /// A plugin process could not be found or started, or the connection to it failed.
     Plugin = 5, "plugin", Internal;
     /// The recorded state is corrupt, of an unknown version, or would become invalid.
     State = 6, "state", Internal;
-    /// Secrets could not be encrypted, or what encrypts those of a stack is not known here.
+    /// Secrets could not be encrypted, or the stack's secrets provider is unknown.
     Secrets = 7, "secrets", Internal;
-    /// The operation was cancelled; what had run is recorded.
+    /// The operation was cancelled; completed steps are recorded.
     Cancelled = 8, "cancelled", Bail;
-    /// A store or service did not answer; the same call may succeed later.
+    /// A store or service did not respond; a retry may succeed.
     Unavailable = 9, "unavailable", Internal;
-    /// The program raised an error of its own.
+    /// The program failed with an error of its own.
     Program = 10, "program", Bail;
-    /// The deployment failed; its diagnostics and events say where. What succeeded is recorded.
+    /// The deployment failed; the diagnostics and events contain the reasons. Completed steps are recorded.
     Failed = 11, "failed", Bail;
     /// A bug in the engine.
     Internal = 12, "internal", Internal;
-    /// A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
-    /// configuration when it is a value of that.
+    /// A secret could not be decrypted, for instance because of a wrong passphrase; the message names the configuration
+    /// key when the secret is a configuration value.
     Decrypt = 13, "decrypt", Decrypt;
 }
 
-/// An error with everything that a caller may want to branch on or show.
+/// An error with a kind, a message, and optional facts: resource, provider, phase, hints, cause.
 ///
 /// Cloning is cheap: the content is shared.
 #[derive(Clone)]
@@ -169,37 +169,37 @@ impl Error {
         self
     }
 
-    /// Names the resource that the error is about.
+    /// Sets the resource that the error is about.
     #[must_use]
     pub fn with_urn(self, urn: Urn) -> Self {
         self.edit(|inner| inner.urn = Some(urn))
     }
 
-    /// Names the provider (package or reference) that the error came from.
+    /// Sets the provider (package or reference) that returned the error.
     #[must_use]
     pub fn with_provider(self, provider: impl Into<String>) -> Self {
         self.edit(|inner| inner.provider = Some(provider.into()))
     }
 
-    /// Names the phase that failed: `check`, `diff`, `create`, `load`, `save`…
+    /// Sets the phase that failed: `check`, `diff`, `create`, `load`, `save`…
     #[must_use]
     pub fn with_phase(self, phase: &'static str) -> Self {
         self.edit(|inner| inner.phase = Some(phase))
     }
 
-    /// Names the configuration key, as `namespace:name`, whose value the error is about.
+    /// Sets the configuration key, as `namespace:name`, whose value is invalid.
     #[must_use]
     pub fn with_config_key(self, key: impl Into<String>) -> Self {
         self.edit(|inner| inner.config_key = Some(key.into()))
     }
 
-    /// Adds advice for people, shown apart from the message. A function of the engine stands at its beginning, as `name()`.
+    /// Adds a hint, shown after the message. An engine function is written as `name()` at its beginning.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         self.edit(|inner| inner.hints.push(hint.into()))
     }
 
-    /// Turns it into an error of another kind.
+    /// Returns the error with another kind.
     #[must_use]
     pub(crate) fn with_kind(self, kind: ErrorKind) -> Self {
         if self.kind() == kind {
@@ -208,7 +208,7 @@ impl Error {
         self.edit(|inner| inner.kind = kind)
     }
 
-    /// Puts the stack's name in front of the message.
+    /// Prefixes the message with the stack's name.
     #[must_use]
     pub(crate) fn of_stack(self, stack: &impl fmt::Display) -> Self {
         let named = |text: &str| format!("stack '{stack}': {text}");
@@ -216,20 +216,20 @@ impl Error {
         self.with_text(text)
     }
 
-    /// Creates the error of a provider's own words.
+    /// Creates an error from a provider's own message.
     pub(crate) fn of_provider(package: &str, phase: &'static str, words: impl Into<Text>) -> Self {
         Self::new(ErrorKind::Provider, words)
             .with_provider(package)
             .with_phase(phase)
     }
 
-    /// Changes the text.
+    /// Replaces the message.
     #[must_use]
     pub(crate) fn with_text(self, text: Text) -> Self {
         self.edit(|inner| inner.text = text)
     }
 
-    /// Takes over what another error says beside its message: provider, phase, configuration key, hints and cause.
+    /// Copies the facts of another error, except its message: provider, phase, configuration key, hints and cause.
     #[must_use]
     pub(crate) fn with_facts_of(self, other: &Self) -> Self {
         let other = &other.0;
@@ -242,23 +242,23 @@ impl Error {
         })
     }
 
-    /// Keeps the error that caused this one.
+    /// Sets the cause.
     #[must_use]
     pub fn with_source(self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.edit(|inner| inner.source = Some(Arc::new(source)))
     }
 
-    /// Takes out of the text and the hints what `redact` replaces. A cause whose text has such a part is left out.
+    /// Applies `redact` to the message and the hints. A cause whose text contains a secret is dropped.
     #[must_use]
     pub(crate) fn scrubbed(self, redact: impl Fn(&str) -> Cow<'_, str>) -> Self {
         let scrub = |text: &String| match redact(text) {
             Cow::Owned(scrubbed) => Some(scrubbed),
             Cow::Borrowed(_) => None,
         };
-        let told = |source: &Arc<dyn StdError + Send + Sync>| scrub(&source.to_string()).is_some();
+        let has_secret = |source: &Arc<dyn StdError + Send + Sync>| scrub(&source.to_string()).is_some();
         let text = self.0.text.scrubbed(&redact);
-        let untold = self.0.source.as_ref().is_some_and(told);
-        if text.is_none() && !untold && self.0.hints.iter().all(|hint| scrub(hint).is_none()) {
+        let drops_source = self.0.source.as_ref().is_some_and(has_secret);
+        if text.is_none() && !drops_source && self.0.hints.iter().all(|hint| scrub(hint).is_none()) {
             return self;
         }
         self.edit(|inner| {
@@ -270,36 +270,36 @@ impl Error {
                     *hint = scrubbed;
                 }
             }
-            inner.source.take_if(|_| untold);
+            inner.source.take_if(|_| drops_source);
         })
     }
 
-    /// Says that people have been told already, so that nobody tells them again.
+    /// Marks the error as reported by a diagnostic, so that it is not reported again.
     #[must_use]
     pub fn already_reported(self) -> Self {
         self.edit(|inner| inner.reported = true)
     }
 
-    /// Tells whether people have been told already.
+    /// Returns whether the error has been reported by a diagnostic.
     #[must_use]
     pub fn is_reported(&self) -> bool {
         self.0.reported
     }
 
-    /// Returns what a program can branch on.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Returns the text for people.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &str {
         self.0.text.library()
     }
 
-    /// Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands
-    /// in the diagnostics begins with `BAIL: `.
+    /// Returns the message of the reference engine for tools that match on it. It begins with `BAIL: ` when the reason
+    /// is in the diagnostics.
     #[must_use]
     pub fn reference_message(&self) -> Cow<'_, str> {
         let text = self.0.text.reference();
@@ -309,55 +309,55 @@ impl Error {
         }
     }
 
-    /// Returns both texts.
+    /// Returns both the library's and the reference engine's message.
     #[must_use]
     pub fn text(&self) -> &Text {
         &self.0.text
     }
 
-    /// Returns the code of the message, where it has one: `protected_from_deletion` for instance.
+    /// Returns the message code, if any: `protected_from_deletion` for instance.
     #[must_use]
     pub fn message_code(&self) -> Option<&'static str> {
         self.0.text.code()
     }
 
-    /// Returns the arguments of a message with a code.
+    /// Returns the arguments of a coded message.
     #[must_use]
     pub fn message_arguments(&self) -> Option<&Map<String, Value>> {
         self.0.text.arguments()
     }
 
-    /// Returns the configuration key, as `namespace:name`, whose value the error is about.
+    /// Returns the configuration key, as `namespace:name`, whose value is invalid.
     #[must_use]
     pub fn config_key(&self) -> Option<&str> {
         self.0.config_key.as_deref()
     }
 
-    /// Returns the resource that the error is about, when it is about one.
+    /// Returns the resource that the error is about, if any.
     #[must_use]
     pub fn urn(&self) -> Option<&Urn> {
         self.0.urn.as_ref()
     }
 
-    /// Returns the provider that the error came from, when one is known.
+    /// Returns the provider that returned the error, if known.
     #[must_use]
     pub fn provider(&self) -> Option<&str> {
         self.0.provider.as_deref()
     }
 
-    /// Returns the phase that failed, when one is known.
+    /// Returns the phase that failed, if known.
     #[must_use]
     pub fn phase(&self) -> Option<&'static str> {
         self.0.phase
     }
 
-    /// Returns advice for people.
+    /// Returns the hints.
     #[must_use]
     pub fn hints(&self) -> &[String] {
         &self.0.hints
     }
 
-    /// Returns advice for people, with the functions that it names in a language's style.
+    /// Returns the hints, with engine functions in the naming style of `language`.
     #[must_use]
     pub fn hints_in(&self, language: Language) -> Vec<Cow<'_, str>> {
         self.0.hints.iter().map(|hint| language.hint(hint)).collect()
@@ -406,7 +406,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_have_been_told_of_is_a_bail_and_failed_decryption_a_class_of_its_own() {
+    fn reported_errors_are_of_class_bail_and_failed_decryption_of_class_decrypt() {
         let of = |class: ErrorClass| -> Vec<&str> {
             let kinds = ErrorKind::ALL.iter().filter(|kind| kind.class() == class);
             kinds.map(|kind| kind.name()).collect()

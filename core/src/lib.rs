@@ -1,8 +1,8 @@
 //! Stackwright: an infrastructure deployment engine that runs inside the caller's process.
 //!
-//! An [`Engine`] is made of components: a store, what encrypts secrets, who provides what. It opens stacks, and those
-//! have operations: preview, update, refresh, destroy. A program registers resources with the monitor, providers manage
-//! the real things; both can be code of the host, as here, or live in processes that speak the Pulumi protocols.
+//! An [`Engine`] is built from components: a store, a secrets provider, providers. It opens stacks, and these have
+//! operations: preview, update, refresh, destroy. A program registers resources with the monitor, and providers manage
+//! the real resources. Both can be code of the host, as here, or processes that implement the Pulumi protocols.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -75,7 +75,7 @@
 //! }
 //! ```
 //!
-//! The modules read from top to bottom: each uses only those above it.
+//! The modules are layers: each uses only those above it.
 
 #![forbid(unsafe_code)]
 
@@ -116,5 +116,5 @@ pub use message::{Language, Text};
 pub use operation::Opening;
 pub use store::StackName;
 
-/// The version of the reference engine that this one takes itself to be compatible with, as manifests have it.
+/// The version of the reference engine that this one is compatible with, in the form of manifests.
 pub const COMPATIBLE_VERSION: &str = "v3.260.0";

@@ -4,7 +4,7 @@ use std::fmt;
 
 macro_rules! step_ops {
     ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
-        /// What a step does.
+        /// The kind of a step.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
         pub enum StepOp {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*
@@ -34,32 +34,32 @@ step_ops! {
     Update = "update";
     /// A removal.
     Delete = "delete";
-    /// Marks a replacement; does nothing itself.
+    /// The marker of a replacement, which has no effect.
     Replace = "replace";
     /// The new half of a replacement.
     CreateReplacement = "create-replacement";
     /// The old half of a replacement.
     DeleteReplaced = "delete-replaced";
-    /// Reads something that is not managed here.
+    /// Reads a resource that is not managed by the stack.
     Read = "read";
-    /// Reads something in place of what was managed here.
+    /// Reads a resource in place of a managed one.
     ReadReplacement = "read-replacement";
     /// Reads a recorded resource.
     Refresh = "refresh";
-    /// Forgets something that is not managed here.
+    /// Removes the record of a resource that was only read.
     Discard = "discard";
-    /// Forgets the old half of a replacement that is not managed here.
+    /// Removes the record of the old half of a replacement that was only read.
     DiscardReplaced = "discard-replaced";
-    /// Forgets a record whose replacement is pending.
+    /// Removes a record whose replacement is pending.
     RemovePendingReplace = "remove-pending-replace";
-    /// Adopts an existing thing.
+    /// Adopts an existing resource.
     Import = "import";
-    /// Adopts an existing thing in place of what was recorded.
+    /// Adopts an existing resource in place of the recorded one.
     ImportReplacement = "import-replacement";
 }
 
 impl StepOp {
-    /// Returns the provider's method that the step calls; `None` for a step that calls none.
+    /// Returns the provider's method that the step calls; `None` for a step without a call.
     pub(crate) const fn method(self) -> Option<&'static str> {
         match self {
             Self::Create | Self::CreateReplacement => Some("create"),

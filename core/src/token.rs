@@ -1,4 +1,4 @@
-//! Type tokens, package names and ids: newtypes, so that no bare string is mistaken for another.
+//! Type tokens, package names and ids as newtypes.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ macro_rules! text_newtype {
         pub struct $name(SmolStr);
 
         impl $name {
-            /// Keeps `text` as it is.
+            /// Creates a value from any text.
             pub fn new(text: impl Into<SmolStr>) -> Self {
                 Self(text.into())
             }
@@ -23,7 +23,7 @@ macro_rules! text_newtype {
                 &self.0
             }
 
-            /// Tells whether the text is empty.
+            /// Returns whether the text is empty.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
@@ -63,11 +63,11 @@ macro_rules! text_newtype {
 }
 
 text_newtype! {
-    /// A resource's type: `package:module:Member` for those that a provider manages, any text for local components.
+    /// A resource's type: `package:module:Member` for resources of providers, any text for local components.
     TypeToken;
     /// A package's name, `aws` for instance.
     PackageName;
-    /// The id that a provider gave to a resource; empty when there is none (yet).
+    /// A resource's id, assigned by its provider; empty if there is none (yet).
     ResourceId;
 }
 
@@ -81,7 +81,7 @@ impl TypeToken {
         Self(smol_str::format_smolstr!("{PROVIDER_PREFIX}{package}"))
     }
 
-    /// Returns the package whose provider this type is, when it is a provider's type.
+    /// Returns the package of a provider resource's type; `None` for any other type.
     #[must_use]
     pub fn provided_package(&self) -> Option<&str> {
         self.0
@@ -89,25 +89,26 @@ impl TypeToken {
             .filter(|package| !package.is_empty())
     }
 
-    /// Tells whether this is a provider's type.
+    /// Returns whether this is the type of a provider resource.
     #[must_use]
     pub fn is_provider(&self) -> bool {
         self.provided_package().is_some()
     }
 
-    /// Returns the text before the first colon: the package that serves the type.
+    /// Returns the text before the first colon: the package of the type.
     #[must_use]
     pub fn package(&self) -> &str {
         self.0.split_once(':').map_or("", |(package, _)| package)
     }
 
-    /// Returns the package that is asked about resources of the type; of a provider's type, the package that it provides.
+    /// Returns the package whose provider manages resources of the type; for a provider's type, the package that it
+    /// provides.
     #[must_use]
     pub(crate) fn asked_package(&self) -> &str {
         self.provided_package().unwrap_or_else(|| self.package())
     }
 
-    /// Tells whether the text has the form `package:module:member` that custom and remote resources need.
+    /// Returns whether the text has the form `package:module:member` that custom and remote resources require.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let mut parts = self.0.splitn(3, ':');
@@ -117,7 +118,7 @@ impl TypeToken {
         )
     }
 
-    /// Returns the part after the last colon, which people read as the type's name.
+    /// Returns the part after the last colon, the short name of the type.
     #[must_use]
     pub fn member(&self) -> &str {
         self.0.rsplit(':').next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Connecting to gRPC servers: providers, language runtimes and policy packs, after a look at whose processes they are.
+//! Connecting to gRPC servers (providers, language runtimes, policy packs), with a check of the server process's owner.
 
 use std::{io::Result as IoResult, time::Duration};
 
@@ -10,13 +10,13 @@ use crate::runtime::{Peer, Runtime};
 
 /// How long a server may take to accept a connection.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest pause between two looks at whether it has.
+/// The longest pause between two checks whether it has accepted.
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-/// Connects to an endpoint. The server must be a trusted user's process where it is on loopback, also after each reconnection.
+/// Connects to an endpoint. A server on loopback must be a process of a trusted user, also after each reconnection.
 ///
 /// # Errors
-/// When nothing listens there, or another user's process does.
+/// If no process listens there, or one of another user.
 pub(crate) async fn connect(endpoint: &Endpoint, runtime: &Runtime) -> Result<Channel, Error> {
     let runtime = runtime.clone();
     let connector = tower::service_fn(move |uri: Uri| {
@@ -38,7 +38,7 @@ async fn dial(uri: &Uri, runtime: &Runtime) -> IoResult<TcpStream> {
     loop {
         match runtime.peers.trusts(&stream, runtime).await? {
             Peer::Trusted => return Ok(stream),
-            // The other end belongs to no process before the server has accepted it.
+            // The server's socket belongs to no process before the connection is accepted.
             Peer::Unknown if runtime.clock.elapsed() < limit => {
                 runtime.clock.wait(pause).await;
                 pause = (pause * 2).min(MAX_PAUSE);

@@ -4,10 +4,10 @@ use std::{fmt, sync::Arc};
 
 const PREFIX: &str = "urn:pulumi:";
 
-/// The type of the component that stands for a whole stack.
+/// The type of the component that represents a whole stack.
 pub const ROOT_STACK_TYPE: &str = "pulumi:pulumi:Stack";
 
-/// A text that is no URN. Converts into [`crate::Error`] with the kind [`crate::ErrorKind::InvalidInput`].
+/// The error of a text that is not a URN. Converts into [`crate::Error`] with [`crate::ErrorKind::InvalidInput`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidUrn(String);
 
@@ -24,10 +24,10 @@ impl std::error::Error for InvalidUrn {}
 pub struct Urn(Arc<str>);
 
 impl Urn {
-    /// Checks and keeps `text`.
+    /// Parses `text`.
     ///
     /// # Errors
-    /// [`InvalidUrn`] when the prefix or one of the three `::` separators is missing.
+    /// [`InvalidUrn`] if the prefix or one of the three `::` separators is missing.
     pub fn parse(text: &str) -> Result<Self, InvalidUrn> {
         let valid = text
             .strip_prefix(PREFIX)
@@ -39,7 +39,7 @@ impl Urn {
         }
     }
 
-    /// Builds the URN of a resource; the parent's qualified type is put before its own, except that of a root stack.
+    /// Creates the URN of a resource; the parent's qualified type precedes its own, except that of a root stack.
     #[must_use]
     pub fn new(
         stack: &str,
@@ -100,13 +100,13 @@ impl Urn {
         qualified.rsplit_once('$').map_or(qualified, |(_, own)| own)
     }
 
-    /// Returns the name: all after the third `::`, which may hold `::` itself.
+    /// Returns the name: the text after the third `::`, which may contain `::` itself.
     #[must_use]
     pub fn name(&self) -> &str {
         self.part(3)
     }
 
-    /// Tells whether this is a stack's root component.
+    /// Returns whether this is a stack's root component.
     #[must_use]
     pub fn is_root_stack(&self) -> bool {
         self.qualified_type() == ROOT_STACK_TYPE
@@ -164,7 +164,7 @@ impl<'de> serde::Deserialize<'de> for Urn {
     }
 }
 
-/// What is wrong with a name. Converts into [`crate::Error`] with the kind [`crate::ErrorKind::InvalidInput`].
+/// The error of an invalid name. Converts into [`crate::Error`] with [`crate::ErrorKind::InvalidInput`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidName(String);
 
@@ -176,7 +176,7 @@ impl fmt::Display for InvalidName {
 
 impl std::error::Error for InvalidName {}
 
-/// Tells whether a text can be the name of a project or a stack: letters, digits, `_`, `-` and `.`.
+/// Returns whether a text can be the name of a project or a stack: letters, digits, `_`, `-` and `.`.
 pub(crate) fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name != "."
@@ -189,7 +189,7 @@ pub(crate) fn is_plain_name(name: &str) -> bool {
 /// Checks that a text can be a project's name: at most 100 letters, digits, `_`, `-` and `.`.
 ///
 /// # Errors
-/// [`InvalidName`] that says what is wrong.
+/// [`InvalidName`] with the reason.
 pub fn check_project_name(name: &str) -> Result<(), InvalidName> {
     if name.is_empty() {
         return Err(InvalidName("project is missing a 'name' attribute".to_owned()));
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_separators() {
+    fn a_name_may_contain_separators() {
         let urn = Urn::new("dev", "shop", "", "pkg:index:Type", "a::b");
         assert_eq!(urn.name(), "a::b");
         assert_eq!(urn.resource_type(), "pkg:index:Type");

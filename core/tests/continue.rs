@@ -1,4 +1,4 @@
-//! States that the reference engine left behind: picked up, refreshed, updated and destroyed.
+//! States that the reference engine wrote are loaded, refreshed, updated and destroyed.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ const STATES: [&str; 6] = [
     "5-pending-operations",
 ];
 
-/// Gives back what it is given, and keeps what it was asked.
+/// Returns its inputs as outputs, and records the calls.
 #[derive(Default)]
 struct Echo(Mutex<Vec<String>>);
 
@@ -92,8 +92,8 @@ async fn open(store: Arc<dyn Store>, echo: &Arc<Echo>) -> Stack {
         .secrets(Arc::new(PassphraseProvider::new("correct horse", runtime)))
         .host_facts(HostFacts {
             pid: 1,
-            username: "somebody".to_owned(),
-            // Not the one of the fixture's lock, wherever the test runs.
+            username: "other".to_owned(),
+            // Not the host of the fixture's lock, on any test machine.
             hostname: "elsewhere".to_owned(),
             system: String::new(),
             processes: Arc::new(SystemProcesses),
@@ -124,7 +124,7 @@ async fn stored(state: &str) -> Arc<dyn Store> {
     Arc::new(store)
 }
 
-/// Registers what is recorded, in its order, as it is recorded.
+/// Registers the recorded resources, in their order.
 fn as_recorded(snapshot: &Snapshot) -> Arc<dyn Program> {
     let records: Arc<Vec<Arc<ResourceState>>> = Arc::new(
         snapshot
@@ -163,7 +163,7 @@ fn as_recorded(snapshot: &Snapshot) -> Arc<dyn Program> {
     })
 }
 
-/// What the engine registers by itself.
+/// Returns whether the engine registers the resource itself.
 fn is_own(state: &ResourceState) -> bool {
     state.resource_type.as_str() == ROOT_STACK_TYPE
         || (state.is_provider() && state.urn.name().starts_with("default"))
@@ -183,14 +183,14 @@ fn registration(state: &ResourceState) -> Registration {
         options: state.options.clone(),
         ..Registration::default()
     };
-    // Default providers are chosen by the engine; programs name only their own.
+    // The engine chooses default providers; programs name only explicit ones.
     if !state.provider.contains("::default::") && !state.provider.contains("::default_") {
         registration.package.provider = state.provider.to_string();
     }
     registration
 }
 
-/// What identifies the live resources.
+/// Returns URN and id of the live resources.
 fn identities(snapshot: &Snapshot) -> Vec<(String, String)> {
     let mut identities: Vec<_> = snapshot
         .resources
@@ -202,7 +202,7 @@ fn identities(snapshot: &Snapshot) -> Vec<(String, String)> {
     identities
 }
 
-/// Goes through a life's rest from whatever is there.
+/// Refreshes, updates and destroys a stack with any state.
 async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Echo) {
     let before = stack.snapshot().await.unwrap();
     let pending = before.pending_operations.len();
@@ -210,7 +210,7 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
     let refreshed = stack.refresh(OperationOptions::default()).wait().await;
     assert!(refreshed.error.is_none(), "{state}: {:?}", refreshed.error);
     assert_eq!(identities(&refreshed.snapshot), identities(&before), "{state}");
-    // Creations persist through refreshes: nobody knows whether the real thing came to be.
+    // Pending creations persist through refreshes: their results are unknown.
     let kept = &refreshed.snapshot.pending_operations;
     assert_eq!(kept.len(), pending, "{state}");
     assert!(
@@ -253,10 +253,11 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
     calls.sort();
     assert_eq!(
         calls, waiting,
-        "{state}: only what waited for its deletion is touched"
+        "{state}: only copies that are marked for deletion are touched"
     );
-    let warned = updated.diagnostics.iter().any(|said| {
-        said.message
+    let warned = updated.diagnostics.iter().any(|diagnostic| {
+        diagnostic
+            .message
             .contains(&format!("with {pending} pending operations"))
     });
     assert_eq!(warned, pending > 0, "{state}");
@@ -278,7 +279,7 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_state_of_the_reference_engine_is_continued_from() {
+async fn operations_continue_from_every_state_of_the_reference_engine() {
     for state in STATES {
         let store = stored(state).await;
         let echo = Arc::new(Echo::default());
@@ -300,7 +301,7 @@ async fn a_lock_of_a_dead_process_elsewhere_is_a_conflict_until_it_is_broken() {
                 folders.push(path);
                 continue;
             }
-            // The reference engine's file driver keeps these beside the objects; they are no objects.
+            // Sidecars of the reference engine's file driver are no objects.
             if path.extension().is_some_and(|extension| extension == "attrs") {
                 continue;
             }

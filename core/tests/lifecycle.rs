@@ -1,4 +1,4 @@
-//! The lifecycle of a stack through the Rust API, with a provider and a program of this process.
+//! The lifecycle of a stack in the Rust API, with an in-process provider and program.
 
 #![allow(
     clippy::unwrap_used,
@@ -134,7 +134,7 @@ async fn update(stack: &Stack, values: &'static [(&'static str, &'static str)]) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stack_is_created_left_alone_changed_and_destroyed() {
+async fn a_stack_is_created_unchanged_changed_and_destroyed() {
     let echo = Arc::new(Echo::default());
     let stack = stack(&echo, "shop/dev").await;
     let created = update(&stack, &[("a", "1"), ("b", "2")]).await;

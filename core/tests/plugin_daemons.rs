@@ -1,4 +1,4 @@
-//! What leaves the process group of a plugin ends with the plugin, where its host may make control groups.
+//! Processes outside of a plugin's process group end with the plugin, where its host may create control groups.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ use stackwright::{
     runtime::Runtime,
 };
 
-/// Returns the folder of the control group (version 2) of this process, if a control group can be made below it.
+/// Returns the folder of the control group (version 2) of this process, if a control group can be created below it.
 fn writable_control_group() -> Option<PathBuf> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
@@ -40,7 +40,7 @@ fn writable_control_group() -> Option<PathBuf> {
     can_kill.then_some(own)
 }
 
-/// Returns the control groups of plugins that the process `pid` has made.
+/// Returns the control groups of plugins that the process `pid` has created.
 fn control_groups(own: &Path, pid: u32) -> Vec<PathBuf> {
     let prefix = format!("stackwright-{pid}-");
     std::fs::read_dir(own)
@@ -51,8 +51,8 @@ fn control_groups(own: &Path, pid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns a plugin that starts a daemon at once: a session of its own, whose parent ends. The daemon holds the fifo open for as
-/// long as it lives.
+/// Returns a plugin that starts a daemon: a new session, whose parent ends. The daemon holds the fifo open while it
+/// runs.
 fn plugin_with_daemon(fifo: &Path) -> Start {
     script(format!(
         "(exec 9>'{0}'; setsid sh -c 'echo up >&9; sleep 600 & wait' & sleep 0.2) & wait; echo 1; exec sleep 600",
@@ -60,7 +60,7 @@ fn plugin_with_daemon(fifo: &Path) -> Start {
     ))
 }
 
-/// A fifo, the reading end of which meets the end of the file when the last process that holds it open has ended.
+/// Creates a fifo, whose reader gets the end of the file when the last process that holds it open has ended.
 fn fifo(folder: &Path) -> PathBuf {
     let path = folder.join("alive");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -118,7 +118,7 @@ async fn a_daemon_of_a_plugin_ends_when_the_plugin_is_closed_or_dropped() {
     }
 }
 
-/// Not a test of its own: the host that the test below starts and kills.
+/// Not a separate test: the host process that the test below starts and kills.
 #[tokio::test]
 #[ignore = "the host process of the other test"]
 #[expect(
@@ -155,6 +155,6 @@ async fn a_daemon_of_a_plugin_ends_with_a_host_that_is_killed() {
     host.kill().unwrap();
     host.wait().unwrap();
     until_closed(&runtime, &fifo).await;
-    // The guard is the last to end, and removes the control group before.
+    // The guard ends last, after removing the control group.
     until(&runtime, "the control group remains", || !group.exists()).await;
 }

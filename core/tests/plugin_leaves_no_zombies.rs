@@ -1,5 +1,5 @@
-//! A host that inherits the orphans of its plugins, as the first process of a container does, keeps no dead ones of them.
-//! The test starts a host of its own, which asks the kernel for such orphans.
+//! A host that inherits the orphans of its plugins, as the first process of a container does, reaps them.
+//! The test starts a separate host, which registers as subreaper.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -17,25 +17,25 @@ use host_process::script;
 use rustix::process::{WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
 use stackwright::{plugin::PluginProcess, runtime::Runtime};
 
-/// Not a test of its own: the host that the test below starts.
+/// Not a separate test: the host process that the test below starts.
 #[tokio::test]
 #[ignore = "the host process of the other test"]
 async fn host() {
     set_child_subreaper(Some(getpid())).unwrap();
-    // A process of the host's own, which only the host may take note of.
+    // A child of the host, which only the host may reap.
     let mut own = Command::new("true").spawn().unwrap();
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     for text in [
-        // Ends when it is asked to, and leaves a child and a grandchild that do not.
+        // Ends on request, and leaves a child and a grandchild that ignore signals.
         "trap '' INT TERM; (trap '' INT TERM; sleep 600 & sleep 600) & trap 'exit 0' INT TERM; echo 1; while :; do sleep 0.01; done",
-        // Is killed, with what it started.
+        // Is killed, with its children.
         "(sleep 600 & sleep 600) & echo 1; kill -KILL $$",
     ] {
         let process = PluginProcess::start(script(text), &runtime).await.unwrap();
         process.close().await;
         assert!(process.exit().is_some());
     }
-    // What is left among the children, dead or alive, is the host's own process.
+    // The only remaining child, dead or alive, is the host's own process.
     let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     assert!(own.wait().unwrap().success());
     assert_eq!(waitid(WaitId::All, any).unwrap_err(), rustix::io::Errno::CHILD);

@@ -1,4 +1,4 @@
-//! States that the reference engine wrote: read, verified, decrypted, and written back with the same bytes.
+//! States that the reference engine wrote are read, verified, decrypted, and written with the same bytes.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ fn provider(passphrase: &str) -> PassphraseProvider {
     PassphraseProvider::new(passphrase, Runtime::system(tokio::runtime::Handle::current()))
 }
 
-/// Shows the place of the first difference instead of two whole files.
+/// Panics with the position of the first difference instead of two complete files.
 fn assert_same(state: &str, written: &[u8], expected: &[u8]) {
     if written == expected {
         return;

@@ -1,5 +1,5 @@
-//! Any program, changed in any way and run with any targets, leaves a valid state in which what was left out is as it
-//! was; so does a crash at any moment of it; and a run without targets always brings all to where the program wants it.
+//! Property test of targets: any program with any change and any targets yields a valid state in which untargeted
+//! resources are unchanged, also after a crash at any entry. A run without targets yields the program's goal.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,23 +30,25 @@ use stackwright::{
     resource::{Alias, PropertyDependencies, ResourceOptions, ResourceState},
     runtime::Runtime,
     secrets::Base64Provider,
-    state::{JournalEntry, JournalRecord, Ledger, Snapshot, integrity, journal::JournalReceiver, normalise},
+    state::{
+        JournalEntry, JournalRecord, JournalReplay, Snapshot, integrity, journal::JournalReceiver, normalise,
+    },
     store::MemoryStore,
     urn::Urn,
 };
 
-/// How many resources programs know.
-const COUNT: usize = 6;
+/// The number of resources of a program.
+const RESOURCE_COUNT: usize = 6;
 
-/// Changes update most things; they replace number 1, and number 2 after it was deleted, and every provider.
+/// Changes update resources, but replace number 1, number 2 (with deletion first), and every provider.
 #[derive(Default)]
 struct Things {
-    /// The number of creations; each has an id of its own, so that a resource can be told from its old copies.
+    /// The number of creations. Each has a unique id, so that a resource differs from its old copies.
     created: AtomicUsize,
     deleted: Mutex<Deleted>,
 }
 
-/// The things that were deleted, by URN and id.
+/// The deleted resources, by URN and id.
 type Deleted = BTreeSet<(Urn, String)>;
 
 impl Provider for Things {
@@ -108,32 +110,32 @@ fn difference(request: &DiffRequest, replaces: bool, delete_before_replace: bool
     }
 }
 
-/// What a program says of one resource.
+/// A program's declaration of one resource.
 #[derive(Clone, Debug)]
-struct Said {
+struct Declared {
     present: bool,
     value: u8,
-    /// On which of the others it depends; only those count that come before it.
+    /// Whether it depends on each of the others; later ones do not count.
     depends_on: Vec<bool>,
     /// Whether it is a child of `r0`, a component.
     is_child: bool,
     /// The default provider, or one of two others.
     provider: usize,
-    /// Whether the program calls it by another name, with the usual one as an alias.
+    /// Whether the program uses its other name, with the usual one as an alias.
     is_renamed: bool,
-    /// Whether it says what it depends on by a key that is no input.
+    /// Whether it has property dependencies of a key that is no input.
     by_key: bool,
     /// Whether it is deleted with `r0`, `r3` or `r4`, where that comes before it.
     deleted_with: Option<usize>,
 }
 
-/// What a program registers, in which order.
+/// The registrations of a program.
 #[derive(Clone, Debug)]
 struct Script {
-    resources: Vec<Said>,
+    resources: Vec<Declared>,
     order: Vec<usize>,
     providers: Vec<u8>,
-    /// Whether each is registered when the one before has been answered, in the order of their numbers.
+    /// Whether registrations are sequential, in the order of their numbers.
     in_turn: bool,
 }
 
@@ -142,9 +144,9 @@ struct Aim {
     targets: Vec<String>,
     excludes: Vec<String>,
     dependents: bool,
-    /// The operation reads first.
+    /// Whether the operation refreshes first.
     refresh: bool,
-    /// It runs the program although it need not.
+    /// Whether a refresh or destroy runs the program.
     runs_program: bool,
 }
 
@@ -153,7 +155,7 @@ fn urn(index: usize, is_child: bool) -> Urn {
     Urn::new("dev", "shop", parent, type_of(index), &format!("r{index}"))
 }
 
-/// The name by which a program calls a resource, and the one by which another may.
+/// Returns the name of a resource in a program, and its other name.
 fn names_of(index: usize, is_renamed: bool) -> (String, String) {
     let (plain, other) = (format!("r{index}"), format!("s{index}"));
     if is_renamed {
@@ -171,11 +173,11 @@ fn type_of(index: usize) -> &'static str {
     }
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn declared() -> impl Strategy<Value = Declared> {
     (
         prop::bool::weighted(0.8),
         0..2_u8,
-        vec(prop::bool::weighted(0.3), COUNT),
+        vec(prop::bool::weighted(0.3), RESOURCE_COUNT),
         prop::bool::weighted(0.3),
         0..3_usize,
         (
@@ -186,7 +188,7 @@ fn said() -> impl Strategy<Value = Said> {
     )
         .prop_map(|(present, value, depends_on, is_child, provider, more)| {
             let (is_renamed, by_key, deleted_with) = more;
-            Said {
+            Declared {
                 present,
                 value,
                 depends_on,
@@ -200,10 +202,10 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 fn script() -> impl Strategy<Value = Script> {
-    let order: Vec<usize> = (0..COUNT).collect();
+    let order: Vec<usize> = (0..RESOURCE_COUNT).collect();
     let order = Just(order).prop_shuffle();
     (
-        vec(said(), COUNT),
+        vec(declared(), RESOURCE_COUNT),
         order,
         vec(0..2_u8, 2),
         prop::bool::weighted(0.6),
@@ -222,7 +224,7 @@ fn script() -> impl Strategy<Value = Script> {
 }
 
 fn aim() -> impl Strategy<Value = Aim> {
-    let mut names: Vec<String> = (0..COUNT)
+    let mut names: Vec<String> = (0..RESOURCE_COUNT)
         .flat_map(|index| [urn(index, false).to_string(), urn(index, index != 0).to_string()])
         .collect();
     names.push("**::r2".to_owned());
@@ -249,7 +251,7 @@ fn aim() -> impl Strategy<Value = Aim> {
     })
 }
 
-/// Tells whether a name that may be a glob is that of a URN: `*` stands for anything but a colon, `**` for anything.
+/// Returns whether a glob matches a URN: `*` matches anything but a colon, `**` matches anything.
 fn matches(name: &[u8], urn: &[u8]) -> bool {
     match (name, urn) {
         ([b'*', b'*', rest @ ..], _) => {
@@ -281,12 +283,12 @@ impl Aim {
         }
     }
 
-    /// Tells whether nothing is left out, so that nothing can be refused. Records that are nowhere are named by none.
+    /// Returns whether everything is selected, so that no refusal is possible. The glob `NONE` matches no record.
     fn is_about_everything(&self) -> bool {
         self.targets == [ALL] || self.excludes == [NONE]
     }
 
-    /// Tells whether a resource is certainly left out.
+    /// Returns whether a resource is certainly not selected.
     fn leaves_out(&self, state: &ResourceState) -> bool {
         let named = |urn: &Urn| {
             self.targets
@@ -294,7 +296,7 @@ impl Aim {
                 .chain(&self.excludes)
                 .any(|name| matches(name.as_bytes(), urn.as_str().as_bytes()))
         };
-        // The program may call it by its other name.
+        // The program may use its other name.
         let name = state.urn.name();
         let (first, number) = name.split_at(1);
         let other = if first == "r" { "s" } else { "r" };
@@ -327,26 +329,28 @@ fn program(script: &Script) -> Arc<dyn Program> {
                     .await?;
                 providers.push(format!("{}::{}", registered.urn, registered.id));
             }
-            let mut urns: Vec<Option<Urn>> = vec![None; COUNT];
+            let mut urns: Vec<Option<Urn>> = vec![None; RESOURCE_COUNT];
             let mut running = Vec::new();
             for &index in script
                 .order
                 .iter()
                 .filter(|index| script.resources[**index].present)
             {
-                let said = &script.resources[index];
-                let parent = urns[0].clone().filter(|_| said.is_child);
-                let depends_on = urns.iter().zip(&said.depends_on);
+                let declared = &script.resources[index];
+                let parent = urns[0].clone().filter(|_| declared.is_child);
+                let depends_on = urns.iter().zip(&declared.depends_on);
                 let depends_on = depends_on.filter_map(|(urn, depends)| urn.clone().filter(|_| *depends));
                 let dependencies: Vec<Urn> = depends_on.collect();
-                let (name, former) = names_of(index, said.is_renamed);
+                let (name, former) = names_of(index, declared.is_renamed);
                 let own = urn(index, parent.is_some()).with_name(&name);
-                let deleted_with = said.deleted_with.and_then(|host| urns[host].clone());
+                let deleted_with = declared.deleted_with.and_then(|host| urns[host].clone());
                 let mut registration = Registration {
                     resource_type: type_of(index).into(),
                     name,
                     custom: index != 0,
-                    inputs: [("value", f64::from(said.value).into())].into_iter().collect(),
+                    inputs: [("value", f64::from(declared.value).into())]
+                        .into_iter()
+                        .collect(),
                     parent,
                     aliases: vec![Alias::Spec {
                         name: Some(former),
@@ -363,18 +367,18 @@ fn program(script: &Script) -> Arc<dyn Program> {
                     .into(),
                     ..Registration::default()
                 };
-                if said.by_key {
+                if declared.by_key {
                     let by_key = [("absent".into(), dependencies)];
                     registration.property_dependencies = Some(PropertyDependencies::from(by_key));
                 } else {
                     registration.dependencies = dependencies;
                 }
-                // Children take over what their parent hands down, but not before that has been completed.
+                // Children inherit the options of their parent once its registration is complete.
                 if registration.custom {
                     registration
                         .package
                         .provider
-                        .clone_from(&providers[said.provider]);
+                        .clone_from(&providers[declared.provider]);
                 }
                 let registering = context.monitor.register(registration);
                 if script.in_turn {
@@ -392,11 +396,11 @@ fn program(script: &Script) -> Arc<dyn Program> {
     })
 }
 
-/// A glob that every URN matches, and one that none does.
+/// A glob that matches every URN, and one that matches none.
 const ALL: &str = "**";
 const NONE: &str = "nowhere*";
 
-/// What a run with targets may be refused for.
+/// The possible refusals of a run with targets.
 const REFUSALS: [&str; 6] = [
     "which does not exist yet and is not among the targets",
     "which does not exist and is excluded",
@@ -415,11 +419,11 @@ async fn run(
     stack.start(kind, options, Some(program(script))).wait().await
 }
 
-/// Keeps the entries of the journal.
+/// Records the entries of the journal.
 #[derive(Default)]
 struct Entries {
     kept: Mutex<Vec<Arc<JournalEntry>>>,
-    /// Whether all programs register things in the same order, each when the one before has been answered.
+    /// Whether all programs register resources sequentially, in the same order.
     in_turn: bool,
 }
 
@@ -431,38 +435,40 @@ impl JournalReceiver for Entries {
     }
 }
 
-/// What a crash after any of the entries would leave is valid, whether or not those are kept that change nothing. With
-/// `in_turn` it is so in the very order of the entries.
-fn look_at_every_prefix(before: &Snapshot, entries: &[Arc<JournalEntry>], in_turn: bool) {
+/// Checks that every prefix of the entries yields a valid state, with and without elided entries. With `in_turn` also
+/// the order of the entries is valid.
+fn check_every_prefix(before: &Snapshot, entries: &[Arc<JournalEntry>], in_turn: bool) {
     for keeps_all in [true, false] {
-        let mut ledger = Ledger::new(before.clone());
+        let mut replay = JournalReplay::new(before.clone());
         for entry in entries
             .iter()
-            .filter(|entry| keeps_all || !entry.record.is_elided())
+            .filter(|entry| keeps_all || !entry.record.elides_write())
         {
-            ledger.apply(entry).unwrap();
+            replay.apply(entry).unwrap();
             if keeps_all && in_turn {
                 let mut plain = Snapshot {
-                    resources: ledger.records().map(|record| Arc::clone(&record.state)).collect(),
+                    resources: replay.records().map(|record| Arc::clone(&record.state)).collect(),
                     ..before.clone()
                 };
                 normalise(&mut plain).unwrap();
                 if let Err(error) = integrity::verify(&plain) {
-                    let history = tell(before, entries);
-                    panic!("as it stands after entry {}: {error}\n{history}", entry.sequence);
+                    let history = describe(before, entries);
+                    panic!("in the order after entry {}: {error}\n{history}", entry.sequence);
                 }
             }
-            let valid = ledger.compose().and_then(|snapshot| integrity::verify(&snapshot));
+            let valid = replay
+                .to_snapshot()
+                .and_then(|snapshot| integrity::verify(&snapshot));
             if let Err(error) = valid {
-                let history = tell(before, entries);
+                let history = describe(before, entries);
                 panic!("after entry {} ({keeps_all}): {error}\n{history}", entry.sequence);
             }
         }
     }
 }
 
-/// Tells what was there and what became of it, for who has to find out why that was not valid.
-fn tell(before: &Snapshot, entries: &[Arc<JournalEntry>]) -> String {
+/// Describes the initial records and the entries, for messages about an invalid state.
+fn describe(before: &Snapshot, entries: &[Arc<JournalEntry>]) -> String {
     let short = |state: &ResourceState| {
         let needs: Vec<_> = state.dependencies.iter().map(Urn::name).collect();
         let mark = if state.delete { " (old copy)" } else { "" };
@@ -498,7 +504,7 @@ fn tell(before: &Snapshot, entries: &[Arc<JournalEntry>]) -> String {
     records.chain(entries).collect::<Vec<_>>().join("\n")
 }
 
-/// Tells whether a resource was deleted, itself or with the resource that its `deletedWith` names. The deletion of an old
+/// Returns whether a resource was deleted, itself or with the resource of its `deletedWith`. The deletion of an old
 /// copy of either does not count.
 fn is_deleted(before: &Snapshot, deleted: &Deleted, state: &ResourceState) -> bool {
     let host = state.options.deleted_with.as_ref();
@@ -508,10 +514,10 @@ fn is_deleted(before: &Snapshot, deleted: &Deleted, state: &ResourceState) -> bo
         || host.is_some_and(|host| is_deleted(before, deleted, host))
 }
 
-/// Returns a record with the plain names of all that it refers to: what is worked on may be renamed.
+/// Returns a record with the usual names in its references: selected resources may be renamed.
 fn with_plain_names(state: &ResourceState) -> String {
     let text = format!("{state:?}");
-    (0..COUNT).fold(text, |text, index| {
+    (0..RESOURCE_COUNT).fold(text, |text, index| {
         text.replace(&format!("::s{index}"), &format!("::r{index}"))
     })
 }
@@ -522,7 +528,7 @@ fn needs(state: &ResourceState, name: &str) -> bool {
     found
 }
 
-/// Runs one operation with targets and looks at what it left.
+/// Runs one operation with targets and checks its state.
 async fn aimed(
     stack: &Stack,
     things: &Things,
@@ -537,8 +543,8 @@ async fn aimed(
     entries.kept.lock().unwrap().clear();
     let result = run(stack, kind, aim.options(), script).await;
     let in_turn = entries.in_turn && kind == OperationKind::Update && !aim.refresh;
-    look_at_every_prefix(&before, &entries.kept.lock().unwrap(), in_turn);
-    // A refresh with program brings components to what it says and keeps the needs of the rest, which may be a circle.
+    check_every_prefix(&before, &entries.kept.lock().unwrap(), in_turn);
+    // A refresh with program updates components and keeps the dependencies of the others, which may form a cycle.
     let keeps_some = kind == OperationKind::Refresh && aim.runs_program;
     if let Some(error) = &result.error {
         assert!(
@@ -550,7 +556,7 @@ async fn aimed(
             "{kind:?} failed: {error}"
         );
     }
-    // Who needed `r2` and does so no longer is deleted for its replacement, or has been changed by then: that is chance.
+    // A former dependent of `r2` is deleted for its replacement, or has been changed before: both are valid.
     let is_chance = before
         .resources
         .iter()
@@ -570,11 +576,11 @@ async fn aimed(
         .iter()
         .filter(|old| !old.delete && aim.leaves_out(old))
     {
-        // Of what a former run deleted, only a reminder goes with what it needed.
+        // A record with a pending replacement is removed with its dependencies.
         if old.pending_replacement {
             continue;
         }
-        // What had to go before a target could be replaced was made again.
+        // Dependents that were deleted before the replacement of a target were created again.
         if is_deleted(&before, &deleted, old) {
             assert_eq!(kind, OperationKind::Update, "{} was deleted", old.urn);
             continue;
@@ -648,7 +654,7 @@ async fn play(first: Script, second: Script, aims: Vec<Aim>) {
         brought_about.error.is_none(),
         "{:?}\n{}",
         brought_about.error,
-        tell(&before, &entries.kept.lock().unwrap())
+        describe(&before, &entries.kept.lock().unwrap())
     );
     let again = plain(&stack, &second).await;
     assert!(again.error.is_none(), "{:?}", again.error);
@@ -666,7 +672,7 @@ async fn play(first: Script, second: Script, aims: Vec<Aim>) {
 proptest! {
 
     #[test]
-    fn whatever_the_targets_the_state_is_valid_and_what_is_left_out_is_as_it_was(
+    fn any_targets_yield_a_valid_state_with_untargeted_resources_unchanged(
         first in script(),
         second in script(),
         aims in vec(aim(), 3),

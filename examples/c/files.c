@@ -1,5 +1,5 @@
 /*
- * The whole life of a stack in C: a program that asks for a component with files in it, and a provider that keeps files.
+ * All operations of a stack in C: a program that registers a component with files, and a provider that manages files.
  *
  *     cc files.c $(pkg-config --cflags --libs stackwright) -o files && ./files FOLDER [STEP]
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JSON(...) #__VA_ARGS__ /* spares a backslash before each quote */
+#define JSON(...) #__VA_ARGS__ /* avoids a backslash before each quote */
 
 /* Formats a text that the caller frees. */
 static char *format(const char *pattern, ...)
@@ -32,7 +32,7 @@ static sw_bytes_t *json_at(sw_bytes_view_t document, const char *pointer)
 
 /* ---- the provider: a File has a content and a path, which is its id. Its functions may run at the same time ---- */
 
-/* Opens the file whose path stands at the pointer, or removes it if there is no mode to open it in. */
+/* Opens the file whose path is at the pointer, or removes it if `mode` is NULL. */
 static FILE *open_file(const char *folder, sw_bytes_view_t document, const char *pointer, const char *mode)
 {
     sw_bytes_t *path = NULL;
@@ -43,7 +43,7 @@ static FILE *open_file(const char *folder, sw_bytes_view_t document, const char 
     return file;
 }
 
-/* Creates, or updates what has an id already. A preview only wants to know what would come of it. */
+/* Creates, or updates a resource that has an id. A preview only computes the result. */
 static void write_file(void *folder, sw_bytes_view_t request, sw_completion_t *completion)
 {
     sw_bytes_t *old = json_at(request, "/id"), *inputs = json_at(request, old ? "/news" : "/inputs"), *content = NULL;
@@ -64,7 +64,7 @@ static void write_file(void *folder, sw_bytes_view_t request, sw_completion_t *c
     free(answer), sw_bytes_free(old), sw_bytes_free(inputs), sw_bytes_free(content), sw_bytes_free(id), sw_bytes_free(preview);
 }
 
-/* A file that moves is another file; whether anything else differs, the engine sees itself. */
+/* Another path replaces the file; all other differences are found by the engine. */
 static void diff_file(void *folder, sw_bytes_view_t request, sw_completion_t *completion)
 {
     (void)folder;
@@ -74,7 +74,7 @@ static void diff_file(void *folder, sw_bytes_view_t request, sw_completion_t *co
     sw_bytes_free(id), sw_bytes_free(path);
 }
 
-/* What there is, for a refresh; an empty answer says that it is gone. These files are small. */
+/* Reads a file for a refresh; an empty answer means that it does not exist. These files are small. */
 static void read_file(void *folder, sw_bytes_view_t request, sw_completion_t *completion)
 {
     FILE *file = open_file(folder, request, "/id", "rb");
@@ -91,13 +91,13 @@ static void read_file(void *folder, sw_bytes_view_t request, sw_completion_t *co
 
 static void delete_file(void *folder, sw_bytes_view_t request, sw_completion_t *completion)
 {
-    open_file(folder, request, "/id", NULL); /* what is gone already is no failure */
+    open_file(folder, request, "/id", NULL); /* a missing file is no failure */
     sw_completion_succeed(completion, sw_text(""));
 }
 
 /* ---- the program: a component, and files below it ---- */
 
-/* The content is JSON; a file without one says where the file before it is. */
+/* The content is JSON; a file without one contains the path of the file before it. */
 struct file { const char *name, *path, *content; };
 
 static int32_t run(void *user_data, sw_context_t *context)
@@ -107,7 +107,7 @@ static int32_t run(void *user_data, sw_context_t *context)
     sw_status_t status = sw_context_register(context, sw_text(component), &site, NULL);
     sw_bytes_t *parent = json_at(sw_bytes_view(site), "/urn");
     for (const struct file *file = user_data; status == SW_STATUS_OK && file->name; file++) {
-        /* What uses the outputs of a resource depends on it, and is deleted before it. */
+        /* A resource that uses outputs of another one depends on it, and is deleted before it. */
         char *goal = format(JSON({"type": "files:index:File", "name": "%s", "parent": %s, "dependencies": [%s],
                                   "inputs": {"path": "%s", "content": %s}}),
                             file->name, sw_bytes_data(parent), urn ? sw_bytes_data(urn) : "", file->path,
@@ -123,9 +123,9 @@ static int32_t run(void *user_data, sw_context_t *context)
     return status;
 }
 
-/* ---- the life of the stack ---- */
+/* ---- the operations ---- */
 
-static sw_error_t *error; /* of the call that check() looks at */
+static sw_error_t *error; /* of the last call, for check() */
 static const char *only;  /* the step to do, all if null */
 
 static void check(sw_status_t status, const char *doing)
@@ -154,7 +154,7 @@ int main(int count, char **arguments)
 {
     const struct file first[] = {{"home", "home.txt", JSON("hello")}, {"about", "about.txt", NULL},
                                  {"draft", "draft.txt", NULL}, {0}};
-    /* One file has another content, one is somewhere else, and one is not wanted any more. */
+    /* One file has another content, one has another path, and one is no longer registered. */
     const struct file later[] = {{"home", "home.txt", JSON("hello again")}, {"about", "moved.txt", NULL}, {0}};
     char *folder = count > 1 ? arguments[1] : ".";
     only = count > 2 ? arguments[2] : NULL; /* the state is below the folder: each step may be a process of its own */

@@ -1,4 +1,4 @@
-/** A provider of real files, in this process: what both example programs deploy with. */
+/** A provider of real files, in this process, for both example programs. */
 import * as fs from "node:fs/promises";
 import * as path from "node:path";
 
@@ -6,13 +6,13 @@ import { isUnknown, ProviderError, ProviderStatus } from "stackwright";
 
 /** Manages `files:index:File`: a text at a path. Its methods run concurrently, as those of any provider do. */
 export class Files {
-    /** Everything below this folder, and nothing else. */
+    /** The folder of all files. */
     constructor(root) {
         this.root = path.resolve(root);
     }
 
     check({ inputs }) {
-        // In a preview, what comes from a resource that does not exist yet is not known.
+        // In a preview, outputs of resources that do not exist yet are unknown.
         const failures = ["path", "content"]
             .filter((name) => typeof inputs[name] !== "string" && !isUnknown(inputs[name]))
             .map((property) => ({ property, reason: "must be a text" }));
@@ -21,7 +21,7 @@ export class Files {
 
     diff({ oldInputs, inputs }) {
         const diffs = ["path", "content"].filter((name) => oldInputs[name] !== inputs[name]);
-        // A file can not change its path: it is another file then.
+        // Another path replaces the file.
         return { changes: diffs.length > 0, diffs, replaces: diffs.filter((name) => name === "path") };
     }
 

@@ -11,7 +11,7 @@ import { Files } from "./files.mjs";
 
 const folder = path.resolve(process.argv[2] ?? "build/example-native");
 
-/** Says what there is to be. Resources are registered as soon as they are made; nothing needs to be awaited. */
+/** The program. Resources are registered as soon as they are created; nothing needs to be awaited. */
 function site(context) {
     const pages = context.component("site:index:Pages", "pages");
     const home = context.resource(
@@ -20,7 +20,7 @@ function site(context) {
         { path: "index.html", content: `<h1>${context.config("title")}</h1>\n` },
         { parent: pages },
     );
-    // An output is an input like any other: the listing depends on the page, and follows it.
+    // Outputs can be inputs: the listing depends on the page, and is registered after it.
     context.resource(
         "files:index:File",
         "listing",

@@ -1,8 +1,8 @@
 /**
  * A program written with `@pulumi/pulumi`, run in this process without any socket: node examples/node/sdk.mjs [FOLDER]
  *
- * Files come from a provider that is a class in this process. The note is a dynamic resource: its code travels with the
- * program, and runs in a process that the engine starts and ends.
+ * Files come from a provider that is a class in this process. The note is a dynamic resource: its code is serialized with
+ * the program, and runs in a process that the engine starts and ends.
  */
 import * as path from "node:path";
 
@@ -56,7 +56,7 @@ const engine = new Engine({
 });
 const config = { title: "Hello", key: secret("only in the file, and encrypted in the state") };
 
-// Two stacks at once, in one process: each program knows only its own.
+// Two concurrent stacks in one process: each program uses its own.
 const stacks = await Promise.all(
     ["blue", "green"].map((name) =>
         engine.stack(`site-${name}/dev`, { program, config, rootDirectory: folder }),

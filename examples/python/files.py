@@ -1,4 +1,4 @@
-"""A provider that manages real files below one folder: what the other examples deploy with."""
+"""A provider that manages real files below one folder: used by the other examples."""
 
 from __future__ import annotations
 

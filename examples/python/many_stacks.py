@@ -1,4 +1,4 @@
-"""Deploys many stacks in one process, one after the other and then at once: ``python many_stacks.py [FOLDER [STACKS]]``."""
+"""Deploys many stacks in one process, in sequence and then concurrently: ``python many_stacks.py [FOLDER [STACKS]]``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 0.01
 
 
 class RemoteFiles(Files):
-    """Takes a moment for each file, as something far away would."""
+    """Delays each file, like a remote service."""
 
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
         time.sleep(SECONDS)

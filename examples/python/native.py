@@ -25,7 +25,7 @@ async def program(ctx: sw.Context) -> None:
         )
         for page in PAGES
     ]
-    # Nothing has been awaited so far: the list is registered as soon as both pages are there.
+    # Nothing has been awaited so far: the list is registered as soon as both pages are created.
     listing = ctx.resource(
         "files:index:File",
         "listing",

@@ -12,10 +12,10 @@ from stackwright import sync
 
 
 def program(ctx: sw.Context) -> None:
-    """Two files, the second of which holds the digest of the first."""
+    """Two files, the second of which contains the digest of the first."""
     data = ctx.resource("files:index:File", "data", {"path": "data.txt", "content": "some data\n"})
     checksum = ctx.resource("files:index:File", "checksum", {"path": "data.sha256", "content": data["sha256"]})
-    # Only to show how an ordinary function waits; there is no need to.
+    # An ordinary function can wait for outputs; it is not required here.
     checksum.wait()
     ctx.export("checksum", checksum["path"])
 

@@ -27,7 +27,7 @@ def load(place: Path) -> dict[str, Any]:
 
 
 def save(place: Path, deployment: dict[str, Any] | None) -> None:
-    """Saves what an operation has left, if it left anything: whole, or not at all."""
+    """Saves the document of an operation atomically; `None` saves nothing."""
     if deployment is not None:
         draft = place.with_suffix(".new")
         draft.write_text(json.dumps(deployment))
@@ -36,10 +36,10 @@ def save(place: Path, deployment: dict[str, Any] | None) -> None:
 
 def main(folder: Path) -> None:
     place = folder / "deployment.json"
-    # Other stacks that programs refer to would be read from this store. Of this stack nothing is written to it.
+    # Stack references would be read from this store. Nothing of this stack is written to it.
     with sync.Engine(store="memory://", passphrase="correct horse", providers={"files": Files(folder / "files")}) as engine:
         stack = engine.stack("data/dev", program, deployment=load(place))
-        # `wait` returns the result of a failed operation, too: what succeeded is in its deployment.
+        # `wait` returns the result of a failed operation, too: its deployment contains the successful steps.
         result = stack.start_up().wait()
         save(place, result.deployment())
         print(result)

@@ -1,4 +1,4 @@
-//! What a project declares about its configuration: types, defaults, fixed values, secrecy.
+//! Declarations of a project's configuration: types, defaults, fixed values, secrecy.
 
 use stackwright::{
     Error, Result,
@@ -10,7 +10,7 @@ use crate::{
     yaml::{Mapping, Node, Resolved},
 };
 
-/// The type that a project demands of a configuration value.
+/// The declared type of a configuration value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigType {
     /// Any text.
@@ -21,24 +21,24 @@ pub enum ConfigType {
     Number,
     /// `true` or `false`.
     Boolean,
-    /// A list whose items are all of one type, if one is given.
+    /// A list, whose items have the given type, if any.
     Array(Option<Box<Self>>),
     /// Values by name.
     Object,
 }
 
-/// What a project declares about one key.
+/// The declaration of one key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfigDeclaration {
-    /// The type; anything goes without one.
+    /// The type; `None` admits any value.
     pub value_type: Option<ConfigType>,
-    /// What stacks get that do not set the key.
+    /// The value for stacks that do not set the key.
     pub default: Option<ConfigValue>,
     /// The same, for keys of any namespace.
     pub value: Option<ConfigValue>,
     /// Whether stacks must encrypt it.
     pub secret: bool,
-    /// For people.
+    /// The description.
     pub description: Option<String>,
 }
 
@@ -65,10 +65,10 @@ impl ConfigType {
         }))
     }
 
-    /// Tells whether a value has the type. At the top, where all scalars are texts, what the text says counts.
+    /// Returns whether a value has the type. A top-level scalar, which is always a text, is parsed.
     fn admits(&self, value: &ConfigValue) -> bool {
         let text = match value {
-            // What is encrypted cannot be judged, and no number is.
+            // Encrypted values cannot be checked.
             ConfigValue::Secure(_) | ConfigValue::Secret(_) => return true,
             ConfigValue::List(items) => {
                 let Self::Array(item_type) = self else {
@@ -107,7 +107,7 @@ impl std::fmt::Display for ConfigType {
 }
 
 impl ConfigDeclaration {
-    /// The entries that make a mapping a declaration rather than a value.
+    /// The entries by which a mapping is a declaration, not a value.
     const ENTRIES: [&str; 6] = ["type", "items", "default", "value", "secret", "description"];
 
     /// Reads an entry of a project's `config`: a declaration, or a bare value that is the default.
@@ -173,12 +173,12 @@ impl ConfigDeclaration {
         Ok((config_key, declaration))
     }
 
-    /// Returns what stacks get that do not set the key.
+    /// Returns the value for stacks that do not set the key.
     pub(super) fn fallback(&self) -> Option<&ConfigValue> {
         self.value.as_ref().or(self.default.as_ref())
     }
 
-    /// Checks a value that a stack has.
+    /// Checks the value of a stack.
     pub(super) fn check(&self, stack: &str, key: &str, value: &ConfigValue) -> Result<()> {
         if self.secret && !value.is_secure() {
             return Err(Error::invalid(format!(

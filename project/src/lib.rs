@@ -1,7 +1,7 @@
 //! Project files (`Pulumi.yaml`) and stack files (`Pulumi.<stack>.yaml`), read, checked and edited in their own form.
 //!
-//! The engine itself reads no such file: a host that keeps its configuration in them reads them here and gives the engine
-//! what they hold.
+//! The engine itself does not read these files: a host reads its configuration with this crate and passes it to the
+//! engine.
 //!
 //! ```
 //! use stackwright_project::StackFile;

@@ -1,4 +1,4 @@
-//! Stack files, `Pulumi.<stack>.yaml`: the configuration of one stack, and what its secrets are encrypted with.
+//! Stack files, `Pulumi.<stack>.yaml`: the configuration of one stack, and the settings of its secrets manager.
 
 use stackwright::{Error, Result, config::Config};
 
@@ -7,22 +7,22 @@ use crate::{
     yaml::{Mapping, Node},
 };
 
-/// What a stack file holds.
+/// The content of a stack file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackFile {
-    /// The URL of a key service; `passphrase`, `default` or nothing otherwise.
+    /// The URL of a key service, or `passphrase`, or `default`.
     pub secrets_provider: Option<String>,
-    /// The data key as the key service encrypted it.
+    /// The data key, encrypted by the key service.
     pub encrypted_key: Option<String>,
     /// The passphrase manager's salt with its check value.
     pub encryption_salt: Option<String>,
     /// The configuration.
     pub config: Config,
-    /// Imports of environments, kept as they are.
+    /// Imports of environments; kept unchanged.
     pub environment: Option<Node>,
-    /// All other entries, kept as they are.
+    /// All other entries; kept unchanged.
     pub extra: Mapping,
-    /// The text that it was read from, whose form and comments are kept.
+    /// The text from which it was read, whose form and comments are kept.
     source: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl StackFile {
     /// Parses YAML or JSON text; an empty one is an empty stack file.
     ///
     /// # Errors
-    /// [`stackwright::ErrorKind::InvalidInput`] with what is wrong, and where.
+    /// [`stackwright::ErrorKind::InvalidInput`] that names the fault and its position.
     pub fn parse(text: &str) -> Result<Self> {
         let Node::Mapping(entries) = Node::parse(text)? else {
             return Err(Error::invalid("a stack file must be a mapping"));
@@ -54,7 +54,7 @@ impl StackFile {
         Ok(file)
     }
 
-    /// Writes the file: in the form in which it was read, or else in the reference engine's.
+    /// Writes the file in the form in which it was read, or in the reference engine's form.
     ///
     /// # Errors
     /// [`stackwright::ErrorKind::Secrets`] when a secret of the configuration is not encrypted yet.
@@ -85,7 +85,7 @@ impl StackFile {
         })
     }
 
-    /// Returns the name of the file of a stack, whose name may be qualified with an organization and a project.
+    /// Returns the file name for a stack, whose name may be qualified with an organization and a project.
     #[must_use]
     pub fn name_for(stack: &str) -> String {
         let name = stack.rsplit('/').next().unwrap_or(stack);
@@ -93,7 +93,7 @@ impl StackFile {
     }
 }
 
-/// Gives values that mean the same as in the source the form that they have there: `1` is not to become `"1"`.
+/// Keeps the source's form of values that are equal to those in the source: `1` does not become `"1"`.
 fn keep_form(source: &str, entries: &mut Mapping) {
     let Ok(Node::Mapping(written)) = Node::parse(source) else {
         return;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stack_file_of_the_reference_engine_comes_back_byte_for_byte() {
+    fn a_stack_file_of_the_reference_engine_is_written_with_the_same_bytes() {
         let text = include_str!("../../core/tests/fixtures/states/Pulumi.dev.yaml");
         let file = StackFile::parse(text).unwrap();
         assert!(
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_leaves_the_rest_of_the_file_as_it_was() {
+    fn a_change_keeps_the_rest_of_the_file() {
         let text = "# mine\nconfig:\n  a:n: 1 # one\n  a:m: 2\nencryptionsalt: 'v1:x'\n";
         let mut file = StackFile::parse(text).unwrap();
         assert_eq!(file.to_yaml().unwrap(), text);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_are_not_understood_are_kept() {
+    fn unknown_entries_are_kept() {
         let text = "environment:\n  - base\nconfig:\n  a:b: \"1\"\nmine:\n  x: 1.50\n";
         assert_eq!(StackFile::parse(text).unwrap().to_yaml().unwrap(), text);
         assert_eq!(StackFile::parse("").unwrap(), StackFile::default());

@@ -1,4 +1,4 @@
-//! The C header: lists of members in the place of marks.
+//! The C header: replaces marks by lists of members.
 
 use crate::{
     shape::{Member, Shape, Type},
@@ -10,12 +10,12 @@ const STYLE: Style = Style {
     is_python: false,
 };
 
-/// Begins the text of a line that the list of an object's members replaces.
+/// The prefix of a line that is replaced by the list of an object's members.
 const MARK: &str = "* @members ";
-/// Begins the part of a comment that is about Rust. It is the last part.
+/// The heading of the last part of a comment, which concerns Rust only.
 const SAFETY: &str = "* # Safety";
 
-/// Replaces each mark by the list of the object that it names, and removes what is about Rust.
+/// Replaces each mark by the list of the object that it names, and removes the parts for Rust.
 pub(crate) fn finished(header: &str, shapes: &[Shape]) -> Result<String, String> {
     let mut lines: Vec<String> = Vec::new();
     let mut is_about_rust = false;

@@ -1,5 +1,5 @@
-//! Writes what the bindings derive from the engine's schemas: the types of Python and TypeScript, and the lists of options in
-//! the C header. `make generate` runs it in the root of the repository.
+//! Generates the types of the Python and TypeScript bindings, and the lists of options in the C header, from the
+//! engine's schemas. `make generate` runs it in the root of the repository.
 
 mod c;
 mod python;

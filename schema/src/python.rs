@@ -125,7 +125,7 @@ fn data_class(shape: &Shape) -> String {
     class
 }
 
-/// Returns the description of an object as the inside of a docstring; further paragraphs stand in lines of their own.
+/// Returns the description of an object as the content of a docstring, one paragraph after another.
 fn summary(shape: &Shape) -> String {
     let paragraphs = paragraphs(&shape.description, &STYLE, &names(shape));
     let lines: Vec<_> = paragraphs
@@ -146,7 +146,7 @@ fn names(shape: &Shape) -> Vec<&str> {
 fn type_of(member: &Member, is_input: bool) -> String {
     let own = member.own_type("python").map(str::to_owned);
     own.unwrap_or_else(|| match member.value_type() {
-        // An option that is left out is absent, not None.
+        // A missing option is absent, not `None`.
         Type::Optional(inner) if is_input => written(&inner),
         other => written(&other),
     })

@@ -1,4 +1,4 @@
-//! The engine's schemas as objects with members, as the languages have them.
+//! The engine's schemas as objects with members, for the generators of all languages.
 
 use serde_json::{Map, Value};
 use stackwright::binding;
@@ -8,7 +8,7 @@ pub(crate) struct Shape {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) members: Vec<Member>,
-    /// Whether callers write it; the engine writes the others.
+    /// Whether it is an input of callers; the engine writes the others.
     pub(crate) is_input: bool,
 }
 
@@ -32,11 +32,11 @@ pub(crate) enum Type<'a> {
     List(Box<Self>),
     Map(Box<Self>),
     Named(&'a str),
-    /// One of several, each named by its branch.
+    /// One of several types.
     OneOf(Vec<Self>),
-    /// An object without a name, by members.
+    /// An unnamed object.
     Object,
-    /// The same, or null.
+    /// The inner type, or null.
     Optional(Box<Self>),
 }
 
@@ -104,7 +104,7 @@ fn shape(name: &str, schema: &Value) -> Shape {
     }
 }
 
-/// Returns the description without what concerns Rust alone.
+/// Returns the description without the parts for Rust.
 fn described(schema: &Value) -> String {
     let text = schema
         .get("description")
@@ -114,7 +114,7 @@ fn described(schema: &Value) -> String {
 }
 
 impl Member {
-    /// Returns the type that the member has in a language, where the schema cannot express it.
+    /// Returns the type of the member in a language, where the schema cannot express it.
     pub(crate) fn own_type(&self, language: &str) -> Option<&str> {
         self.schema.get(&format!("x-{language}"))?.as_str()
     }
@@ -188,7 +188,7 @@ fn one_of(branches: &[Value]) -> Type<'_> {
     }
 }
 
-/// Returns the values of a branch that has only certain ones.
+/// Returns the values of a branch with fixed values.
 fn names_of(branch: &Map<String, Value>) -> Vec<&str> {
     let names = branch.get("enum").and_then(Value::as_array).into_iter().flatten();
     names

@@ -1,6 +1,6 @@
-//! Descriptions: from the engine's doc comments to the style of a language.
+//! Descriptions: conversion of the engine's doc comments to the style of a language.
 
-/// How a language writes names in descriptions.
+/// The style of names in the descriptions of a language.
 pub(crate) struct Style {
     /// The marks around code.
     pub(crate) code: &'static str,
@@ -8,7 +8,7 @@ pub(crate) struct Style {
     pub(crate) is_python: bool,
 }
 
-/// The most characters of a line.
+/// The limit of characters in a line.
 const MAX_WIDTH: usize = 118;
 
 /// Returns a description as paragraphs of one line each.
@@ -29,7 +29,7 @@ fn styled(text: &str, style: &Style, members: &[&str]) -> String {
     {
         let link = before.strip_suffix('[').zip(after.strip_prefix(']'));
         let (before, after) = link.unwrap_or((before, after));
-        // The place that a link names is one of the engine's own documentation.
+        // The target of a link is in the engine's documentation.
         rest = link
             .and_then(|_| after.strip_prefix('(')?.split_once(')'))
             .map_or(after, |(_, after)| after);
@@ -60,7 +60,7 @@ fn cased(name: &str, style: &Style, members: &[&str], is_link: bool) -> String {
     }
 }
 
-/// Breaks a text into lines, of which those after the first begin with `indent`; `used` characters of the first are taken.
+/// Wraps a text. Lines after the first begin with `indent`; `used` characters of the first are taken.
 pub(crate) fn wrapped(text: &str, indent: &str, used: usize) -> String {
     let mut lines = String::new();
     let mut width = used;

@@ -12,7 +12,7 @@ const STYLE: Style = Style {
     is_python: false,
 };
 
-/// Objects of which the names of the members are listed.
+/// Objects whose member names are exported as a list.
 const LISTED: &[&str] = &["EngineSettings", "Plugins"];
 /// Objects that other code of the package represents.
 const OMITTED: &[&str] = &["EngineSettings", "SecretsSettings", "ErrorFacts"];
@@ -76,7 +76,7 @@ fn interface(shape: &Shape) -> String {
         written.push_str(&comment(&member.description, "    ", &names));
         let own = member.own_type("typescript").map(str::to_owned);
         let own = own.unwrap_or_else(|| match member.value_type() {
-            // A member that is left out is absent.
+            // A missing member is absent.
             Type::Optional(inner) if shape.is_input => type_of(&inner),
             other => type_of(&other),
         });

@@ -113,7 +113,7 @@ func (ReadFile) Invoke(
 	return infer.FunctionResponse[ReadFileResult]{Output: ReadFileResult{Content: string(found)}}, err
 }
 
-// put writes the file unless this is a preview, and says what is then on disk.
+// put writes the file unless this is a preview, and returns the content on disk.
 func put(ctx context.Context, args FileArgs, preview bool) (FileState, error) {
 	config := infer.GetConfig[Config](ctx)
 	bytes := []byte(config.prefix() + args.Content)

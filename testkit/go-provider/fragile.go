@@ -26,7 +26,7 @@ func (f *FragileArgs) Annotate(a infer.Annotator) {
 	a.Describe(&f.Note, "Free text, there to be changed.")
 }
 
-// fails says whether the inputs ask for this operation to fail.
+// fails reports whether the inputs ask for this operation to fail.
 func (f FragileArgs) fails(operation string) error {
 	if f.FailOn != nil && *f.FailOn == operation {
 		return fmt.Errorf("%s fails as asked", operation)

@@ -1,7 +1,7 @@
 //! Test tools of Stackwright: scenarios as data, a provider and a program that follow a script, a faulty store.
 //!
-//! A *scenario* (`scenarios/README.md`) says what a program registers, how its providers answer, which operations run and
-//! what must come of it. The [`director`] plays it against an *actor*: a process, or a task, that holds an engine
+//! A *scenario* (`scenarios/README.md`) states what a program registers, how its providers answer, which operations run
+//! and the expected results. The [`director`] plays it against an *actor*: a process, or a task, that holds an engine
 //! behind one of its bindings and only forwards calls (`scenarios/PROTOCOL.md`). [`actor`] is the one of the Rust binding.
 
 pub mod actor;

@@ -12,18 +12,18 @@ use stackwright::{
     store::{Condition, LockGuard, Object, ObjectInfo, Store, Version},
 };
 
-/// What goes wrong, and when. Writes are counted from 1: puts, appends and deletions together.
+/// A fault and the write at which it occurs. Writes are counted from 1: puts, appends and deletions together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing goes wrong.
+    /// No fault.
     None,
-    /// This one write fails; what was there stays.
+    /// This one write fails; the previous content stays.
     FailsAt(u64),
-    /// From this write on every call fails, reads too: as when the network goes.
+    /// From this write on every call fails, reads too: as after a network failure.
     DiesAt(u64),
     /// This write is done, and reported as failed; from then on every call fails: as when the process dies after it.
     DiesAfter(u64),
-    /// This append writes only its first bytes, and from then on every call fails: as when the power goes.
+    /// This append writes only its first bytes, and from then on every call fails: as after a power failure.
     TearsAt(u64),
 }
 
@@ -35,7 +35,7 @@ pub struct FaultyStore {
 }
 
 impl FaultyStore {
-    /// Puts a fault in front of `inner`.
+    /// Wraps `inner` with a fault.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>, fault: Fault) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl FaultyStore {
         }
     }
 
-    /// Returns how many writes there have been.
+    /// Returns the number of writes so far.
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::SeqCst)
@@ -73,7 +73,7 @@ impl FaultyStore {
         }
     }
 
-    /// Counts a write in; returns its number.
+    /// Counts a write; returns its number.
     fn write(&self) -> Result<u64> {
         self.alive()?;
         let number = self.writes.fetch_add(1, Ordering::SeqCst) + 1;
@@ -102,7 +102,7 @@ impl Store for FaultyStore {
             return Err(self.broken());
         }
         if self.fault == Fault::TearsAt(number) {
-            // A put is atomic: a torn one leaves what was there.
+            // A put is atomic: a torn one leaves the previous content.
             return Err(self.broken());
         }
         self.inner.put(key, bytes, condition).await

@@ -1,4 +1,4 @@
-//! The trace: what has happened during an operation, in order, for those who wait for it and those who judge it.
+//! The trace: the labels of an operation in order, for waits and for checks.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -7,10 +7,10 @@ use std::{
 
 use tokio::sync::watch;
 
-/// The label that stands for a while in which nothing happens: what waits for it is a slow call.
+/// The label of a quiet period; a rule that waits for it makes a call slow.
 pub const QUIET: &str = "quiet";
 
-/// How long such a while is. Longer than an engine may take from one call's end to the next call's beginning.
+/// The length of a quiet period. Longer than an engine takes from the end of one call to the begin of the next.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// What has happened, as labels in order: `create a` when a call begins, `create a done` when it has been answered,
@@ -19,7 +19,7 @@ const QUIET_PERIOD: Duration = Duration::from_secs(1);
 pub struct Trace {
     labels: Mutex<Vec<String>>,
     length: watch::Sender<usize>,
-    /// How often it has been quiet while something waited for that.
+    /// The number of quiet periods that were waited for.
     quiets: watch::Sender<usize>,
 }
 
@@ -34,7 +34,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Notes that something has happened and returns its place.
+    /// Appends a label and returns its index.
     pub fn note(&self, label: impl Into<String>) -> usize {
         let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
         labels.push(label.into());
@@ -44,10 +44,10 @@ impl Trace {
         length - 1
     }
 
-    /// Waits until `label` has happened; for [`QUIET`], until nothing has happened for a while.
+    /// Waits until `label` has occurred; for [`QUIET`], until no label has occurred for `QUIET_PERIOD`.
     ///
     /// # Errors
-    /// A text that says what was waited for and what has happened instead, after `limit`.
+    /// A text that names the label and those that have occurred, after `limit`.
     pub async fn wait_for(&self, label: &str, limit: Duration) -> Result<(), String> {
         let mut length = self.length.subscribe();
         let wait = async {
@@ -69,7 +69,7 @@ impl Trace {
         ))
     }
 
-    /// Waits until nothing has happened for a while; all that wait for it go on together.
+    /// Waits for a quiet period; all waits end together.
     async fn quiet(&self) {
         let (mut length, mut quiets) = (self.length.subscribe(), self.quiets.subscribe());
         loop {
@@ -86,13 +86,13 @@ impl Trace {
         }
     }
 
-    /// Tells whether `label` has happened.
+    /// Returns whether `label` has occurred.
     pub fn has(&self, label: &str) -> bool {
         let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
         labels.iter().any(|happened| happened == label)
     }
 
-    /// Returns all that has happened.
+    /// Returns all labels.
     pub fn labels(&self) -> Vec<String> {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_in_vain_says_what_has_happened() {
+    async fn a_wait_in_vain_lists_the_labels() {
         let trace = Trace::default();
         trace.note("create a");
         let error = trace.wait_for("create b", Duration::ZERO).await.unwrap_err();

@@ -9,7 +9,7 @@ const ARCHIVE: &str = "0def7320c3a5731c473e5ecbe6d01bc7";
 const RESOURCE: &str = "5cf8f73096256a8f31e491e813e4eb8e";
 const OUTPUT: &str = "d0e6a833031e9bbcd3f4e8bde6ca49a4";
 
-/// The texts by which the protocol marks values that are not known yet, one for each kind.
+/// The protocol's marks of unknown values, one for each kind.
 const UNKNOWNS: [&str; 7] = [
     "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
     "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
@@ -26,19 +26,19 @@ pub fn secret(value: Value) -> Value {
     json!({ "$secret": value })
 }
 
-/// Returns the value that is not known yet, in the form of scenarios.
+/// Returns an unknown, in the form of scenarios.
 #[must_use]
 pub fn unknown() -> Value {
     json!({ "$unknown": true })
 }
 
-/// Tells whether a value in the form of scenarios is not known yet.
+/// Returns whether a value in the form of scenarios is unknown.
 #[must_use]
 pub fn is_unknown(value: &Value) -> bool {
     value.get("$unknown").is_some()
 }
 
-/// Tells whether an unknown is anywhere in a value in the form of scenarios.
+/// Returns whether a value in the form of scenarios contains an unknown at any depth.
 #[must_use]
 pub fn contains_unknown(value: &Value) -> bool {
     match value {
@@ -66,15 +66,15 @@ pub fn revealed(value: &Value) -> Value {
     }
 }
 
-/// Tells whether `secret` is part of a text that stands outside of all secrets.
+/// Returns whether a text outside of all secrets contains `secret`.
 #[must_use]
-pub fn tells_openly(value: &Value, secret: &str) -> bool {
+pub fn contains_in_plain(value: &Value, secret: &str) -> bool {
     match value {
         Value::String(text) => text.contains(secret),
-        Value::Array(values) => values.iter().any(|value| tells_openly(value, secret)),
+        Value::Array(values) => values.iter().any(|value| contains_in_plain(value, secret)),
         Value::Object(object) => object
             .iter()
-            .any(|(key, value)| key != "$secret" && tells_openly(value, secret)),
+            .any(|(key, value)| key != "$secret" && contains_in_plain(value, secret)),
         _ => false,
     }
 }
@@ -238,7 +238,7 @@ fn separator(text: &str) -> &'static str {
     if text.starts_with(['.', '[']) { "" } else { " " }
 }
 
-/// Compares two values; numbers by what they are worth.
+/// Compares two values; numbers by value.
 #[must_use]
 pub fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
@@ -301,9 +301,9 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_told_openly_only_outside_of_secrets() {
-        assert!(tells_openly(&json!({"a": ["my two cents"]}), "two"));
-        assert!(!tells_openly(
+    fn a_plain_occurrence_is_outside_of_secrets() {
+        assert!(contains_in_plain(&json!({"a": ["my two cents"]}), "two"));
+        assert!(!contains_in_plain(
             &json!({"a": {"$secret": "two"}, "b": "one"}),
             "two"
         ));

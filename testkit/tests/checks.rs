@@ -1,4 +1,4 @@
-//! Every kind of expectation can fail: what was seen of one made-up operation is held against right and wrong ones.
+//! Every kind of expectation can fail: one synthetic observation is checked against right and wrong ones.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -87,7 +87,7 @@ fn seen() -> Observation {
 
 fn findings(seen: &Observation, expectation: &str) -> Vec<String> {
     let mut members: Value = serde_norway::from_str(expectation).unwrap();
-    // What is not under test is as it was seen.
+    // The parts that are not under test match the observation.
     if members.get("result").is_none() {
         members["result"] = "failed".into();
     }
@@ -95,7 +95,7 @@ fn findings(seen: &Observation, expectation: &str) -> Vec<String> {
     check(seen, &expectation)
 }
 
-/// Expectations that what was seen meets, each with one of the same kind that it does not.
+/// Expectations that the observation meets, each with one of the same kind that it does not.
 const CASES: &[(&str, &str)] = &[
     ("{result: failed}", "{result: succeeded}"),
     ("{error: {kind: failed}}", "{error: {kind: provider}}"),
@@ -196,7 +196,7 @@ fn what_was_seen_meets_right_expectations_and_no_wrong_ones() {
 fn the_rules_that_always_hold_can_be_broken_one_by_one() {
     type Break = fn(&mut Observation);
     let breaks: &[(&str, Break)] = &[
-        ("a problem of the story", |seen| {
+        ("a problem of the scenario", |seen| {
             seen.problems.push("gave up".into());
         }),
         ("a secret in a file", |seen| seen.leaks.push("dev.json".into())),
@@ -217,7 +217,7 @@ fn the_rules_that_always_hold_can_be_broken_one_by_one() {
             let records = seen.after["deployment"]["resources"].as_array_mut().unwrap();
             records.swap(0, 1);
         }),
-        ("a state that says that it is invalid", |seen| {
+        ("a state that is marked as invalid", |seen| {
             seen.after["deployment"]["metadata"] = json!({"integrity_error": {"error": "x"}});
         }),
         ("a gap in the sequence", |seen| {

@@ -1,4 +1,4 @@
-//! Two operations in a row, each of which fails or dies at any one of its writes, leave a stack that opens and goes on.
+//! Two operations in a row, each of which fails or dies at any one of its writes, leave a stack that opens and works.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,19 +29,19 @@ use stackwright_testkit::{
     store::{Fault, FaultyStore},
 };
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Update,
     Refresh,
     Destroy,
-    /// Imports the state that there is.
+    /// Imports the current state.
     Import,
 }
 
 const ACTS: [Act; 4] = [Act::Update, Act::Refresh, Act::Destroy, Act::Import];
 
-/// How a write fails, and how it dies with all that follows: not done, done, or done by half.
+/// A failed write, and the kinds of death at a write: not done, done, or done by half.
 const FAILURE: fn(u64) -> Fault = Fault::FailsAt;
 const DEATHS: [fn(u64) -> Fault; 3] = [Fault::DiesAt, Fault::DiesAfter, Fault::TearsAt];
 
@@ -73,7 +73,7 @@ fn program(round: usize) -> Arc<dyn Program> {
     })
 }
 
-/// A stack that the tests shake: its objects, and what its provider has made.
+/// A stack under faults: its objects, and the things of its provider.
 struct Shaken {
     store: Arc<dyn Store>,
     providers: Arc<Providers>,
@@ -152,7 +152,7 @@ impl Shaken {
         }
     }
 
-    /// Checks that the stack opens with a valid state that accounts for all that the provider has made.
+    /// Checks that the stack opens with a valid state that contains all things of the provider.
     async fn check(&self, case: &str) -> Snapshot {
         let stack = self.open(Arc::clone(&self.store)).await.unwrap();
         let snapshot = stack.snapshot().await;
@@ -176,7 +176,7 @@ impl Shaken {
         snapshot
     }
 
-    /// Checks that later operations succeed and leave what is asked for.
+    /// Checks that later operations succeed and create what the program registers.
     async fn go_on(&self, case: &str) {
         assert!(
             self.perform(Act::Update, 3, Fault::None).await.succeeded,
@@ -199,14 +199,14 @@ impl Shaken {
     }
 }
 
-/// How an operation went.
+/// The outcome of an operation.
 struct Performed {
     succeeded: bool,
     writes: u64,
 }
 
-/// Shakes an operation at each of its writes, and each operation after it at each of its own: each pair of writes fails and
-/// dies in all four ways. The kinds of death take turns.
+/// Injects faults at each write of an operation, and at each write of each operation after it: each pair of writes fails
+/// and dies in all four ways. The kinds of death take turns.
 async fn shake(first: Act) {
     let undisturbed = Shaken::new().await;
     let writes = undisturbed.perform(first, 1, Fault::None).await.writes;

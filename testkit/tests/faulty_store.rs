@@ -1,4 +1,4 @@
-//! A store that fails, dies or tears at any one of its writes leaves a stack that the next update sets right.
+//! A store that fails, dies or tears at any one of its writes leaves a stack that the next update repairs.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -39,7 +39,7 @@ fn program(size: f64) -> Arc<dyn Program> {
     })
 }
 
-/// A host that is no more: its process cannot be found, so that its lock does not hold.
+/// A host that has ended: its process does not exist, so that its lock is stale.
 fn dead_host() -> HostFacts {
     HostFacts {
         pid: u32::MAX - 1,
@@ -82,7 +82,7 @@ fn memory() -> Arc<dyn Store> {
     )))
 }
 
-/// Returns how many writes an update that changes everything makes.
+/// Returns the number of writes of an update that changes everything.
 async fn writes_of_an_update() -> u64 {
     let (providers, store) = (providers(), memory());
     assert!(

@@ -1,8 +1,8 @@
-//! Random characters that follow from a seed: the same seed gives the same ones, whenever and wherever it is asked.
+//! Deterministic random characters: the same seed gives the same ones on every machine.
 
 use sha2::{Digest as _, Sha256};
 
-/// An endless row of bytes: the hashes of the seed's hash and a counter.
+/// An endless sequence of bytes: the hashes of the seed's hash and a counter.
 pub(super) struct Draw {
     key: [u8; 32],
     counter: u64,
@@ -33,7 +33,7 @@ impl Draw {
         self.block[self.used - 1]
     }
 
-    /// Appends `count` characters of `alphabet`, which has from 1 to 256 ASCII characters; each is as likely as any other.
+    /// Appends `count` characters of `alphabet`, which has 1 to 256 ASCII characters; the distribution is uniform.
     pub(super) fn characters(&mut self, alphabet: &[u8], count: usize, out: &mut String) {
         let fair = 256 - 256 % alphabet.len();
         let mut left = count;

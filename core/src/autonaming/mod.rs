@@ -1,4 +1,4 @@
-//! Autonaming: which names providers are to give to the real things that resources stand for.
+//! Autonaming: the physical names that providers are to give to new resources.
 
 mod draw;
 mod pattern;
@@ -11,19 +11,19 @@ use crate::{error::Result, provider::Autonaming, token::TypeToken, urn::Urn};
 
 pub(crate) use settings::{ConfiguredNames, KEY as SETTINGS, StackFacts};
 
-/// Decides how real things are named, in the stead of the configuration's `pulumi:autonaming`.
+/// Decides how new resources are named, instead of the configuration's `pulumi:autonaming`.
 ///
-/// It is asked once for each registration of a custom resource that is no provider. Calls come CONCURRENTLY.
+/// Called once for each registration of a custom resource that is no provider. Calls are concurrent.
 #[async_trait]
 pub trait Autonamer: Send + Sync + 'static {
-    /// Says what the provider is told about the name; `None` leaves the name to the provider.
+    /// Returns the proposal that is sent to the provider; `None` leaves the name to the provider.
     ///
     /// # Errors
-    /// Any; it ends the operation, and the resource is named.
+    /// Any error ends the operation; the engine adds the resource to it.
     async fn propose(&self, request: NamingRequest) -> Result<Option<Proposal>>;
 }
 
-/// Asks how a resource's real thing is to be named.
+/// The resource whose physical name is requested.
 #[derive(Clone, Debug)]
 pub struct NamingRequest {
     /// The resource.
@@ -32,19 +32,19 @@ pub struct NamingRequest {
     pub resource_type: TypeToken,
     /// Its name.
     pub name: String,
-    /// 32 random bytes. A plan keeps them: names that are drawn from them are those that the preview showed.
+    /// 32 random bytes. A plan keeps them, so that names drawn from them are those of the preview.
     pub random_seed: Vec<u8>,
-    /// True while previewing.
+    /// True in a preview.
     pub preview: bool,
 }
 
-/// What is said about the name of one real thing.
+/// The autonaming of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// What the provider is told.
+    /// The name and mode that are sent to the provider.
     pub autonaming: Autonaming,
-    /// The name would be the same again, so that a replacement must delete the old thing first.
+    /// True when a replacement would get the same name, so that the old resource must be deleted first.
     pub delete_before_replace: bool,
-    /// People are warned when the provider does not heed names.
+    /// True when a warning is emitted for a provider that does not support autonaming.
     pub warn_if_unsupported: bool,
 }

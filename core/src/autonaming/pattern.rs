@@ -1,4 +1,4 @@
-//! Patterns of names: text with `${…}` in it, read once and drawn for each resource.
+//! Name patterns: text with `${…}` expressions, parsed once and drawn for each resource.
 
 use super::draw::Draw;
 
@@ -6,10 +6,10 @@ const HEX: &[u8] = b"0123456789abcdef";
 const ALPHANUM: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const STRING: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 const NUM: &[u8] = b"0123456789";
-/// No real thing has a longer name.
-const MOST: usize = 1024;
+/// Maximum number of random characters in one expression.
+const MAX_RANDOM_LENGTH: usize = 1024;
 
-/// A pattern whose facts of the stack have been put in.
+/// A pattern whose stack expressions have been replaced by their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern(Vec<Part>);
 
@@ -22,16 +22,16 @@ enum Part {
 }
 
 impl Pattern {
-    /// The resource's own name.
+    /// Returns the pattern `${name}`.
     pub(super) fn verbatim() -> Self {
         Self(vec![Part::Name])
     }
 
-    /// Reads a pattern; `fact` says what `${stack}`, `${config.key}` and their like stand for, `None` for what it does
-    /// not know.
+    /// Parses a pattern; `fact` returns the value of `${stack}`, `${config.key}` and similar expressions, `None` for an
+    /// unknown one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the invalid part.
     pub(super) fn parse(
         text: &str,
         fact: impl Fn(&str) -> Result<Option<String>, String>,
@@ -65,13 +65,13 @@ impl Pattern {
         Ok(Self(parts))
     }
 
-    /// Tells whether two names of it differ although the resource is the same.
+    /// Returns whether the pattern has random parts, so that two names drawn for one resource can differ.
     pub(super) fn is_random(&self) -> bool {
         let random = |part: &Part| matches!(part, Part::Random { .. } | Part::Uuid);
         self.0.iter().any(random)
     }
 
-    /// Returns the name of the resource `name`, the same whenever the seed is the same.
+    /// Returns the name of the resource `name`; the same seed gives the same name.
     pub(super) fn draw(&self, name: &str, seed: &[u8]) -> String {
         let mut draw = Draw::new(seed);
         let mut out = String::new();
@@ -88,7 +88,7 @@ impl Pattern {
 }
 
 impl Part {
-    /// Reads what differs from resource to resource; `None` for anything else.
+    /// Parses an expression that depends on the resource; `None` for any other.
     fn drawn(expression: &str) -> Result<Option<Self>, String> {
         match expression {
             "name" => return Ok(Some(Self::Name)),
@@ -107,9 +107,9 @@ impl Part {
             _ => return Ok(None),
         };
         match argument.parse() {
-            Ok(count @ 1..=MOST) => Ok(Some(Self::Random { alphabet, count })),
+            Ok(count @ 1..=MAX_RANDOM_LENGTH) => Ok(Some(Self::Random { alphabet, count })),
             _ => Err(format!(
-                "\"${{{expression}}}\" needs a number from 1 to {MOST} in its parentheses"
+                "\"${{{expression}}}\" needs a number from 1 to {MAX_RANDOM_LENGTH} in its parentheses"
             )),
         }
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_are_put_in_between_texts() {
+    fn expressions_between_texts_are_replaced() {
         let pattern = parse("x-${name}-${stack}-$5-{}").unwrap();
         assert_eq!(pattern.draw("bucket", b"seed"), "x-bucket-dev-$5-{}");
         assert!(!pattern.is_random());
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_is_not_read_again() {
+    fn replaced_expressions_are_not_parsed_again() {
         let pattern = parse("${config.injected}").unwrap();
         assert_eq!(pattern.draw("bucket", b""), "${name}");
     }
 
     #[test]
-    fn what_is_wrong_with_a_pattern_is_said() {
-        for (text, said) in [
+    fn invalid_patterns_are_refused_with_the_invalid_part() {
+        for (text, expected) in [
             ("", "empty"),
             ("${name", "without \"}\""),
             ("${nmae}", "unknown expression \"${nmae}\""),
@@ -169,7 +169,7 @@ mod tests {
             ("${config.sealed}", "it is secret"),
         ] {
             let error = parse(text).unwrap_err();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

@@ -1,21 +1,21 @@
-//! One rule of names, as a section of the settings gives it, and what follows from it for a resource.
+//! One naming rule of the settings, and the proposal that it gives for a resource.
 
 use super::{Proposal, pattern::Pattern};
 use crate::provider::{Autonaming, AutonamingMode};
 
-/// What a section says about names.
+/// The naming rule of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The provider names things as it does without any setting.
+    /// The provider chooses the name, as without settings.
     Default,
-    /// The provider makes up no names at all.
+    /// The provider must not generate names.
     Disabled,
-    /// Names are of a pattern; `enforce` leaves the provider no choice.
+    /// Names are drawn from a pattern; `enforce` makes it mandatory for the provider.
     Pattern { pattern: Pattern, enforce: bool },
 }
 
 impl Rule {
-    /// Things have the very names of their resources.
+    /// Returns the rule by which physical names are the names of the resources.
     pub(super) fn verbatim() -> Self {
         Self::Pattern {
             pattern: Pattern::verbatim(),
@@ -23,7 +23,7 @@ impl Rule {
         }
     }
 
-    /// Returns what it comes to for a resource; `specific` says that it was made for its package or its type.
+    /// Returns the proposal for a resource; `specific` is true for a rule of the package or the type.
     pub(super) fn proposal(&self, name: &str, seed: &[u8], specific: bool) -> Option<Proposal> {
         match self {
             Self::Default => None,
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_warned_where_somebody_insists_and_nothing_is_proposed_by_default() {
+    fn specific_and_enforced_rules_warn_and_the_default_rule_proposes_nothing() {
         assert!(facts(&of_pattern("${uuid}", true), false).3);
         assert!(facts(&of_pattern("${uuid}", false), true).3);
         assert!(!facts(&of_pattern("${uuid}", false), false).3);

@@ -1,4 +1,4 @@
-//! Documents: serde types with a schema, which is made once per process.
+//! Documents: serde types with a JSON schema, which is built once per process.
 
 use std::sync::LazyLock;
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{operation::OperationOptions, policy::PolicyPackOption};
 
-/// A type that crosses a binding as JSON, with its JSON Schema (draft 2020-12).
+/// A type that bindings exchange as JSON, with its JSON Schema (draft 2020-12).
 ///
-/// Beside the standard keywords a property can have `x-takes` (the description of its values in errors) and `x-python` and
-/// `x-typescript` (its type in that language, where the schema cannot express it).
+/// Beside the standard keywords a property can have `x-takes` (the description of its values in errors) and `x-python`
+/// and `x-typescript` (its type in that language, where the schema cannot express it).
 pub trait Document: JsonSchema {
     /// Returns the schema.
     fn schema() -> &'static Value;

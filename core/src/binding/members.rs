@@ -1,4 +1,4 @@
-//! The members of a JSON document as a caller wrote it: an object, of limited depth, whose names stand there once.
+//! Parser for the members of a JSON document: an object of limited depth with unique names.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// How deep a document may nest: a plan holds values of [`crate::property::MAX_DEPTH`] levels.
+/// Maximum nesting of a document: a plan contains values of [`crate::property::MAX_DEPTH`] levels.
 const MAX_DEPTH: usize = crate::property::MAX_DEPTH + 64;
 
-/// Reads the members of a document. Empty is a document without members.
+/// Parses the members of a document. Empty text is a document without members.
 pub(super) fn members(json: &[u8], subject: &str) -> Result<Map<String, Value>> {
     if json.is_empty() {
         return Ok(Map::new());
@@ -42,7 +42,7 @@ pub(super) fn members(json: &[u8], subject: &str) -> Result<Map<String, Value>> 
     }
 }
 
-/// Returns how deep the brackets of a JSON text nest.
+/// Returns the nesting depth of the brackets in a JSON text.
 fn depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest, mut is_text, mut is_escaped) = (0_usize, 0, false, false);
     for byte in json {
@@ -59,7 +59,7 @@ fn depth(json: &[u8]) -> usize {
     deepest
 }
 
-/// The members of an object, none of which stands there twice.
+/// The members of an object, with unique names.
 struct Members(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Members {

@@ -1,4 +1,4 @@
-//! Reading a document that a caller wrote: names in the caller's style, and errors in the terms of the caller's language.
+//! Reads documents of callers: names in the language's style, and errors in its terms.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -9,14 +9,14 @@ use crate::{
     message::{Language, snake_case},
 };
 
-/// Reads a document. `subject` names it in errors: `an engine` for "the options of an engine".
+/// Parses a document. `subject` names it in errors: `an engine` for "the options of an engine".
 ///
-/// Names are those of the language: `snake_case` from Python, `camelCase` from others. Members that are null count as left
-/// out. Errors show the types of values that can be secret, never their text.
+/// Names are those of the language: `snake_case` from Python, `camelCase` from others. Members that are null count as
+/// left out. Errors show the types of values that can be secret, never their text.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] that names the option, what it takes and what was given; for an unknown name, the most
-/// similar one, or all names where none is similar.
+/// [`crate::ErrorKind::InvalidInput`] that names the option, what it takes and what was given; for an unknown name, the
+/// most similar one, or all names where none is similar.
 ///
 /// ```
 /// use stackwright::{Language, binding, operation::OperationOptions};
@@ -100,7 +100,7 @@ impl Reader<'_> {
                 (None, Some(free)) => (name.clone(), free),
                 (None, None) => return Err(self.unknown(&name, known, path)),
             };
-            // Null is a value where any name is allowed.
+            // Null is a value where any name is accepted.
             if !value.is_null() || property.is_none() {
                 let value = self.value(value, schema, &self.joined(path, &name, property.is_none()))?;
                 read.insert(own, value);
@@ -124,7 +124,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Follows references and optional types, and picks the alternative of the value's type.
+    /// Resolves references and optional types, and selects the alternative for the value's type.
     fn branch<'a>(&'a self, schema: &'a Value, value: &Value) -> &'a Value {
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             let name = name.rsplit('/').next().unwrap_or_default();
@@ -227,7 +227,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Describes a value by its type; a number is shown where one is expected, so that it is no secret.
+    /// Describes a value by its type. A number is shown where one is expected: it cannot be a secret.
     fn described(&self, value: &Value, schema: &Value) -> String {
         let is_numeric = matches!(type_of(schema), Some("integer" | "number"));
         let words = Words::of(self.language);
@@ -309,7 +309,7 @@ fn is_in_range(number: &serde_json::Number, schema: &Value) -> bool {
         && number <= bound("maximum").unwrap_or(f64::INFINITY)
 }
 
-/// Returns the name that a misspelt one most likely means, if one is similar.
+/// Returns the most similar name, if one is similar.
 fn nearest<'a>(misspelt: &str, known: &'a [String]) -> Option<&'a str> {
     let misspelt = misspelt.to_lowercase();
     let distance = |name: &String| strsim::osa_distance(&misspelt, &name.to_lowercase());
@@ -359,10 +359,10 @@ mod tests {
                     .is_some()
             );
         }
-        let told = refusal::<OperationOptions>(r#"{"plan": []}"#, Language::Python);
+        let message = refusal::<OperationOptions>(r#"{"plan": []}"#, Language::Python);
         assert!(
-            told.starts_with("plan takes the result of a preview or a plan's document, not a list"),
-            "{told}"
+            message.starts_with("plan takes the result of a preview or a plan's document, not a list"),
+            "{message}"
         );
     }
 
@@ -456,8 +456,8 @@ mod tests {
                 "commands.a takes a list of strings: the program and its arguments, not a string",
             ),
         ] {
-            let told = refusal::<PluginDocument>(json, Language::C);
-            assert!(told.starts_with(message), "{told}");
+            let refused = refusal::<PluginDocument>(json, Language::C);
+            assert!(refused.starts_with(message), "{refused}");
         }
         let empty: PluginDocument = read(br#"{"commands": {"a": []}}"#, Language::C, "an engine").unwrap();
         assert_eq!(

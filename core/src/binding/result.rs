@@ -100,9 +100,9 @@ pub(super) struct StepDocument<'a> {
     keys: &'a [String],
     /// The properties that differ.
     diffs: &'a [String],
-    /// How the step ended: `planned` in a preview; `refused` where it was not tried (a failed check, a missing plugin, a duplicate
-    /// URN, a policy), `failed` where nothing was changed, `partially_failed` where the resource exists all the same, `unknown`
-    /// where the effect of the step is not known: the state records a pending operation.
+    /// How the step ended: `planned` in a preview; `refused` where it was not tried (a failed check, a missing plugin,
+    /// a duplicate URN, a policy), `failed` where nothing was changed, `partially_failed` where the resource exists all
+    /// the same, `unknown` where the effect of the step is not known: the state records a pending operation.
     status: StepStatus,
     /// How long it took, in seconds.
     duration: f64,

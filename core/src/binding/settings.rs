@@ -22,12 +22,12 @@ use crate::{
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "EngineSettings")]
 pub struct EngineDocument {
-    /// The location of the states: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is the
-    /// same: there is no host in it) or `memory://`.
+    /// The location of the states: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is
+    /// the same: there is no host in it) or `memory://`.
     #[schemars(extend("x-takes" = "a URL as a string"))]
     pub store: String,
-    /// Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not encrypted, and the reference engine's
-    /// command opens a stack only while it has no secret.
+    /// Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not encrypted, and the reference
+    /// engine's command opens a stack only while it has no secret.
     pub passphrase: Option<String>,
     /// The folder against which relative folders of the store are resolved; the working directory when left out.
     #[schemars(extend("x-takes" = "the path of a folder"))]
@@ -35,8 +35,8 @@ pub struct EngineDocument {
     /// Where plugins are searched, and which processes are kept.
     #[serde(default)]
     pub plugins: PluginDocument,
-    /// User ids whose processes are accepted at the other end of connections on loopback, beside those of the own user and of
-    /// root: for providers and policy packs that run as another user.
+    /// User ids whose processes are accepted at the other end of connections on loopback, beside those of the own user
+    /// and of root: for providers and policy packs that run as another user.
     #[serde(default)]
     #[schemars(inner(range(max = 4_294_967_295_u32)), extend("x-takes" = "a list of user ids"))]
     pub trusted_peers: Vec<u32>,
@@ -67,10 +67,10 @@ impl Default for SecretsDocument {
 
 /// Where plugins are searched, and which processes are kept. Nothing is read from the environment.
 ///
-/// Plugins inherit the environment of the host as it is when they are needed. A process is kept after an operation for the
-/// next one of the same stack with the same environment, executable and configuration. What a plugin reads elsewhere when it
-/// is configured, a file with credentials for instance, is not compared: [`Self::pool_age_limit`] limits how old that can be,
-/// and a [`Self::pool_capacity`] of 0 reads it for each operation.
+/// Plugins inherit the environment of the host as it is when they are needed. A process is kept after an operation for
+/// the next one of the same stack with the same environment, executable and configuration. What a plugin reads
+/// elsewhere when it is configured, a file with credentials for instance, is not compared: [`Self::pool_age_limit`]
+/// limits how old that can be, and a [`Self::pool_capacity`] of 0 reads it for each operation.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Plugins")]
@@ -90,11 +90,12 @@ pub struct PluginDocument {
     pub commands: BTreeMap<String, PluginCommandDocument>,
     /// Uses the newest version in the cache, regardless of the required one.
     pub ignore_versions: bool,
-    /// Names of plugins whose calls may wait for later registrations, so that the option `parallel` is no strict limit for them.
+    /// Names of plugins whose calls may wait for later registrations, so that the option `parallel` is no strict limit
+    /// for them.
     #[schemars(extend("x-takes" = "a list of names of plugins"))]
     pub waits_for_registrations: BTreeSet<String>,
-    /// How many processes are kept for the next operation at most, 16 when left out; 0 ends each process with its operation.
-    /// Processes of scripts, and of [`Self::commands`] that run files or modules, are never kept.
+    /// How many processes are kept for the next operation at most, 16 when left out; 0 ends each process with its
+    /// operation. Processes of scripts, and of [`Self::commands`] that run files or modules, are never kept.
     #[schemars(range(min = 0, max = 4_294_967_295_u32))]
     pub pool_capacity: Option<u32>,
     /// How long an unused process is kept, in seconds; 60 when left out.

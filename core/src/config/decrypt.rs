@@ -1,4 +1,4 @@
-//! Decrypted configuration: what programs, providers and events get to see of it.
+//! Decrypted configuration, and the forms of it that programs, providers and events receive.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,14 +12,14 @@ use crate::{
     secrets::{PLACEHOLDER, SecretsManager},
 };
 
-/// Packages whose providers run code of the program and therefore get all of the configuration.
+/// Packages whose providers run the program's code and therefore receive the whole configuration.
 const WHOLE_CONFIG: [&str; 2] = ["pulumi-nodejs", "pulumi-python"];
 
-/// Configuration in the clear. Its `Debug` shows no secrets.
+/// Decrypted configuration. `Debug` does not show secrets.
 #[derive(Clone, Default)]
 pub struct DecryptedConfig(BTreeMap<ConfigKey, DecryptedEntry>);
 
-/// One value in the clear.
+/// One decrypted value.
 #[derive(Clone)]
 pub struct DecryptedEntry {
     value: ConfigValue,
@@ -48,25 +48,25 @@ impl DecryptedEntry {
         })
     }
 
-    /// Returns what the program sees: the text of a scalar, the JSON text of anything else.
+    /// Returns the text that programs receive: that of a scalar, JSON for any other value.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the text with `[secret]` in the place of each secret.
+    /// Returns the text with `[secret]` for each secret.
     #[must_use]
     pub fn blinded(&self) -> &str {
         &self.blinded
     }
 
-    /// Tells whether a secret is anywhere in the value.
+    /// Returns whether the value contains a secret at any depth.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.secret
     }
 
-    /// Returns the value with its secrets in the clear, as [`ConfigValue::Secret`].
+    /// Returns the value with decrypted secrets, as [`ConfigValue::Secret`].
     #[must_use]
     pub fn value(&self) -> &ConfigValue {
         &self.value
@@ -119,7 +119,7 @@ impl Config {
         self.with_plaintexts(plaintexts)
     }
 
-    /// Tells whether there is anything to decrypt.
+    /// Returns whether the configuration contains encrypted values.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         let mut encrypted = false;
@@ -129,10 +129,10 @@ impl Config {
         encrypted
     }
 
-    /// Gives a configuration without secrets the form of a decrypted one.
+    /// Converts a configuration without encrypted values.
     ///
     /// # Errors
-    /// [`ErrorKind::Decrypt`] in the phase `decrypt` when there is an encrypted value.
+    /// [`ErrorKind::Decrypt`] in the phase `decrypt` when a value is encrypted.
     pub fn in_the_clear(&self) -> Result<DecryptedConfig> {
         for (key, value) in self.iter() {
             let mut encrypted = false;
@@ -168,7 +168,7 @@ impl Config {
         Ok(DecryptedConfig(entries))
     }
 
-    /// Finds the key whose secret made a batch fail, by asking for one after another.
+    /// Finds the key whose secret made a batch fail, by decrypting one after another.
     async fn blame(&self, manager: &dyn SecretsManager, keys: &[&ConfigKey], error: Error) -> Error {
         let mut texts = Vec::new();
         for (_, value) in self.iter() {
@@ -183,7 +183,7 @@ impl Config {
                 return undecryptable(key, error);
             }
         }
-        // Each alone succeeded: the failure was of the whole batch.
+        // Every single decryption succeeded: the batch as a whole failed.
         keys.first()
             .map_or(error.clone(), |key| undecryptable(key, error))
     }
@@ -218,13 +218,13 @@ impl DecryptedConfig {
         self.0.iter()
     }
 
-    /// Returns what the program sees: texts by `namespace:name`.
+    /// Returns the texts that programs receive, by `namespace:name`.
     #[must_use]
     pub fn texts(&self) -> BTreeMap<String, String> {
         self.map(DecryptedEntry::text)
     }
 
-    /// Returns what events show: as [`Self::texts`], with `[secret]` for secrets.
+    /// Returns the texts that events contain: as [`Self::texts`], with `[secret]` for secrets.
     #[must_use]
     pub fn blinded(&self) -> BTreeMap<String, String> {
         self.map(DecryptedEntry::blinded)
@@ -236,7 +236,7 @@ impl DecryptedConfig {
             .collect()
     }
 
-    /// Returns the keys whose values hold a secret.
+    /// Returns the keys whose values contain a secret.
     #[must_use]
     pub fn secret_keys(&self) -> Vec<String> {
         self.iter()
@@ -245,20 +245,20 @@ impl DecryptedConfig {
             .collect()
     }
 
-    /// Calls `tell` with every secret text: what has to be taken out of whatever people see.
-    pub fn each_secret(&self, mut tell: impl FnMut(&str)) {
+    /// Calls `register` with every secret text, for the redactor.
+    pub fn each_secret(&self, mut register: impl FnMut(&str)) {
         for entry in self.0.values() {
             entry.value.visit(&mut |inner| {
                 if let ConfigValue::Secret(plaintext) = inner {
-                    tell(plaintext.reveal());
+                    register(plaintext.reveal());
                 }
             });
         }
     }
 
-    /// Returns the inputs of a package's default provider: what stands under the package's name, each as a text.
+    /// Returns the inputs of a package's default provider: the values of the package's namespace, each as a text.
     ///
-    /// Providers of dynamic resources get everything, under whole keys.
+    /// Providers of dynamic resources receive the whole configuration, under full keys.
     #[must_use]
     pub fn provider_inputs(&self, package: &str) -> PropertyMap {
         let whole = WHOLE_CONFIG.contains(&package);

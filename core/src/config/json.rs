@@ -8,19 +8,19 @@ use crate::{
     secrets::PLACEHOLDER,
 };
 
-/// What stands for secrets in a JSON text.
+/// How secrets are written in JSON.
 #[derive(Clone, Copy)]
 pub(super) enum Secrets {
-    /// Their plaintext.
+    /// As plaintext.
     Reveal,
-    /// `[secret]`, each in its own place.
+    /// As `[secret]`, each at its own place.
     Blind,
-    /// `{"secure": <ciphertext>}`, as in a stack file.
+    /// As `{"secure": <ciphertext>}`, the form of stack files.
     Sealed,
 }
 
 impl Config {
-    /// Returns the configuration in the form of stack files as JSON, sorted by key: as history records hold it.
+    /// Returns the configuration as JSON in the form of stack files, sorted by key: the form of history records.
     ///
     /// # Errors
     /// [`ErrorKind::Secrets`] when a secret is not encrypted yet.
@@ -105,7 +105,7 @@ fn write_entries<N: AsRef<str> + Ord>(
     Ok(())
 }
 
-/// Writes a JSON string; the reference engine also escapes what HTML gives a meaning to.
+/// Writes a JSON string; the reference engine also escapes the special characters of HTML.
 fn string(out: &mut String, text: &str) {
     out.push('"');
     for any in text.chars() {
@@ -126,7 +126,7 @@ fn string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Writes a number with the fewest digits; very large and very small ones with an exponent.
+/// Writes a number with the fewest digits; very large and very small ones in exponent notation.
 fn float_as_json(value: f64) -> Result<String> {
     if !value.is_finite() {
         return Err(Error::invalid("a configuration value is not a finite number"));
@@ -142,7 +142,7 @@ fn float_as_json(value: f64) -> Result<String> {
     })
 }
 
-/// Returns the text that a program sees of a number: `1.5`, `1e+06`, `+Inf`.
+/// Returns the text of a number as programs receive it: `1.5`, `1e+06`, `+Inf`.
 pub(crate) fn float_as_text(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -157,7 +157,7 @@ pub(crate) fn float_as_text(value: f64) -> String {
     let Ok(exponent) = exponent.parse::<i32>() else {
         return scientific;
     };
-    // The reference engine's language turns to exponents from a million on, and below a ten-thousandth.
+    // Go's `%g` uses exponent notation from 1e6 on and below 1e-4.
     if value == 0.0 || (-4..6).contains(&exponent) {
         return value.to_string();
     }

@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 
 use crate::error::{Error, Result};
 
-/// The key of a configuration value; keys sort by namespace, then by name.
+/// The key of a configuration value. Keys are ordered by namespace, then by name.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConfigKey {
     namespace: SmolStr,
@@ -14,7 +14,7 @@ pub struct ConfigKey {
 }
 
 impl ConfigKey {
-    /// Creates a key of its parts.
+    /// Creates a key from its parts.
     pub fn new(namespace: impl Into<SmolStr>, name: impl Into<SmolStr>) -> Self {
         Self {
             namespace: namespace.into(),
@@ -42,7 +42,7 @@ impl ConfigKey {
         }
     }
 
-    /// Parses a key whose namespace may be left out: it is then the project's.
+    /// Parses a key whose namespace may be omitted; the default is the project's name.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when the text has another form.

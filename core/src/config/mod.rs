@@ -38,7 +38,7 @@ impl Config {
         self.0.len()
     }
 
-    /// Tells whether there are no keys.
+    /// Returns whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -55,31 +55,31 @@ impl Config {
         self.0.iter()
     }
 
-    /// Calls `tell` with every secret text that is in the clear already, before anything is decrypted.
-    pub(crate) fn each_secret_in_the_clear(&self, mut tell: impl FnMut(&str)) {
+    /// Calls `register` with every plaintext secret, before any decryption.
+    pub(crate) fn each_secret_in_the_clear(&self, mut register: impl FnMut(&str)) {
         for value in self.0.values() {
             value.visit(&mut |inner| {
                 if let ConfigValue::Secret(plaintext) = inner {
-                    tell(plaintext.reveal());
+                    register(plaintext.reveal());
                 }
             });
         }
     }
 
-    /// Sets the value of a key; a key that is there keeps its place.
+    /// Sets the value of a key; an existing key keeps its position.
     pub fn insert(&mut self, key: ConfigKey, value: ConfigValue) -> Option<ConfigValue> {
         self.0.insert(key, value.normalised())
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub fn remove(&mut self, key: &ConfigKey) -> Option<ConfigValue> {
         self.0.shift_remove(key)
     }
 
-    /// Encrypts all plaintext secrets, so that the configuration can be written; ciphertexts stay as they are.
+    /// Encrypts all plaintext secrets, so that the configuration can be written. Ciphertexts are unchanged.
     ///
     /// # Errors
-    /// Those of the manager.
+    /// The errors of the manager.
     pub async fn seal(&mut self, manager: &dyn SecretsManager) -> Result<()> {
         let mut plaintexts = Vec::new();
         for value in self.0.values() {
@@ -105,7 +105,7 @@ impl Config {
         Ok(())
     }
 
-    /// Adds those entries of `base` whose keys are not here; objects are merged entry by entry, values of here win.
+    /// Adds the entries of `base` whose keys are missing here; objects are merged recursively, and existing values win.
     pub fn merge_under(&mut self, base: &Self) {
         for (key, value) in base.iter() {
             match self.0.get_mut(key) {

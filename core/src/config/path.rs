@@ -1,4 +1,4 @@
-//! Reaching into structured configuration: `project:servers[0].name`, as `config set --path` means it.
+//! Paths into structured configuration: `project:servers[0].name`, with the rules of `config set --path`.
 
 use indexmap::IndexMap;
 
@@ -8,15 +8,15 @@ use crate::{
     property::{PathElement, PropertyPath},
 };
 
-/// A key and the way into its value.
+/// A key and the path into its value.
 struct Target {
     key: ConfigKey,
     steps: Vec<PathElement>,
 }
 
 impl Config {
-    /// Returns the value at a path: `namespace:name`, followed by `.name`, `["name"]` and `[index]`; the namespace of
-    /// the project may be left out.
+    /// Returns the value at a path: `namespace:name`, followed by `.name`, `["name"]` and `[index]`. The default
+    /// namespace is the project's name.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when the path cannot be parsed.
@@ -33,12 +33,12 @@ impl Config {
         Ok(value)
     }
 
-    /// Sets the value at a path and makes the objects and lists on the way; an index may be that of a new last item.
+    /// Sets the value at a path and creates missing objects and lists; an index equal to the length appends an item.
     ///
-    /// A plain text inside a structure becomes a truth value or a whole number when it looks like one.
+    /// A plain text inside a structure becomes a boolean or an integer when it has the form of one.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when the path cannot be parsed or leads through something else.
+    /// [`crate::ErrorKind::InvalidInput`] when the path is invalid or leads through a value of another type.
     pub fn set_path(&mut self, path: &str, project: &str, value: ConfigValue) -> Result<()> {
         let target = Target::parse(path, project)?;
         let Some((last, way)) = target.steps.split_last() else {
@@ -62,7 +62,7 @@ impl Config {
         Ok(())
     }
 
-    /// Removes the value at a path; nothing happens when there is none.
+    /// Removes the value at a path, if there is one.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when the path cannot be parsed.
@@ -93,7 +93,7 @@ impl Config {
     }
 }
 
-/// Goes one step into a value, which becomes an object or a list when there was nothing.
+/// Descends one step into a value; an absent value becomes an object or a list.
 fn enter<'value>(
     place: &'value mut ConfigValue,
     step: &PathElement,
@@ -137,7 +137,7 @@ fn enter<'value>(
     }
 }
 
-/// Gives a text inside a structure the type that it looks like.
+/// Converts a text inside a structure to the type that it has the form of.
 fn typed(value: ConfigValue) -> ConfigValue {
     let ConfigValue::String(text) = &value else {
         return value;
@@ -158,7 +158,7 @@ fn typed(value: ConfigValue) -> ConfigValue {
 
 impl Target {
     fn parse(path: &str, project: &str) -> Result<Self> {
-        // A colon inside brackets belongs to a name.
+        // A colon inside brackets is part of a name.
         let outside = &path[..path.find('[').unwrap_or(path.len())];
         let (namespace, inside) = match outside.find(':') {
             Some(colon) => (&path[..colon], &path[colon + 1..]),

@@ -1,4 +1,4 @@
-//! Configuration values in JSON, as hosts without types of their own give them.
+//! Configuration values from JSON, for hosts without typed values.
 
 use serde_json::{Map, Value};
 
@@ -9,12 +9,12 @@ use crate::{
 };
 
 impl ConfigValue {
-    /// Makes a value of JSON. A secret, at any depth, is the object that marks one in the plain form of property values,
-    /// in the clear; `{"secure": "<ciphertext>"}` is one that the stack's secrets manager has encrypted.
+    /// Converts JSON to a value. A secret, at any depth, is the marked object of plain property values, in plaintext;
+    /// `{"secure": "<ciphertext>"}` is one that the stack's secrets manager has encrypted.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a mark of anything else, and for the single key `secure` with something
-    /// else than a text.
+    /// [`crate::ErrorKind::InvalidInput`] for a mark of another type, and for the single key `secure` with a value that
+    /// is no text.
     pub fn from_plain_json(value: Value) -> Result<Self> {
         Ok(match value {
             Value::Null => Self::Null,
@@ -50,7 +50,7 @@ impl ConfigValue {
         })
     }
 
-    /// Makes a secret of JSON in the clear. Secrets are texts: one that is none is kept as its JSON text.
+    /// Creates a secret from plaintext JSON. A value that is no text is kept as its JSON text.
     ///
     /// # Errors
     /// As [`Self::from_plain_json`].
@@ -62,7 +62,7 @@ impl ConfigValue {
     }
 }
 
-/// Takes the marks of secrets out of what is secret as a whole.
+/// Removes the marks of secrets inside a secret.
 fn revealed(value: Value) -> Result<Value> {
     Ok(match value {
         Value::Array(values) => Value::Array(values.into_iter().map(revealed).collect::<Result<_>>()?),

@@ -1,4 +1,4 @@
-//! Values of configuration: texts, structures, and secrets at any depth.
+//! Configuration values: texts, structures, and secrets at any depth.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::json;
 
-/// A configuration value, or a part of one. At the top every scalar is a text; below, types are kept.
+/// A configuration value, or a part of one. Scalars are texts at the top level and keep their types below it.
 #[derive(Clone, PartialEq)]
 pub enum ConfigValue {
     /// No value.
@@ -30,7 +30,7 @@ pub enum ConfigValue {
     Object(IndexMap<String, Self>),
 }
 
-/// A secret text in the clear, wiped when it is dropped and never shown.
+/// A secret text in plaintext, wiped when it is dropped. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Plaintext(Zeroizing<String>);
 
@@ -66,12 +66,12 @@ impl ConfigValue {
         Self::String(text.into())
     }
 
-    /// Creates a secret from its text in the clear.
+    /// Creates a secret from its plaintext.
     pub fn secret(text: impl Into<String>) -> Self {
         Self::Secret(text.into().into())
     }
 
-    /// Tells whether a secret is anywhere in the value.
+    /// Returns whether the value contains a secret at any depth.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         let mut secure = false;
@@ -79,7 +79,7 @@ impl ConfigValue {
         secure
     }
 
-    /// Returns the text that a program sees of a scalar; `None` for lists and objects, whose text is JSON.
+    /// Returns the text of a scalar as programs receive it; `None` for lists and objects, whose text is JSON.
     #[must_use]
     pub fn scalar_text(&self) -> Option<String> {
         Some(match self {
@@ -94,7 +94,7 @@ impl ConfigValue {
         })
     }
 
-    /// Brings a value to the form that it has at the top: scalars are texts.
+    /// Converts a value to its top-level form: scalars become texts.
     pub fn normalised(self) -> Self {
         match self {
             Self::Null | Self::Bool(_) | Self::Integer(_) | Self::Float(_) => {
@@ -104,7 +104,7 @@ impl ConfigValue {
         }
     }
 
-    /// Calls `look` for this value and each value inside, in order.
+    /// Calls `look` for this value and each nested value, in order.
     pub(super) fn visit(&self, look: &mut impl FnMut(&Self)) {
         look(self);
         match self {
@@ -114,7 +114,7 @@ impl ConfigValue {
         }
     }
 
-    /// Calls `change` for this value and each value inside, in the order of [`Self::visit`].
+    /// Calls `change` for this value and each nested value, in the order of [`Self::visit`].
     pub(super) fn visit_mut(&mut self, change: &mut impl FnMut(&mut Self)) {
         change(self);
         match self {
@@ -124,7 +124,7 @@ impl ConfigValue {
         }
     }
 
-    /// Adds the entries of an object that this object does not have.
+    /// Adds the entries of `base` whose names this object does not have.
     pub(super) fn merge_under(&mut self, base: &Self) {
         let (Self::Object(own), Self::Object(base)) = (self, base) else {
             return;

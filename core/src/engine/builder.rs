@@ -1,4 +1,4 @@
-//! Building an engine from its components.
+//! The builder of an engine.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     store::{HostFacts, Store},
 };
 
-/// Takes the components of an engine.
+/// Collects the components of an engine.
 pub struct EngineBuilder {
     runtime: Runtime,
     store: Option<Arc<dyn Store>>,
@@ -37,7 +37,7 @@ pub struct EngineBuilder {
     trusted_peers: Option<Vec<u32>>,
 }
 
-/// How often the checkpoint is refreshed while an operation runs, unless the host sets another interval.
+/// The default interval between writes of the checkpoint while an operation runs.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl EngineBuilder {
@@ -60,101 +60,101 @@ impl EngineBuilder {
         }
     }
 
-    /// Replaces the sources of time, randomness and tasks.
+    /// Sets the clock, the source of randomness and the task spawner.
     #[must_use]
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.runtime = runtime;
         self
     }
 
-    /// Sets where states live.
+    /// Sets the store of the states.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Sets what encrypts secret values.
+    /// Sets the provider of secrets managers for stacks without one of their own.
     #[must_use]
     pub fn secrets(mut self, secrets: Arc<dyn SecretsProvider>) -> Self {
         self.secrets = Some(secrets);
         self
     }
 
-    /// Adds code of the host as the provider of a package; it serves every provider instance of that package.
+    /// Registers an in-process provider for a package. It serves every provider instance of that package.
     #[must_use]
     pub fn provider(mut self, package: impl Into<String>, provider: Arc<dyn ProviderBackend>) -> Self {
         self.providers.insert(package.into(), provider);
         self
     }
 
-    /// Sets who is asked first, for every provider instance, what serves it.
+    /// Sets the resolver, which is called first for every provider instance.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.resolver = Some(resolver);
         self
     }
 
-    /// Sets who installs plugins that are not found where [`Self::plugins`] says.
+    /// Sets the installer of plugins that are not found in the folders of [`Self::plugins`].
     #[must_use]
     pub fn installer(mut self, installer: Arc<dyn PluginInstaller>) -> Self {
         self.installer = Some(installer);
         self
     }
 
-    /// Sets where plugins are looked for and how their processes are run. Without it none is found.
+    /// Sets the folders and the process settings of plugins. Without it, no plugin is found.
     #[must_use]
     pub fn plugins(mut self, plugins: PluginSettings) -> Self {
         self.plugins = plugins;
         self
     }
 
-    /// Sets how many plugin processes are kept warm between operations, and how long.
+    /// Sets the limits of the pool of idle plugin processes: number and lifetime.
     #[must_use]
     pub fn pool(mut self, pool: PoolSettings) -> Self {
         self.pool = pool;
         self
     }
 
-    /// Sets who the locks of this process say that they belong to; without it, the operating system is asked.
+    /// Sets the owner that the locks of this process name. The default comes from the operating system.
     #[must_use]
     pub fn host_facts(mut self, host: HostFacts) -> Self {
         self.host = Some(host);
         self
     }
 
-    /// Sets who reads other stacks for stack references; without it they are read from the engine's own store.
+    /// Sets the reader of other stacks for stack references. The default reads the engine's own store.
     #[must_use]
     pub fn stacks(mut self, stacks: Arc<dyn StackReader>) -> Self {
         self.stacks = Some(stacks);
         self
     }
 
-    /// Sets who fetches what the URIs of remote assets and archives name; without it, the engine does so over HTTP.
+    /// Sets the client that fetches the URIs of remote assets and archives. The default uses HTTP.
     #[must_use]
     pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
         self.fetch = Some(fetch);
         self
     }
 
-    /// Sets who says how real things are named; without it, `pulumi:autonaming` of each stack's configuration does.
+    /// Sets the autonamer. The default is `pulumi:autonaming` of each stack's configuration.
     #[must_use]
     pub fn autonamer(mut self, autonamer: Arc<dyn Autonamer>) -> Self {
         self.autonamer = Some(autonamer);
         self
     }
 
-    /// Sets how often the checkpoint is brought up to date while an operation runs; `None` leaves it as it is until the
-    /// operation ends. Without it, that is once a second, and never more than 5 % of the time. Programs that do not know
-    /// this engine's journal, the reference command for one, see only the checkpoint after the host was killed.
+    /// Sets the interval between writes of the checkpoint while an operation runs; `None` writes it only at the end.
+    /// The default is one second, and at most 5 % of the time. Tools that do not read this engine's journal, for
+    /// example the reference command, see only the checkpoint after a crash of the host.
     #[must_use]
     pub fn checkpoint_interval(mut self, interval: Option<Duration>) -> Self {
         self.checkpoint_interval = interval;
         self
     }
 
-    /// Trusts the processes of other users (by number) on loopback: those of providers, language runtimes and policy packs that
-    /// the host runs as another user. Without it, only those of the engine's own user and of root are trusted.
+    /// Trusts the processes of further users (by number) on loopback: providers, language runtimes and policy packs
+    /// that the host runs as another user. The default trusts the engine's own user and root.
     #[must_use]
     pub fn trusted_peers(mut self, users: impl IntoIterator<Item = u32>) -> Self {
         self.trusted_peers = Some(users.into_iter().collect());
@@ -164,7 +164,7 @@ impl EngineBuilder {
     /// Builds the engine.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when there is no store, or nothing to encrypt secrets with.
+    /// [`crate::ErrorKind::InvalidInput`] when the store or the secrets provider is missing.
     pub fn build(mut self) -> Result<Engine> {
         if let Some(users) = self.trusted_peers.take() {
             self.runtime.peers = TrustedPeers::with(users);

@@ -1,4 +1,4 @@
-//! Fetching what URIs name over HTTP, for the hashes of remote assets and archives.
+//! HTTP client for the hashes of remote assets and archives.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::{
     runtime::Spawner,
 };
 
-/// How big a body may be.
+/// Maximum size of a body, in bytes.
 const LIMIT: u64 = 400 * 1024 * 1024;
 
-/// How long one body may take, redirections included.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Limit for one download, redirections included.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Fetches `http` and `https` URIs; certificates must lead to a root that the Mozilla foundation trusts.
+/// Fetches `http` and `https` URIs; certificates are verified against Mozilla's root certificates.
 ///
-/// No proxy is used, because none is named: a host that needs one, or other roots, supplies a [`Fetch`] of its own.
+/// No proxy is used. A host that needs a proxy or other root certificates supplies its own [`Fetch`].
 pub(super) struct HttpFetch {
     agent: Agent,
     spawner: Spawner,
@@ -30,7 +30,7 @@ impl HttpFetch {
     pub(super) fn new(spawner: Spawner) -> Self {
         let config = Agent::config_builder()
             .proxy(None)
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(FETCH_TIMEOUT))
             .build();
         Self {
             agent: config.into(),

@@ -1,4 +1,4 @@
-//! The engine: components in, stacks and their operations out. A value, with nothing global behind it.
+//! The engine: a value without global state, from which stacks are opened.
 
 mod builder;
 mod fetch;
@@ -19,25 +19,25 @@ pub use builder::EngineBuilder;
 pub use settings::StackSettings;
 pub use stack::Stack;
 
-/// An engine: where states live, what encrypts them, and who provides what. Cheap to clone.
+/// An engine: store, secrets, providers and plugins. Cloning is cheap.
 ///
-/// Several engines with different settings live in one process. None reads or sets the environment, changes the
-/// working directory or installs a signal handler.
+/// Several engines with different settings can exist in one process. No engine reads or sets the environment, changes
+/// the working directory or installs a signal handler.
 #[derive(Clone)]
 pub struct Engine(Arc<EngineParts>);
 
 impl Engine {
-    /// Starts building an engine whose tasks run on a Tokio runtime of the host.
+    /// Creates a builder; the engine's tasks run on the host's Tokio runtime.
     #[must_use]
     pub fn builder(handle: tokio::runtime::Handle) -> EngineBuilder {
         EngineBuilder::new(handle)
     }
 
-    /// Returns what encrypts with another passphrase than the engine's, for [`StackSettings::secrets`] and
+    /// Returns a secrets provider for another passphrase than the engine's, for [`StackSettings::secrets`] and
     /// [`StackSettings::reference_secrets`].
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for an empty one.
+    /// [`crate::ErrorKind::InvalidInput`] for an empty passphrase.
     pub fn passphrase(&self, passphrase: impl Into<String>) -> Result<Arc<dyn SecretsProvider>> {
         let passphrase = passphrase.into();
         if passphrase.is_empty() {
@@ -49,23 +49,23 @@ impl Engine {
         )))
     }
 
-    /// Returns what encrypts the secrets of stacks that have nothing of their own for that.
+    /// Returns the secrets provider of stacks without one of their own.
     #[must_use]
     pub fn secrets(&self) -> Arc<dyn SecretsProvider> {
         Arc::clone(&self.0.secrets)
     }
 
-    /// Opens a stack, named `project/stack`, as [`StackSettings::opening`] says.
+    /// Opens a stack, named `project/stack`, according to [`StackSettings::opening`].
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a bad name, organization or tag, [`crate::ErrorKind::NotFound`] for a stack that is to
-    /// be selected and does not exist, [`crate::ErrorKind::Conflict`] for one that is to be created and exists; those of
-    /// the store.
+    /// [`crate::ErrorKind::InvalidInput`] for an invalid name, organization or tag, [`crate::ErrorKind::NotFound`] for
+    /// an absent stack that is to be selected, [`crate::ErrorKind::Conflict`] for an existing one that is to be
+    /// created; the errors of the store.
     pub async fn stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
         Stack::open(Arc::clone(&self.0), StackName::parse(name)?, settings).await
     }
 
-    /// Creates a stack, which must not exist.
+    /// Creates a stack. An existing one is an error.
     ///
     /// # Errors
     /// As [`Self::stack`].
@@ -73,7 +73,7 @@ impl Engine {
         self.stack(name, settings.opened(Opening::Create)).await
     }
 
-    /// Selects a stack, which must exist.
+    /// Selects a stack. An absent one is an error.
     ///
     /// # Errors
     /// As [`Self::stack`].
@@ -81,7 +81,7 @@ impl Engine {
         self.stack(name, settings.opened(Opening::Select)).await
     }
 
-    /// Selects a stack, and creates it when it does not exist.
+    /// Selects a stack; an absent one is created.
     ///
     /// # Errors
     /// As [`Self::stack`].
@@ -89,20 +89,20 @@ impl Engine {
         self.stack(name, settings.opened(Opening::CreateOrSelect)).await
     }
 
-    /// Lists the stacks of a project, or of all.
+    /// Lists the stacks of a project, or of all projects.
     ///
     /// # Errors
-    /// Whatever the store fails with.
+    /// The errors of the store.
     pub async fn stacks(&self, project: Option<&str>) -> Result<Vec<StackName>> {
         list_stacks(&self.0.store, project).await
     }
 
-    /// Ends the plugin processes that are kept warm. The engine can go on being used.
+    /// Ends the idle plugin processes of the pool. The engine can still be used.
     pub async fn close(&self) {
         self.0.pool.close_all().await;
     }
 
-    /// Returns the runtime that the engine works with.
+    /// Returns the engine's runtime.
     #[must_use]
     pub fn runtime(&self) -> &crate::runtime::Runtime {
         &self.0.runtime

@@ -1,4 +1,4 @@
-//! What the host says about a stack when it opens it.
+//! The settings with which a host opens a stack.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -16,45 +16,48 @@ use crate::{
     urn::is_plain_name,
 };
 
-/// How long the name of a tag may be.
-const TAG_NAME: usize = 40;
-/// How long a tag's value may be, in characters.
-const TAG_VALUE: usize = 256;
+/// Maximum length of a tag's name, in bytes.
+const MAX_TAG_NAME: usize = 40;
+/// Maximum length of a tag's value, in characters.
+const MAX_TAG_VALUE: usize = 256;
 
-/// What the host says about a stack when it opens it.
+/// The settings with which a host opens a stack.
 #[derive(Clone)]
 pub struct StackSettings {
-    /// Says what the stack is to be; needed for previews and updates.
+    /// The program; required for previews and updates.
     pub program: Option<Arc<dyn Program>>,
     /// The configuration.
     pub config: Config,
-    /// The salt that encrypted configuration was encrypted with, as the `encryptionsalt` of the stack's configuration file
-    /// has it; wants an engine with the passphrase. A stack without a state encrypts its own secrets with it, too. Without
-    /// it, configuration is decrypted as the state is.
+    /// The salt of encrypted configuration: the `encryptionsalt` of the stack's configuration file. Requires an engine
+    /// with the passphrase. A stack without a state encrypts its own secrets with it as well. Without it, configuration
+    /// is decrypted with the secrets manager of the state.
     pub encryption_salt: Option<String>,
-    /// The folder of the project, from which assets and source positions are told.
+    /// The folder of the project: the base of asset paths and source positions.
     pub root_directory: Option<PathBuf>,
-    /// The options of the project's runtime by name (`virtualenv`, `typescript`…), each any JSON. Plugins find them in their
-    /// environment, as `PULUMI_RUNTIME_<NAME>`: texts as they are, other values as JSON. Language runtimes receive the values.
+    /// The options of the project's runtime by name (`virtualenv`, `typescript`…), each any JSON. Plugins receive them
+    /// as environment variables `PULUMI_RUNTIME_<NAME>`: texts unchanged, other values as JSON. Language runtimes
+    /// receive the values.
     pub runtime_options: BTreeMap<String, Value>,
-    /// Receives every journal entry before the engine goes on; may refuse, which ends the operation.
+    /// Receives every journal entry before the engine continues; an error ends the operation.
     pub journal: Option<Arc<dyn JournalReceiver>>,
-    /// Whether the stack has to exist, must not, or is created when it does not.
+    /// Whether the stack must exist, must not exist, or is created when absent.
     pub opening: Opening,
-    /// The state, as a deployment document (`{"version", "features"?, "deployment"}`). The stack then lives in memory and apart
-    /// from the engine's store, which may have another stack of its name: [`Self::opening`] does not count, there is no history,
-    /// and [`crate::operation::OperationResult::deployment`] is all that is left of an operation. Later operations of the same
-    /// [`crate::Stack`] go on from there. A document without a deployment (`{}`) is a new stack.
+    /// The state, as a deployment document (`{"version", "features"?, "deployment"}`). The stack is then kept in
+    /// memory, separate from the engine's store, which may contain a stack of the same name: [`Self::opening`] is
+    /// ignored, there is no history, and [`crate::operation::OperationResult::deployment`] is the only result of an
+    /// operation that is kept. Later operations of the same [`crate::Stack`] continue from it. A document without a
+    /// deployment (`{}`) is a new stack.
     pub deployment: Option<Bytes>,
-    /// The organization that programs are told of; `organization`, as in stores of files, unless the host has some. It
-    /// is no part of the stack's name.
+    /// The organization that programs receive; the default is `organization`, as in file stores. It is no part of the
+    /// stack's name.
     pub organization: String,
-    /// What the host notes about the stack, by name. Programs are not told.
+    /// Tags of the stack by name, set by the host. Programs do not receive them.
     pub tags: BTreeMap<String, String>,
-    /// Encrypts the stack's secrets instead of the engine's provider. References of the stack open other stacks with it, too.
+    /// Encrypts the stack's secrets instead of the engine's provider. Also the default for the stacks that it refers
+    /// to.
     pub secrets: Option<Arc<dyn SecretsProvider>>,
-    /// What opens the secrets of other stacks when this one refers to them, by their names (`project/stack`), where that
-    /// is not what opens its own.
+    /// The secrets providers of other stacks that this one refers to, by their names (`project/stack`). The default is
+    /// the stack's own.
     pub reference_secrets: BTreeMap<String, Arc<dyn SecretsProvider>>,
 }
 
@@ -78,7 +81,7 @@ impl Default for StackSettings {
 }
 
 impl StackSettings {
-    /// Reads the options of the project's runtime from a JSON object.
+    /// Parses the options of the project's runtime from a JSON object.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for text that is no JSON object.
@@ -87,13 +90,13 @@ impl StackSettings {
             .map_err(|error| Error::invalid(format!("malformed runtime options: {error}")))
     }
 
-    /// Returns the same settings for another way of opening.
+    /// Returns the settings with another `opening`.
     #[must_use]
     pub(super) fn opened(self, opening: Opening) -> Self {
         Self { opening, ..self }
     }
 
-    /// Refuses what neither organizations nor tags can be called.
+    /// Validates the organization, the tags and the runtime options.
     pub(super) fn check(&self) -> Result<()> {
         if !is_plain_name(&self.organization) {
             return Err(Error::invalid(format!(
@@ -113,9 +116,9 @@ impl StackSettings {
     }
 }
 
-/// What can be no variable of an environment would keep every plugin from its start.
+/// Refuses options that cannot be environment variables: no plugin could be started with them.
 fn check_runtime_option(name: &str, value: &Value) -> Result<()> {
-    // The JSON of other values has no such character.
+    // The JSON of other values contains no NUL.
     let has_nul = value.as_str().is_some_and(|text| text.contains('\0'));
     if name.is_empty() || name.contains(['=', '\0']) || has_nul {
         return Err(Error::invalid(format!(
@@ -128,14 +131,14 @@ fn check_runtime_option(name: &str, value: &Value) -> Result<()> {
 /// The reference engine's rules for tags.
 fn check_tag(name: &str, value: &str) -> Result<()> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
-    if name.is_empty() || name.len() > TAG_NAME || !name.bytes().all(is_plain) {
+    if name.is_empty() || name.len() > MAX_TAG_NAME || !name.bytes().all(is_plain) {
         return Err(Error::invalid(format!(
-            "the name of the tag {name:?} must be 1 to {TAG_NAME} alphanumerics, hyphens, underscores, periods or colons"
+            "the name of the tag {name:?} must be 1 to {MAX_TAG_NAME} alphanumerics, hyphens, underscores, periods or colons"
         )));
     }
-    if value.chars().count() > TAG_VALUE {
+    if value.chars().count() > MAX_TAG_VALUE {
         return Err(Error::invalid(format!(
-            "the value of the tag {name:?} is longer than {TAG_VALUE} characters"
+            "the value of the tag {name:?} is longer than {MAX_TAG_VALUE} characters"
         )));
     }
     Ok(())
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn organizations_and_tags_that_nobody_else_would_take_are_refused_by_name() {
+    fn invalid_organizations_and_tags_are_refused_by_name() {
         assert_eq!(refusal("acme", "pulumi:runtime", "any text, ä included"), None);
         assert_eq!(refusal("acme", "owner", &"ä".repeat(256)), None);
         for (organization, tag, value, named) in [
@@ -191,8 +194,8 @@ mod tests {
                 "tag \"owner\" is longer than 256",
             ),
         ] {
-            let said = refusal(organization, tag, value).unwrap();
-            assert!(said.contains(named), "{said}");
+            let message = refusal(organization, tag, value).unwrap();
+            assert!(message.contains(named), "{message}");
         }
     }
 }

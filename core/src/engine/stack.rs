@@ -1,4 +1,4 @@
-//! A stack: a named state, the program that says what it is to be, and the operations on it.
+//! A stack: a named state, its program, and the operations on it.
 
 use std::{
     collections::BTreeMap,
@@ -26,13 +26,13 @@ use crate::{
     store::{MemoryStore, StackName, StackStorage, Store},
 };
 
-/// Advises what to do about a key that is not the stack's.
+/// The hint for a passphrase or key that is not the stack's.
 pub(super) const WRONG_KEY: &str = "open the stack with the passphrase that its secrets were encrypted with";
 
-/// How many stacks have been opened with a state of the host.
+/// The number of stacks opened with a state of the host.
 static SUPPLIED: AtomicU64 = AtomicU64::new(0);
 
-/// A stack. Cheap to clone; all clones are one stack with one program and one configuration.
+/// A stack. Cloning is cheap; all clones share the stack, its program and its configuration.
 #[derive(Clone)]
 pub struct Stack {
     context: Arc<StackContext>,
@@ -52,7 +52,7 @@ impl Stack {
         };
         let storage = StackStorage::new(store, name.clone(), engine.host.clone(), engine.runtime.clone());
         let is_new = match settings.opening {
-            // The document is the stack: nothing has to be there, or must not.
+            // The document is the stack: existence in the store is not checked.
             _ if settings.deployment.is_some() => false,
             Opening::AsNeeded => {
                 let opening = Opening::of_create(None, settings.program.is_some());
@@ -103,31 +103,31 @@ impl Stack {
         self.context.storage.name()
     }
 
-    /// Returns the organization that programs are told of.
+    /// Returns the organization that programs receive.
     #[must_use]
     pub fn organization(&self) -> &str {
         &self.context.organization
     }
 
-    /// Returns what the host notes about the stack, by name.
+    /// Returns the tags of the host by name.
     #[must_use]
     pub fn tags(&self) -> &BTreeMap<String, String> {
         &self.context.tags
     }
 
-    /// Says what an update would do.
+    /// Computes the steps of an update without running them.
     #[must_use]
     pub fn preview(&self, options: OperationOptions) -> Operation {
         self.start(OperationKind::Update, options.preview(), None)
     }
 
-    /// Brings the stack to what its program says.
+    /// Applies the program: creates, updates and deletes resources until the stack matches it.
     #[must_use]
     pub fn update(&self, options: OperationOptions) -> Operation {
         self.start(OperationKind::Update, options, None)
     }
 
-    /// Reads every resource and records what is there.
+    /// Reads every resource and records its current state.
     #[must_use]
     pub fn refresh(&self, options: OperationOptions) -> Operation {
         self.start(OperationKind::Refresh, options, None)
@@ -139,7 +139,7 @@ impl Stack {
         self.start(OperationKind::Destroy, options, None)
     }
 
-    /// Starts an operation, with another program than the stack's own if one is given.
+    /// Starts an operation, with `program` instead of the stack's own when given.
     #[must_use]
     pub fn start(
         &self,
@@ -190,16 +190,16 @@ impl Stack {
         }
     }
 
-    /// Returns the state as the last operation left it; a crash's journal is taken into account.
+    /// Returns the state after the last operation; the journal of a crashed one is applied.
     ///
     /// # Errors
-    /// Whatever loading fails with.
+    /// The errors of the store and of the secrets provider.
     pub async fn snapshot(&self) -> Result<Snapshot> {
         let loaded = self.context.storage.load(&*self.context.secrets).await;
         Ok(self.explained(loaded).await?.snapshot)
     }
 
-    /// Adds hints to the error of a stack that does not exist.
+    /// Adds hints to the error for a stack that does not exist.
     async fn explained<T>(&self, result: Result<T>) -> Result<T> {
         match result {
             Err(error) => Err(self.context.explained(error).await),
@@ -215,7 +215,7 @@ impl Stack {
         Ok(self.snapshot().await?.stack_outputs())
     }
 
-    /// Returns the state as a deployment document; secrets stay encrypted unless they are to be shown.
+    /// Returns the state as a deployment document; secrets stay encrypted unless `show_secrets` is set.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -228,8 +228,8 @@ impl Stack {
     /// Replaces the state by a deployment document.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] for a document that is none or whose state is not valid, [`ErrorKind::Conflict`] while an
-    /// operation runs; the state is as it was then.
+    /// [`ErrorKind::State`] for a malformed document or an invalid state, [`ErrorKind::Conflict`] while an operation
+    /// runs. The state is then unchanged.
     pub async fn import_deployment(&self, document: &[u8]) -> Result<()> {
         let StackContext {
             storage,
@@ -240,10 +240,10 @@ impl Stack {
         storage.import(&**secrets, document, *is_new).await
     }
 
-    /// Returns the history's entries, newest first, as their JSON documents. A stack whose state the host has supplied has none.
+    /// Returns the history, newest entry first, as JSON documents. A stack with a host-supplied state has none.
     ///
     /// # Errors
-    /// Whatever the store fails with.
+    /// The errors of the store.
     pub async fn history(&self) -> Result<Vec<serde_json::Value>> {
         let entries = self.context.storage.history().await?;
         entries
@@ -255,7 +255,7 @@ impl Stack {
             .collect()
     }
 
-    /// Removes the stack and its history. One that still has resources is only removed by force.
+    /// Removes the stack and its history. A stack with resources is only removed with `force`.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when it has resources or an operation runs.
@@ -264,17 +264,17 @@ impl Stack {
         self.explained(removed).await
     }
 
-    /// Removes every lock of the stack, whoever holds it: for locks that dead machines left behind. Returns how many
-    /// there were. An operation of somebody who is alive after all goes on unprotected.
+    /// Removes every lock of the stack, for locks of crashed hosts, and returns their number. A running operation that
+    /// held one continues without protection.
     ///
     /// # Errors
-    /// Whatever the store fails with.
+    /// The errors of the store.
     pub async fn unlock(&self) -> Result<usize> {
         self.context.storage.break_locks().await
     }
 }
 
-/// Finds that a stack's secrets were encrypted with another key. A state that cannot be read is told of when it is needed.
+/// Fails when the stack's secrets were encrypted with another key. An unreadable state is not an error here.
 async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProvider) -> Result<()> {
     if !secrets.verifies_key() {
         return Ok(());
@@ -291,7 +291,7 @@ async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProvider) -> Re
         Err(error) if error.kind() == ErrorKind::Decrypt => {
             Err(error.of_stack(storage.name()).with_hint(WRONG_KEY))
         }
-        // What no provider knows is left alone: much can be done without secrets.
+        // An unknown secrets provider is not an error here: not every call needs secrets.
         _ => Ok(()),
     }
 }

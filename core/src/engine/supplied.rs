@@ -1,4 +1,4 @@
-//! Stacks whose state the host supplies: a deployment document goes in, and results carry the next one out.
+//! Stacks whose state the host supplies: a deployment document is the input, and results contain the next one.
 
 use crate::{
     engine::stack::WRONG_KEY,
@@ -6,7 +6,7 @@ use crate::{
     operation::StackContext,
 };
 
-/// Creates the stack with the state of a deployment document, in a store that has no other stack.
+/// Creates the stack from a deployment document, in a store of its own.
 pub(super) async fn supply(context: &StackContext, document: &[u8]) -> Result<()> {
     let name = context.storage.name();
     create(context, document).await.map_err(|error| {
@@ -27,7 +27,7 @@ async fn create(context: &StackContext, document: &[u8]) -> Result<()> {
         .await?;
     let is_new = snapshot.resources.is_empty() && snapshot.pending_operations.is_empty();
     if snapshot.secrets.is_none() && !is_new {
-        // The document may show secrets in the clear.
+        // The document may contain secrets in plaintext.
         snapshot.secrets = Some(context.new_secrets(&*context.secrets).await?);
     }
     context.storage.create_with(&snapshot).await

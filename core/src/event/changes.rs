@@ -1,4 +1,4 @@
-//! How the properties of a step change, with their values before and after; secrets are masked.
+//! The changed properties of a step, with their values before and after; secrets are masked.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -13,11 +13,11 @@ use crate::{
     step::StepOp,
 };
 
-/// What stands in the place of a secret.
+/// Replaces secrets.
 const MASK: &str = "[secret]";
 
-/// How many changes inside one property are listed; what goes beyond is one change of the whole property.
-const INSIDE_LIMIT: usize = 50;
+/// Maximum number of changes listed inside one property; beyond it, the whole property is one change.
+const MAX_NESTED_CHANGES: usize = 50;
 
 /// How one property of a step changes. Secrets in its values are masked.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,15 +26,15 @@ pub struct PropertyChange {
     pub path: String,
     /// How it changes, and whether that forces a replacement.
     pub kind: DiffKind,
-    /// The value before; `None` where there was none, or where it is not known.
+    /// The value before; `None` when absent or unknown.
     pub old: Option<PropertyValue>,
-    /// The value after, likewise.
+    /// The value after; `None` when absent or unknown.
     pub new: Option<PropertyValue>,
 }
 
 impl StepMetadata {
-    /// Returns the properties that the step changes in a resource that was there before, in the order of their paths. Those
-    /// that only forced a replacement and are no properties (`id`, `provider`) have no values.
+    /// Returns the properties that the step changes in an existing resource, in the order of their paths. Paths that
+    /// only forced a replacement and are no properties (`id`, `provider`) have no values.
     #[must_use]
     pub fn changes(&self, redactor: &Redactor) -> Vec<PropertyChange> {
         let changes = matches!(
@@ -54,7 +54,7 @@ impl StepMetadata {
             sides: Sides {
                 old: self.old.as_ref().map(|old| &*old.0),
                 new: self.new.as_ref().map(|new| &*new.0),
-                // What a refresh came to is an update that does not count as one: it has found other outputs.
+                // The result of a refresh with other outputs is an update that does not count.
                 refreshed: self.op == StepOp::Refresh || self.op == StepOp::Update && !self.logical,
             },
             changes: BTreeMap::new(),
@@ -87,7 +87,7 @@ struct Sides<'a> {
     refreshed: bool,
 }
 
-/// A value at a path, and whether something secret stands around it.
+/// A value at a path, and whether a secret encloses it.
 #[derive(Clone, Copy)]
 struct Located<'a> {
     value: &'a PropertyValue,
@@ -116,7 +116,7 @@ fn first<'a>(path: &PropertyPath, maps: [&'a PropertyMap; 2]) -> Option<Located<
     maps.into_iter().find_map(|map| locate(path, map))
 }
 
-/// Follows a path; secrets on the way are looked through and remembered.
+/// Follows a path through secrets, and records whether one was passed.
 fn locate<'a>(path: &PropertyPath, map: &'a PropertyMap) -> Option<Located<'a>> {
     let (head, rest) = path.elements().split_first()?;
     let PathElement::Key(key) = head else {
@@ -191,7 +191,7 @@ impl Found<'_> {
         self.changes.entry(path).or_insert(change);
     }
 
-    /// Notes that a property forces a replacement, and with it what has changed inside.
+    /// Marks a property and its nested changes as forcing a replacement.
     fn force(&mut self, key: &str) {
         let mut forced = false;
         for change in self.changes.values_mut() {
@@ -209,12 +209,12 @@ impl Found<'_> {
 
 type Inside<'a> = (PropertyPath, Option<Located<'a>>, Option<Located<'a>>);
 
-/// Lists what differs inside two objects or two arrays; returns whether it could.
+/// Lists the differences inside two objects or two arrays; returns false for other values.
 fn expand<'a>(path: &PropertyPath, old: Located<'a>, new: Located<'a>, inside: &mut Vec<Inside<'a>>) -> bool {
     let mut pending = vec![(path.clone(), old, new)];
     let mut opened = false;
     while let Some((path, old, new)) = pending.pop() {
-        if inside.len() + pending.len() > INSIDE_LIMIT {
+        if inside.len() + pending.len() > MAX_NESTED_CHANGES {
             return false;
         }
         let within = |parent: Located<'a>, value: &'a PropertyValue| Located {
@@ -276,7 +276,7 @@ const fn replacing(kind: DiffKind) -> DiffKind {
     }
 }
 
-/// Takes known secrets out of the texts of a value.
+/// Masks known secrets in the texts of a value.
 fn scrubbed(value: &PropertyValue, redactor: &Redactor) -> PropertyValue {
     match value {
         PropertyValue::String(text) => match redactor.scrub(text) {

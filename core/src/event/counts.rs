@@ -1,4 +1,4 @@
-//! Change counts: how many resources each operation was applied to, as summaries tell it.
+//! Change counts: the number of resources that each operation was applied to, for summaries.
 
 use std::{
     collections::BTreeMap,
@@ -7,10 +7,10 @@ use std::{
 
 use crate::{event::StepMetadata, step::StepOp};
 
-/// Counts steps that succeeded. Shared by all tasks of one operation.
+/// Counts successful steps. Shared by all tasks of one operation.
 ///
-/// Only steps that a user sees as one change of one resource count: not internal ones, and of a replacement only its
-/// marker. A read counts when it found other outputs than the recorded ones.
+/// Only changes of one resource as the user sees them count: no internal steps, and only the marker of a replacement.
+/// A read counts when its outputs differ from the recorded ones.
 #[derive(Debug, Default)]
 pub struct ChangeCounts([AtomicU64; StepOp::ALL.len()]);
 
@@ -21,23 +21,23 @@ impl ChangeCounts {
         Self::default()
     }
 
-    /// Counts a step that succeeded, if it is one of those that count.
+    /// Counts a successful step, if it counts.
     pub fn succeeded(&self, step: &StepMetadata, internal: bool) {
         if !internal && counts(step) {
             self.add(step.op);
         }
     }
 
-    /// Counts what a step of a refresh operation found: [`StepOp::Same`], `Update` or `Delete`.
+    /// Counts the result of a refresh step: [`StepOp::Same`], `Update` or `Delete`.
     ///
-    /// Not for the refresh before an update, which is not counted.
+    /// Must not be called for the refresh before an update, which does not count.
     pub fn refreshed(&self, result: StepOp, internal: bool) {
         if !internal {
             self.add(result);
         }
     }
 
-    /// Counts one more resource to which `op` was applied.
+    /// Adds one to the count of `op`.
     pub fn add(&self, op: StepOp) {
         self.0[op as usize].fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Engine events: what happens during an operation, as typed values in the order in which it happened.
+//! Engine events: typed values, in the order of their occurrence.
 
 mod changes;
 mod counts;
@@ -34,20 +34,20 @@ pub use stream::EventStream;
 pub use tree::StepTree;
 pub(crate) use tree::render;
 
-/// One event, with its place in the operation's sequence.
+/// An event, with its position in the operation's sequence.
 #[derive(Clone, Debug)]
 pub struct EngineEvent {
-    /// Counts from 0 without gaps.
+    /// Starts at 0; without gaps.
     pub sequence: u64,
-    /// When it happened.
+    /// The time of the event.
     pub timestamp: Timestamp,
-    /// True for steps that people did not ask for: default providers, hidden refreshes.
+    /// True for steps that the program did not request: default providers, hidden refreshes.
     pub internal: bool,
-    /// What happened.
+    /// The kind and the details of the event.
     pub payload: EventPayload,
 }
 
-/// What happened.
+/// The kind and the details of an event.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum EventPayload {
@@ -64,12 +64,12 @@ pub enum EventPayload {
     ResourceOperationFailed {
         /// The step.
         step: Arc<StepEvent>,
-        /// What is known of the real thing.
+        /// The state of the real resource.
         status: OperationStatus,
-        /// How many steps have been run, as the reference engine counts them.
+        /// The number of steps so far, as the reference engine counts them.
         steps: u64,
     },
-    /// Somebody says something.
+    /// A message of the engine, a provider or the program.
     Diagnostic(Diagnostic),
     /// The program wrote to its standard output.
     Stdout {
@@ -82,32 +82,32 @@ pub enum EventPayload {
     PolicyViolation(Arc<PolicyViolation>),
     /// A policy has rewritten inputs.
     PolicyRemediation(Arc<PolicyRemediation>),
-    /// A policy pack has answered.
+    /// A policy pack has reported its findings.
     PolicyFindings(Arc<PolicyFindings>),
-    /// The work is over.
+    /// All steps have ended; the counts are final.
     Summary(Summary),
     /// The stream ends; always the last event.
     Cancel,
 }
 
-/// What an operation did.
+/// The summary of an operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// True when the provider left the state of some real thing unknown.
+    /// True when the state of a real resource is unknown after a failed step.
     pub maybe_corrupt: bool,
-    /// How long it took, in whole seconds, rounded up.
+    /// The duration in whole seconds, rounded up.
     pub duration_seconds: u64,
-    /// How many resources each operation was applied to, by the operation's name.
+    /// The number of resources that each operation was applied to, by the operation's name.
     pub resource_changes: BTreeMap<&'static str, u64>,
-    /// The policy packs that were asked: by name, the version, or `(local)` for a pack of the user's.
+    /// The policy packs that ran: by name, the version, or `(local)` for a pack of the user's.
     pub policy_packs: BTreeMap<String, String>,
     /// True for a preview.
     pub is_preview: bool,
-    /// How it ended.
+    /// The result.
     pub result: OperationOutcome,
 }
 
-/// How an operation ended; the names are those of the event log.
+/// The result of an operation; the names are those of the event log.
 #[derive(
     Clone,
     Copy,
@@ -121,7 +121,7 @@ pub struct Summary {
     serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "named after their values")]
 pub enum OperationOutcome {
     #[default]
     Succeeded,
@@ -130,7 +130,7 @@ pub enum OperationOutcome {
 }
 
 impl OperationOutcome {
-    /// Returns the name of the event log.
+    /// Returns the name in the event log.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

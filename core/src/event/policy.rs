@@ -1,4 +1,4 @@
-//! What events tell of policies: violations, rewritten inputs, and what each pack found.
+//! The payloads of policy events: violations, remediated inputs, and the findings of each pack.
 
 use crate::{property::PropertyMap, urn::Urn};
 
@@ -6,13 +6,13 @@ use crate::{property::PropertyMap, urn::Urn};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EnforcementLevel {
-    /// A violation is only told.
+    /// A violation is reported and does not fail the operation.
     Advisory,
     /// A violation fails the operation.
     Mandatory,
-    /// The policy rewrites inputs; a violation that is left is a mandatory one.
+    /// The policy rewrites inputs; a remaining violation is mandatory.
     Remediate,
-    /// The policy is not asked.
+    /// The policy does not run.
     Disabled,
 }
 
@@ -29,9 +29,9 @@ impl EnforcementLevel {
     }
 }
 
-/// How grave a violation is; the names are those of the event log.
+/// The severity of a violation; the names are those of the event log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "named after their values")]
 pub enum PolicySeverity {
     Low,
     Medium,
@@ -52,7 +52,7 @@ impl PolicySeverity {
     }
 }
 
-/// Which policy of which pack.
+/// A policy and its pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyName {
     /// The policy.
@@ -66,15 +66,15 @@ pub struct PolicyName {
 /// A violation of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyViolation {
-    /// The resource; that of the stack where a policy is about all of them.
+    /// The resource; the root stack for a policy over all resources.
     pub urn: Urn,
     /// The policy.
     pub name: PolicyName,
-    /// The policy's own words.
+    /// The policy's message.
     pub message: String,
     /// How strictly it is enforced.
     pub level: EnforcementLevel,
-    /// How grave it is, where the policy says.
+    /// The severity, if the policy sets one.
     pub severity: Option<PolicySeverity>,
 }
 
@@ -85,27 +85,27 @@ pub struct PolicyRemediation {
     pub urn: Urn,
     /// The policy.
     pub name: PolicyName,
-    /// The inputs that it was given.
+    /// The inputs before the rewriting.
     pub before: PropertyMap,
-    /// The inputs that it made of them.
+    /// The inputs after the rewriting.
     pub after: PropertyMap,
 }
 
-/// What a pack was asked.
+/// The request that a pack answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyQuestion {
-    /// Whether it would rewrite the inputs of one resource.
+    /// Remediation of the inputs of one resource.
     Remediate,
-    /// What it thinks of one resource.
+    /// Analysis of one resource.
     Analyze,
-    /// What it thinks of all resources together.
+    /// Analysis of all resources together.
     AnalyzeStack,
 }
 
-/// What a pack found in one resource, or in all of them.
+/// The findings of a pack for one resource, or for all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyFindings {
-    /// What it was asked.
+    /// The request.
     pub question: PolicyQuestion,
     /// The resource; `None` for all of them.
     pub urn: Option<Urn>,
@@ -113,8 +113,8 @@ pub struct PolicyFindings {
     pub pack: String,
     /// The pack's version; empty when it has none.
     pub version: String,
-    /// Policies that found nothing.
+    /// The policies without findings.
     pub passed: Vec<String>,
-    /// Policies that found something.
+    /// The policies with findings.
     pub failed: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What events tell of a step and of the states before and after it.
+//! The payloads of step events: a step with the states before and after it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{resource::ResourceState, step::StepOp};
     Clone, Copy, Debug, PartialEq, Eq, Hash, schemars::JsonSchema, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "named after their values")]
 pub enum DiffKind {
     Add,
     AddReplace,
@@ -35,7 +35,7 @@ impl DiffKind {
         }
     }
 
-    /// Tells whether the difference forces a replacement.
+    /// Returns whether the difference forces a replacement.
     #[must_use]
     pub const fn is_replace(self) -> bool {
         matches!(self, Self::AddReplace | Self::DeleteReplace | Self::UpdateReplace)
@@ -54,16 +54,16 @@ pub struct PropertyDiff {
 /// Differences by property path.
 pub type DetailedDiff = BTreeMap<String, PropertyDiff>;
 
-/// What is known of the real thing after a failed step; the numbers are those of the event log.
+/// The state of a real resource after a failed step; the numbers are those of the event log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "named after their values")]
 pub enum OperationStatus {
     Ok = 0,
     PartialFailure = 1,
     Unknown = 2,
 }
 
-/// A step as an event shows it.
+/// A step in an event.
 #[derive(Clone, Debug)]
 pub struct StepEvent {
     /// The step.
@@ -89,14 +89,14 @@ pub struct StepMetadata {
     pub keys: Vec<String>,
     /// The properties that differ.
     pub diffs: Vec<String>,
-    /// How each differs; `None` when the provider did not say, which is not the same as none.
+    /// How each differs; `None` when the provider did not report it, unlike an empty map.
     pub detailed_diff: Option<DetailedDiff>,
-    /// True for steps that count: what the user sees as one change of one resource.
+    /// True for steps that count: a change of one resource as the user sees it.
     pub logical: bool,
     /// The provider reference; empty for components and providers.
     pub provider: SmolStr,
 }
 
-/// A state as events show it: a shared pointer to the record. Secrets are blinded when it is written out.
+/// A state in an event: a shared pointer to the record. Secrets are masked when it is serialized.
 #[derive(Clone, Debug)]
 pub struct StateMetadata(pub Arc<ResourceState>);

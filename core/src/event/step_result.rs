@@ -1,4 +1,4 @@
-//! A step as the result shows it: what it did, how it ended and how long it took.
+//! A step in the result of an operation: operation, status and duration.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ impl StepStatus {
     }
 }
 
-/// A step that changed something, or was to.
+/// A step that changed a resource, or would.
 #[derive(Clone, Debug)]
 pub struct StepResult {
     /// The step as events show it. No event shows a refused one: it has the operation that it would have been, without
@@ -55,7 +55,7 @@ pub struct StepResult {
 /// Why a step failed.
 #[derive(Clone, Debug)]
 pub struct StepError {
-    /// What is known of the real thing.
+    /// The state of the real resource.
     pub status: OperationStatus,
     /// The resource was refused before it came to a step.
     pub refused: bool,
@@ -81,7 +81,7 @@ impl StepResult {
 }
 
 impl StepResult {
-    /// Tells whether the step failed with that text.
+    /// Returns whether the step failed with the message of `error`.
     pub(crate) fn is_failed_by(&self, error: &Error) -> bool {
         let failure = self.failure.as_ref();
         failure.is_some_and(|failure| failure.error.message() == error.message())

@@ -11,11 +11,11 @@ use crate::{
     urn::Urn,
 };
 
-/// How many calls of Check and Diff may run at a time for each step that may: they are cheap, but a provider must not get
-/// thousands at once.
+/// Number of concurrent Check and Diff calls for each concurrent step: the calls are cheap, but a provider must not
+/// receive thousands at once.
 const QUESTIONS_PER_STEP: usize = 16;
 
-/// The limits of one run. Cheap to clone; all clones count together.
+/// The limits of one run. Cloning is cheap; all clones share the counts.
 #[derive(Clone)]
 pub(super) struct CallLimits {
     steps: Slots,
@@ -41,8 +41,7 @@ impl CallLimits {
         Some(self.steps.acquire(call).await)
     }
 
-    /// Waits until one more Check, Diff or other question about a resource may be put. `waits` is what the provider
-    /// declares.
+    /// Waits for the turn of a Check, Diff or similar call. `waits` is the provider's declaration.
     pub(super) fn question(
         &self,
         urn: &Urn,
@@ -53,7 +52,7 @@ impl CallLimits {
     }
 
     fn call(&self, urn: &Urn, method: &'static str, waits: bool) -> Call {
-        // No Construct is ever in flight: components of plugins are refused.
+        // No Construct is ever in flight: plugin components are refused.
         let below_construct = false;
         Call {
             urn: urn.clone(),

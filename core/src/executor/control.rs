@@ -13,11 +13,11 @@ use crate::{error::Error, urn::Urn};
 /// Why a run fails.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// A step failed; its diagnostic has been given.
+    /// A step failed; its diagnostic has been emitted.
     Step(Error),
-    /// The generator refused a resource and ended the run; its diagnostic has been given.
+    /// The generator refused a resource and ended the run; the diagnostic has been emitted.
     Bail(Error),
-    /// The generator refused a resource and continued, so that further faults are found too.
+    /// The generator refused a resource and continued, to report further errors.
     Generation(Error),
     /// The program raised an error.
     Program(Error),
@@ -58,7 +58,7 @@ struct Switches {
     stopped: CancellationToken,
     /// The user has cancelled the operation.
     asked: AtomicBool,
-    /// Wakes the tasks that act on that.
+    /// Wakes the tasks that react to cancellation.
     cancelled: CancellationToken,
     /// The user has cancelled a second time: running calls are abandoned.
     terminated: CancellationToken,
@@ -69,8 +69,8 @@ struct Switches {
 }
 
 impl Control {
-    /// Names the resource whose registration starts a default provider: the program does not know the provider, so that
-    /// errors about it name the resource.
+    /// Sets the resource whose registration started a default provider. Errors of the provider name it, because the
+    /// program does not know the provider.
     pub(crate) fn first_user(&self, provider: Urn, user: Urn) {
         let mut users = self.0.first_users.lock().unwrap_or_else(PoisonError::into_inner);
         users.entry(provider).or_insert(user);
@@ -117,7 +117,7 @@ impl Control {
         if self.0.asked.swap(true, Ordering::SeqCst) {
             self.0.terminated.cancel();
         }
-        // In this order: a call that ends because its provider is cancelled must not start another step.
+        // The order matters: a call that ends with its provider's cancellation must not start another step.
         self.0.stopped.cancel();
         self.0.cancelled.cancel();
     }

@@ -54,13 +54,13 @@ pub(crate) struct ExecutorOptions {
     pub reports_refresh: bool,
     /// The result of a refresh is decided by its outputs alone, without a Diff of the provider.
     pub compares_outputs: bool,
-    /// Calls of every provider may wait for later registrations, also where the provider does not declare it.
+    /// Calls of every provider may wait for later registrations, even without the provider's declaration.
     pub waits_for_registrations: bool,
 }
 
 /// Runs steps: announces each, calls its provider, records the result, and reports it.
 ///
-/// The order is fixed: the beginning is durable before the provider is called, and the end before it is reported.
+/// The order is fixed: the begin entry is durable before the provider is called, the end entry before the report.
 pub(crate) struct Executor {
     runtime: Runtime,
     applier: Applier,
@@ -96,7 +96,7 @@ impl Executor {
         }
     }
 
-    /// Returns an executor with other options and maybe another journal, but the same events, switches, slots and views.
+    /// Returns an executor with other options and journal, but the same events, switches, slots and views.
     #[must_use]
     pub(crate) fn with_options(&self, options: ExecutorOptions, journal: Option<Journal>) -> Self {
         let (runtime, events) = (self.runtime.clone(), self.events().clone());
@@ -123,7 +123,7 @@ impl Executor {
         &self.applier.control
     }
 
-    /// Returns where events go.
+    /// Returns the event sink.
     #[must_use]
     pub(crate) fn events(&self) -> &EventSink {
         self.reporter.events()
@@ -190,8 +190,7 @@ impl Executor {
         self.events().diagnostic(diagnostic);
     }
 
-    /// Waits until one more Check, Diff or other question about a resource may be put. `waits` is what the provider
-    /// declares.
+    /// Waits for the turn of a Check, Diff or similar call. `waits` is the provider's declaration.
     pub(crate) fn question(
         &self,
         urn: &Urn,

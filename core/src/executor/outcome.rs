@@ -35,7 +35,7 @@ impl Applied {
     }
 }
 
-/// The outcome of a step for its chain, and for the registration that it belongs to.
+/// The outcome of a step for its chain and its registration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepOutcome {
     /// The new record.
@@ -49,20 +49,20 @@ pub(crate) struct StepFailure {
     pub message: Text,
     /// The status of the resource.
     pub status: OperationStatus,
-    /// True when the failure must not stop other work: a protected resource was to be deleted.
+    /// True when the failure must not stop other steps: deletion of a protected resource.
     pub continues: bool,
     /// True when the step never ran because the operation was ending.
     pub cancelled: bool,
     /// The status of a provider that failed.
     pub provider_status: Option<ProviderStatus>,
-    /// True when the provider gave no readable answer: the step may have had its effect.
+    /// True when the provider's response was unreadable or missing: the step may have had its effect.
     pub outcome_unknown: bool,
-    /// The engine's error that caused the failure of the provider: its plugin is missing, for instance.
+    /// The engine's error that caused the failure, for instance a missing plugin.
     pub cause: Option<Error>,
 }
 
 impl StepFailure {
-    /// Returns whether a step that creates or updates got no readable answer, so that its effect is not known.
+    /// Returns whether a creating or updating step got no readable response, so that its effect is unknown.
     pub(super) fn hides_a_change(&self, op: StepOp) -> bool {
         let makes = matches!(op, StepOp::Create | StepOp::CreateReplacement | StepOp::Update);
         self.outcome_unknown && makes

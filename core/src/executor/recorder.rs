@@ -1,4 +1,4 @@
-//! The recorder of steps: what the journal holds of the beginning and the end of each, and the records as they are now.
+//! The recorder of steps: the journal entries of their beginning and end, and the current records.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,12 +8,12 @@ use crate::{
     error::Error,
     executor::{Control, Failure, Step, StepFailure, views::ViewBook},
     resource::{PendingOperationKind, ResourceState},
-    state::{Journal, JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide},
+    state::{Journal, JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide_write},
     step::StepOp,
     urn::Urn,
 };
 
-/// Records what steps do: durably in the journal, and in memory for the steps that follow.
+/// Records steps: durably in the journal, and in memory for later steps.
 pub(super) struct Recorder {
     /// `None` during previews, which record nothing.
     pub(super) journal: Option<Journal>,
@@ -34,7 +34,8 @@ impl Recorder {
         }
     }
 
-    /// Adds a resource that this run has registered or read. An old copy is not added: its URN is that of the record in use.
+    /// Adds a resource that this run has registered or read. An old copy is not added: its URN is that of the record in
+    /// use.
     pub(super) fn publish(&self, record: &StateRef) {
         if record.state.delete {
             return;
@@ -59,13 +60,13 @@ impl Recorder {
         states
     }
 
-    /// Returns the number of a step's entries; a preview has none.
+    /// Returns the next operation id of the journal; a preview has none.
     pub(super) fn next_operation(&self) -> OperationId {
         let journal = self.journal.as_ref();
         journal.map_or(OperationId(0), Journal::next_operation_id)
     }
 
-    /// Makes the beginning of a step durable, where a crash in the middle of the step leaves something behind.
+    /// Makes the beginning of a step durable, if a crash during the step would leave a pending operation.
     pub(super) async fn begin(&self, step: &Step) -> Result<OperationId, StepFailure> {
         let operation = self.next_operation();
         if self.journal.is_none() {
@@ -88,7 +89,7 @@ impl Recorder {
         Ok(operation)
     }
 
-    /// Makes an entry durable. A journal that cannot be written ends the run: nothing may happen that is not recorded.
+    /// Makes an entry durable. A journal that cannot be written ends the run: every effect must be recorded.
     ///
     /// The entry, if there is one, is appended when this is called; the future resolves when it is durable.
     pub(super) fn record(
@@ -115,13 +116,13 @@ impl Recorder {
         failure
     }
 
-    /// Gives a record its identity in the journal: that of the old record where nothing worth a write changed.
+    /// Assigns the identity of a record in the journal: that of the old record when no change needs to be written.
     pub(super) fn identify(&self, step: &Step, state: Arc<ResourceState>) -> StateRef {
         let stays = |old: &&StateRef| match step.op {
             StepOp::Refresh => true,
-            // A preview records nothing, so that the identity stays.
+            // A preview records nothing: the identity stays.
             StepOp::Same | StepOp::Update if self.journal.is_none() => true,
-            _ => is_elided(step, old, &state),
+            _ => elides_write(step, old, &state),
         };
         let kept = step.old.as_ref().filter(stays);
         let kept = kept.map(|old| old.id);
@@ -142,7 +143,7 @@ impl Recorder {
         if self.journal.is_none() || step.detail.is_cascaded {
             return None;
         }
-        // Neither changes a record: the other steps of a replacement do.
+        // These steps change no record: the other steps of a replacement do.
         if step.detail.skipped_create || step.op == StepOp::Replace {
             return Some(JournalRecord::Success {
                 op: step.op,
@@ -151,7 +152,7 @@ impl Recorder {
                 marked: Vec::new(),
                 new: None,
                 in_place: false,
-                elided: true,
+                elide_write: true,
                 untargeted: false,
                 skipped_create: new
                     .filter(|_| step.detail.skipped_create)
@@ -194,7 +195,8 @@ impl Recorder {
         }
         let cascaded = step.cascaded.iter().filter_map(|deletion| deletion.old.as_ref());
         marked.extend(cascaded.map(|old| (old.id, StateMark::PendingReplacement)));
-        let elided = matches!((old, &recorded), (Some(old), Some(new)) if is_elided(step, old, &new.state));
+        let elide_write =
+            matches!((old, &recorded), (Some(old), Some(new)) if elides_write(step, old, &new.state));
         Some(JournalRecord::Success {
             op: step.op,
             result_op,
@@ -202,7 +204,7 @@ impl Recorder {
             marked,
             in_place: step.detail.in_place || step.op == StepOp::Refresh && !step.detail.persisted,
             new: recorded,
-            elided,
+            elide_write,
             untargeted: step.detail.untargeted,
             skipped_create: None,
             view: step.is_view(),
@@ -210,17 +212,17 @@ impl Recorder {
     }
 }
 
-/// Returns whether the end of the step need not be written before the end of the operation.
-fn is_elided(step: &Step, old: &StateRef, new: &Arc<ResourceState>) -> bool {
+/// Returns whether the end of the step may be written at the end of the operation.
+fn elides_write(step: &Step, old: &StateRef, new: &Arc<ResourceState>) -> bool {
     match step.op {
-        StepOp::Same => may_elide(&old.state, new),
+        StepOp::Same => may_elide_write(&old.state, new),
         StepOp::Refresh => Arc::ptr_eq(&old.state, new),
         StepOp::Read => *old.state == **new,
         _ => false,
     }
 }
 
-/// Returns the pending operation that a crash in the middle of the step leaves behind.
+/// Returns the pending operation that a crash during the step leaves.
 fn pending_kind(step: &Step) -> Option<PendingOperationKind> {
     match step.op {
         StepOp::Create | StepOp::CreateReplacement => Some(PendingOperationKind::Creating),
@@ -229,7 +231,7 @@ fn pending_kind(step: &Step) -> Option<PendingOperationKind> {
             Some(PendingOperationKind::Deleting)
         }
         StepOp::Read | StepOp::ReadReplacement => {
-            // A record that is read again leaves nothing behind.
+            // A repeated read leaves no pending operation.
             step.old.is_none().then_some(PendingOperationKind::Reading)
         }
         StepOp::Import | StepOp::ImportReplacement => Some(PendingOperationKind::Importing),

@@ -1,4 +1,4 @@
-//! The reporter of steps: their events, their counts, and their places in the result.
+//! The reporter of steps: their events, their counts, and their entries in the result.
 
 use std::{
     sync::{
@@ -56,12 +56,12 @@ impl Reporter {
         }
     }
 
-    /// Returns where events go.
+    /// Returns the event sink.
     pub(crate) fn events(&self) -> &EventSink {
         &self.events
     }
 
-    /// Returns how many steps of each kind have succeeded.
+    /// Returns the number of successful steps of each kind.
     pub(crate) fn counts(&self) -> &ChangeCounts {
         &self.counts
     }
@@ -71,7 +71,7 @@ impl Reporter {
         self.maybe_corrupt.load(Ordering::Relaxed)
     }
 
-    /// Takes the steps that changed something or failed, in the order in which they ended.
+    /// Removes and returns the steps that changed something or failed, in the order in which they ended.
     pub(crate) fn take_steps(&self) -> Vec<StepResult> {
         std::mem::take(&mut *self.changed())
     }
@@ -107,7 +107,7 @@ impl Reporter {
 
     fn count(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) {
         let counted = step.is_logical() || (step.op == StepOp::Refresh && self.options.reports_refresh);
-        // A read counts when it found something else than before; a first one found nothing else.
+        // A read counts when its outputs differ from the recorded ones; a first read never does.
         let unchanged_read = step.op == StepOp::Read
             && !matches!((&step.old, new), (Some(old), Some(new)) if old.state.outputs != new.state.outputs);
         if counted && !step.is_internal() && !unchanged_read {
@@ -115,7 +115,7 @@ impl Reporter {
         }
     }
 
-    /// Keeps a step that changed something for the result; events share it.
+    /// Adds a step with a change to the result; events share it.
     fn keep(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) -> Option<Arc<StepEvent>> {
         let op = self.reported_op(step, result_op);
         if op == StepOp::Same
@@ -184,7 +184,8 @@ impl Reporter {
         self.control.fail(Failure::Step(error), stop);
     }
 
-    /// Keeps for the result a resource that was refused before it had a step, unless the result has a step of the resource.
+    /// Adds a resource that was refused before it had a step to the result, unless the result has a step of the
+    /// resource.
     ///
     /// `old` is its record, `new` the known part of its goal.
     pub(crate) fn keep_refusal(
@@ -239,7 +240,7 @@ impl Reporter {
         });
     }
 
-    /// Returns how long a step has taken; nothing in previews, which do not wait for providers.
+    /// Returns the duration of a step; zero in previews.
     fn duration(&self, step: &Step) -> Duration {
         if self.options.preview || step.started.is_zero() {
             return Duration::ZERO;
@@ -252,7 +253,7 @@ impl Reporter {
             .subject()
             .map(|state| state.resource_type.clone())
             .unwrap_or_default();
-        // A plain import replaces nothing; its old record only marks that a resource was deleted.
+        // A plain import replaces nothing; its old record only marks a deleted resource.
         let old = step.old.as_ref().filter(|_| step.op != StepOp::Import);
         StepEvent {
             metadata: StepMetadata {

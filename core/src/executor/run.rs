@@ -34,7 +34,7 @@ impl Executor {
             let mut outcome = StepOutcome::default();
             for step in &mut chain {
                 if let (StepOp::Replace, Some(created)) = (step.op, &outcome.new) {
-                    // The marker shows the new copy, and that the old one waits for its deletion.
+                    // The marker shows the new copy, and that the deletion of the old one is pending.
                     step.new = Some(Arc::clone(&created.state));
                     mark_old(step);
                 }
@@ -50,7 +50,7 @@ impl Executor {
 
     /// Runs one step: announcement, beginning, the provider's call, end, report.
     ///
-    /// The step is borrowed, and its record is not held twice: very many may run at the same time.
+    /// The step is borrowed, so that its record is stored once: very many may run concurrently.
     ///
     /// # Errors
     /// The step's failure, after it has been reported and recorded.
@@ -63,14 +63,14 @@ impl Executor {
         self.reporter.report_start(step);
         views::open(step, &self.recorder.views);
         let operation = self.recorder.begin(step).await?;
-        // Not a match around what follows: its subject would be held as long as that waits. And boxed, so that the memory
+        // Not a match around the following code: its subject would be held across the wait. Boxed, so that the memory
         // of the call is free while very many steps wait for their beginning or their end to be durable.
         let mut applied = match Box::pin(self.applier.apply(step)).await {
             Ok(applied) => applied,
             Err(failure) => return Box::pin(self.fail(step, operation, failure)).await,
         };
-        // The provider has finished: another step may begin while this end becomes durable. Where the step failed
-        // nevertheless, nothing may begin before that is known.
+        // The provider has finished: another step may begin while this end becomes durable. After a partial failure, no
+        // step may begin before it is recorded.
         let _held = slot.filter(|_| applied.partial_failure.is_some());
         self.succeed(step, operation, &mut applied).await
     }
@@ -89,8 +89,8 @@ impl Executor {
             false => (Vec::new(), published),
         };
         self.views().follow_failed(step, before).await?;
-        // The outcome of an abandoned call is not known, nor that of one without a readable answer: the beginning stays
-        // on record.
+        // The outcome of an abandoned call, or of one without a readable response, is unknown: the beginning stays
+        // recorded.
         let abandoned =
             self.control().is_terminated() && failure.provider_status == Some(ProviderStatus::Cancelled);
         if !(abandoned || failure.hides_a_change(step.op)) {
@@ -143,7 +143,8 @@ impl Executor {
         let Some(message) = applied.partial_failure.take() else {
             self.reporter.report_success(step, result_op, new.as_ref());
             self.follow(step, new.as_ref(), published).await?;
-            // The resource is removed, as its provider answered; the failed step of a view fails the deletion nevertheless.
+            // The resource is removed, according to its provider; the failed step of a view fails the deletion
+            // nevertheless.
             return of_views.map_or_else(|| Ok(StepOutcome { new }), Err);
         };
         let failure = StepFailure {
@@ -193,7 +194,7 @@ impl Executor {
         self.recorder.publish(&new);
         let record = JournalRecord::Outputs {
             new: new.clone(),
-            elided: unchanged,
+            elide_write: unchanged,
         };
         self.recorder.record(OperationId(0), record).await?;
         self.reporter.report_outputs(step, &new);
@@ -212,7 +213,7 @@ impl Executor {
     }
 }
 
-/// Marks the old half of a replacement as it is once the new half exists.
+/// Sets the record of a replacement's old half after the new half was created.
 fn mark_old(step: &mut Step) {
     if let (true, Some(old)) = (step.detail.pending_delete, &mut step.old) {
         Arc::make_mut(&mut old.state).delete = true;

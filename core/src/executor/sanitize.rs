@@ -1,5 +1,5 @@
-//! The sanitizer of values that come from programs and providers: it learns the secrets in them for the redactor of texts, and
-//! refuses values that could not be read again.
+//! The sanitizer of values from programs and providers: it registers their secrets with the redactor, and refuses
+//! values that could not be read again.
 
 use crate::{
     property::{PropertyMap, PropertyValue, Survey},
@@ -22,10 +22,10 @@ impl Sanitizer {
         Self { redactor, preview }
     }
 
-    /// Learns the secrets in values; returns which special values they hold.
+    /// Registers the secrets in values; returns the special values among them.
     ///
     /// # Errors
-    /// A text that names the place of a plain object with the key of special values.
+    /// A text with the place of a plain object that has the key of special values.
     pub(crate) fn inspect(&self, label: &str, values: &PropertyMap) -> Result<Survey, String> {
         let survey = values.survey();
         if survey.secrets {
@@ -37,7 +37,7 @@ impl Sanitizer {
         }
     }
 
-    /// Learns the secrets in one value.
+    /// Registers the secrets in one value.
     ///
     /// # Errors
     /// As [`Self::inspect`].
@@ -46,7 +46,7 @@ impl Sanitizer {
         self.inspect(label, &holder).map(|_| ())
     }
 
-    /// Inspects values that are to be recorded, and removes what is unknown in them: only a preview may hold that.
+    /// Inspects values that are to be recorded, and removes unknowns, which only a preview may record.
     ///
     /// # Errors
     /// As [`Self::inspect`].
@@ -57,7 +57,7 @@ impl Sanitizer {
         Ok(())
     }
 
-    /// Inspects checked inputs, unless they are those that the provider was given.
+    /// Inspects checked inputs, unless they are those of the request.
     pub(crate) fn sanitize_check(
         &self,
         news: &PropertyMap,
@@ -77,7 +77,7 @@ impl Sanitizer {
         Ok(response)
     }
 
-    /// Sanitizes the answer of a Create. A resource whose outputs are refused is recorded with its id alone.
+    /// Sanitizes the response of Create. A resource whose outputs are refused is recorded with its id alone.
     pub(super) fn sanitize_create(
         &self,
         answer: ProviderResult<CreateResponse>,
@@ -96,7 +96,7 @@ impl Sanitizer {
         }
     }
 
-    /// Sanitizes the answer of an Update. A resource whose new outputs are refused keeps its old ones.
+    /// Sanitizes the response of Update. A resource whose new outputs are refused keeps its old ones.
     pub(super) fn sanitize_update(
         &self,
         answer: ProviderResult<UpdateResponse>,
@@ -115,7 +115,7 @@ impl Sanitizer {
         }
     }
 
-    /// Sanitizes the answer of a Read. Assets that the provider returns by their hash alone get the contents that they have in
+    /// Sanitizes the response of Read. Assets that the provider returns by their hash alone get their contents from
     /// `recorded`.
     pub(super) fn sanitize_read<const N: usize>(
         &self,
@@ -124,7 +124,7 @@ impl Sanitizer {
     ) -> ProviderResult<ReadResponse> {
         let mut response = answer.map_err(|mut error| {
             if error.outcome_unknown {
-                // The record holds more.
+                // The record has more details.
                 error.init_failure = None;
             }
             if let Some(failure) = &mut error.init_failure {
@@ -145,7 +145,7 @@ impl Sanitizer {
         Ok(response)
     }
 
-    /// Sanitizes what exists although the call failed. The reasons are recorded, so that they may hold no secret.
+    /// Sanitizes a partial failure. The reasons are recorded, and therefore redacted.
     fn sanitize_partial_failure(&self, mut error: ProviderError, old_outputs: &PropertyMap) -> ProviderError {
         if error.outcome_unknown && self.preview {
             // A preview creates nothing.

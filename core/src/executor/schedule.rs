@@ -1,4 +1,4 @@
-//! Running removals in the order of their dependencies, as many at a time as these allow.
+//! Runs removals in the order of their dependencies, with the maximum concurrency that these allow.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use crate::{
     executor::{Executor, Failure, Step},
 };
 
-/// Runs `steps` such that each starts only after all that `prerequisites` names for it have ended.
+/// Runs `steps` such that each starts only after its `prerequisites` have ended.
 ///
-/// `prerequisites[i]` holds the indices that must end before step `i` starts. A step whose prerequisite failed does not
-/// start, nor does anything once the run is stopped; with `continue_on_error` all others do. Failures have been reported.
+/// `prerequisites[i]` contains the indices that must end before step `i` starts. A step with a failed prerequisite does
+/// not start, and no step starts once the run is stopped; with `continue_on_error` all others do. Failures have been
+/// reported.
 pub(crate) async fn run_in_order(executor: &Arc<Executor>, steps: Vec<Step>, prerequisites: &[Vec<usize>]) {
     let mut waiting: Vec<usize> = prerequisites.iter().map(Vec::len).collect();
     let mut followers: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
@@ -68,7 +69,7 @@ pub(crate) async fn run_in_order(executor: &Arc<Executor>, steps: Vec<Step>, pre
     }
 }
 
-/// Sends how a step ended when its task is over, also when the task died (`None`).
+/// Sends the result of a step when its task is over; `None` when the task panicked.
 struct Report {
     index: usize,
     succeeded: Option<bool>,

@@ -11,14 +11,14 @@ use tokio::sync::oneshot;
 
 use crate::{runtime::Runtime, urn::Urn};
 
-/// How a call counts against the limit.
+/// How a call counts against the limit of [`Slots`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// From its beginning to its end.
+    /// The call counts from its beginning to its end.
     Strict,
-    /// Until all slots have stood still for a while: it may wait for a registration that needs a slot itself.
+    /// The call counts until all slots have stalled: it may wait for a registration that needs a slot itself.
     GivesWay,
-    /// Not at all.
+    /// The call does not count.
     Exempt,
 }
 
@@ -44,15 +44,15 @@ pub(crate) struct Call {
     pub(crate) counting: Counting,
 }
 
-/// Receives the warning about calls that hold all slots for a long time.
+/// Receives the warning about calls that hold all slots for longer than [`STALL_WARNING_DELAY`].
 pub(crate) type StallReport = Arc<dyn Fn(String) + Send + Sync>;
 
 /// Limits the calls that run at the same time.
 ///
-/// The limit is strict for calls that count [`Counting::Strict`]. A call that counts [`Counting::GivesWay`] may wait for
-/// something that only a later step causes, and the engine cannot distinguish such a call from a slow one. Therefore,
-/// when all slots are held, calls queue and none has begun or ended for a while, the oldest of these calls (at most a
-/// quarter of the limit) no longer count. The next such while is twice as long, until a call that counts ends.
+/// The limit is strict for calls that count [`Counting::Strict`]. A call that counts [`Counting::GivesWay`] may wait
+/// for a later step, and the engine cannot distinguish such a call from a slow one. Therefore, when all slots are held,
+/// calls queue and none has begun or ended for the grace period, the oldest of these calls (at most a quarter of the
+/// limit) no longer count. The grace period doubles each time, until a call that counts ends.
 #[derive(Clone)]
 pub(crate) struct Slots(Arc<Shared>);
 
@@ -64,15 +64,15 @@ struct Shared {
 }
 
 struct State {
-    /// The calls that count, by the number of their slot: the oldest first.
+    /// The calls that count, by slot number: the oldest first.
     counting: BTreeMap<u64, Holder>,
     next: u64,
     queue: VecDeque<Waiter>,
-    /// When a call that needs a slot last began or ended, by the runtime's clock.
+    /// Time of the last beginning or end of a call that needs a slot, by the runtime's clock.
     moved: Duration,
-    /// How long all slots must stand still before calls give way.
-    patience: Duration,
-    /// Whether the present stall has been reported.
+    /// How long all slots must be stalled before calls give way.
+    stall_grace: Duration,
+    /// Whether the current stall has been reported.
     reported: bool,
     watched: bool,
 }
@@ -89,22 +89,22 @@ struct Waiter {
     turn: oneshot::Sender<u64>,
 }
 
-/// How often the queue is looked at.
+/// Interval between checks of the queue.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long all slots stand still before the first calls give way.
-const MIN_PATIENCE: Duration = Duration::from_millis(500);
+/// Initial grace period before calls give way.
+const MIN_STALL_GRACE: Duration = Duration::from_millis(500);
 
-/// The longest time after which calls give way.
-const MAX_PATIENCE: Duration = Duration::from_secs(64);
+/// Maximum grace period before calls give way.
+const MAX_STALL_GRACE: Duration = Duration::from_secs(64);
 
-/// How long all slots stand still before a warning names the calls that hold them.
+/// How long all slots are stalled before the warning.
 const STALL_WARNING_DELAY: Duration = Duration::from_secs(30);
 
-/// The most calls that a warning lists.
+/// Maximum number of calls in a warning.
 const MAX_LISTED_CALLS: usize = 10;
 
-/// A held slot; dropping it lets the next call in.
+/// A held slot; dropping it releases it.
 pub(crate) struct Slot(Option<(Slots, u64)>);
 
 impl State {
@@ -116,13 +116,13 @@ impl State {
         number
     }
 
-    /// Notes that a call has begun or ended.
+    /// Records that a call has begun or ended.
     fn touch(&mut self, now: Duration) {
         self.moved = now;
         self.reported = false;
     }
 
-    /// Lets the oldest calls that may wait give way, `most` of them at most. Returns whether there was one.
+    /// Releases the slots of the `most` oldest calls that may wait. Returns false when there was none.
     fn give_way(&mut self, most: usize) -> bool {
         let may_wait = |(_, holder): &(&u64, &Holder)| holder.call.counting == Counting::GivesWay;
         let numbers = self.counting.iter().filter(may_wait).take(most);
@@ -147,7 +147,7 @@ impl Slots {
             next: 0,
             queue: VecDeque::new(),
             moved: Duration::ZERO,
-            patience: MIN_PATIENCE,
+            stall_grace: MIN_STALL_GRACE,
             reported: false,
             watched: false,
         };
@@ -167,7 +167,7 @@ impl Slots {
         self.0.runtime.clock.elapsed()
     }
 
-    /// Waits for a slot, in the order of asking.
+    /// Waits for a slot; the queue is first in, first out.
     pub(crate) async fn acquire(&self, call: Call) -> Slot {
         if self.0.limit == usize::MAX || call.counting == Counting::Exempt {
             return Slot(None);
@@ -187,12 +187,12 @@ impl Slots {
             }
             granted
         };
-        // The grant counts before it wakes the waiter; one that was dropped gives it back.
+        // The grant counts before it wakes the waiter; a dropped waiter returns it.
         let granted = GrantedTurn { slots: self, turn };
         granted.wait().await
     }
 
-    /// Lets in as many as fit. Called with the state locked.
+    /// Grants slots while there are free ones. The caller holds the lock of the state.
     fn admit(&self, state: &mut State, now: Duration) {
         while state.counting.len() < self.0.limit {
             let Some(next) = state.queue.pop_front() else {
@@ -209,14 +209,14 @@ impl Slots {
         let now = self.now();
         let mut state = self.state();
         if state.counting.remove(&number).is_some() {
-            // Calls end by themselves.
-            state.patience = MIN_PATIENCE;
+            // A call that counts has ended: the grace period starts again at its minimum.
+            state.stall_grace = MIN_STALL_GRACE;
         }
         state.touch(now);
         self.admit(&mut state, now);
     }
 
-    /// Looks at the queue again and again, until it is empty.
+    /// Checks the queue at intervals until it is empty.
     fn watch(&self) {
         let (slots, runtime) = (Arc::downgrade(&self.0), self.0.runtime.clone());
         let spawner = runtime.spawner.clone();
@@ -231,21 +231,21 @@ impl Slots {
         }));
     }
 
-    /// Lets calls give way, or reports those that hold all slots, where these have stood still for long. Returns whether
-    /// calls queue.
+    /// Lets calls give way, or reports those that hold all slots, when the slots have stalled. Returns whether calls
+    /// are queued.
     fn look(&self) -> bool {
         let now = self.now();
         let mut state = self.state();
-        // The operation may have given up waiting for its turn.
+        // The operation may have stopped waiting for its turn.
         state.queue.retain(|waiter| !waiter.turn.is_closed());
         if state.queue.is_empty() {
             state.watched = false;
             return false;
         }
         let still = now.saturating_sub(state.moved);
-        if still >= state.patience && state.give_way(self.0.limit.div_ceil(4)) {
+        if still >= state.stall_grace && state.give_way(self.0.limit.div_ceil(4)) {
             self.admit(&mut state, now);
-            state.patience = (state.patience * 2).min(MAX_PATIENCE);
+            state.stall_grace = (state.stall_grace * 2).min(MAX_STALL_GRACE);
         } else if still >= STALL_WARNING_DELAY && !state.reported {
             state.reported = true;
             let text = stall_text(&state, self.0.limit, now);
@@ -256,7 +256,7 @@ impl Slots {
     }
 }
 
-/// Names the calls that hold all slots, the oldest first.
+/// Lists the calls that hold all slots, the oldest first.
 fn stall_text(state: &State, limit: usize, now: Duration) -> String {
     let mut text = format!(
         "no provider call has ended for {} s: {limit} at a time may run, {} waiting for a slot, held by",
@@ -281,7 +281,7 @@ fn stall_text(state: &State, limit: usize, now: Duration) -> String {
     text
 }
 
-/// A place in the queue; gives a slot back that was granted after its future was dropped.
+/// A position in the queue; a slot that was granted after its future was dropped is returned.
 struct GrantedTurn<'a> {
     slots: &'a Slots,
     turn: oneshot::Receiver<u64>,

@@ -8,10 +8,10 @@ use futures::{FutureExt as _, future::join_all};
 use super::*;
 use crate::runtime::{Clock, Timestamp};
 
-/// How often every other task runs before all of them are taken to wait.
+/// Number of turns of every other task before all tasks count as waiting.
 const IDLE_TURNS: usize = 64;
 
-/// A clock that moves to the next deadline when every task waits.
+/// A clock that advances to the next deadline when every task waits.
 #[derive(Default)]
 struct VirtualClock(Mutex<Deadlines>);
 
@@ -23,7 +23,7 @@ struct Deadlines {
 }
 
 impl VirtualClock {
-    /// Starts a clock, which moves for as long as it is held.
+    /// Starts a clock, which advances until it is dropped.
     fn start() -> Arc<Self> {
         let clock = Arc::new(Self::default());
         let weak = Arc::downgrade(&clock);
@@ -72,7 +72,7 @@ impl Clock for VirtualClock {
     }
 }
 
-/// Slots with what they have reported.
+/// Slots with their reports.
 struct Fixture {
     slots: Slots,
     reports: Arc<Mutex<Vec<String>>>,
@@ -115,7 +115,7 @@ impl Fixture {
         self.slots.0.runtime.clock.wait(duration).await;
     }
 
-    /// Awaits `future` for no longer than `limit`.
+    /// Awaits `future` for at most `limit`.
     async fn within<T>(&self, limit: Duration, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -130,7 +130,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_call_below_a_construct_in_flight_does_not_count_whatever_its_provider_declares() {
+fn a_call_below_a_construct_in_flight_never_counts() {
     assert_eq!(Counting::of(false, false), Counting::Strict);
     assert_eq!(Counting::of(true, false), Counting::GivesWay);
     assert_eq!(Counting::of(false, true), Counting::Exempt);
@@ -201,14 +201,14 @@ async fn a_call_that_waits_for_many_later_ones_delays_only_the_first() {
         drop(it.giving_way().await);
     }
     drop(waiting);
-    assert_eq!(it.slots.0.runtime.clock.elapsed(), MIN_PATIENCE);
+    assert_eq!(it.slots.0.runtime.clock.elapsed(), MIN_STALL_GRACE);
 }
 
 #[tokio::test]
 async fn more_waiting_calls_than_slots_give_way_a_quarter_at_a_time() {
     let it = fixture(16);
     let waiting = join_all((0..24).map(|_| it.giving_way())).await;
-    assert_eq!(it.slots.0.runtime.clock.elapsed(), MIN_PATIENCE * 3);
+    assert_eq!(it.slots.0.runtime.clock.elapsed(), MIN_STALL_GRACE * 3);
     drop(waiting);
 }
 

@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct Step {
     /// Its kind.
     pub op: StepOp,
-    /// The resource.
+    /// The URN of the resource.
     pub urn: Urn,
     /// The record as it was.
     pub old: Option<StateRef>,
@@ -32,7 +32,7 @@ pub(crate) struct Step {
     pub detailed_diff: Option<DetailedDiff>,
     /// Paths whose changes are ignored, for Update.
     pub ignore_changes: Vec<String>,
-    /// Refresh: the URN that the program has given the resource, when it differs from that of the record.
+    /// Refresh: the URN in the program, when it differs from that of the record.
     pub read_as: Option<Urn>,
     /// The details of its kind.
     pub detail: StepDetail,
@@ -40,7 +40,8 @@ pub(crate) struct Step {
     pub views: Views,
     /// When it began, in the time of the runtime's clock.
     pub started: Duration,
-    /// Delete: the deletions of the resources that live in it, which are announced already and recorded with its own end.
+    /// Delete: the deletions of the resources that live in it, which are announced already and recorded with its own
+    /// end.
     pub cascaded: Box<[Self]>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct StepDetail {
     pub in_place: bool,
     /// Refresh: the program has just registered the record, which therefore moves to the end of the new ones.
     pub persisted: bool,
-    /// The engine itself asked for the step: it is neither counted nor shown to people.
+    /// The engine itself requested the step: it is neither counted nor shown to the user.
     pub internal: bool,
 }
 
@@ -142,7 +143,7 @@ impl Step {
         self.provider.is_some() && self.op != StepOp::Same && self.subject().is_some_and(is_managed)
     }
 
-    /// Returns whether people see the step as one change of one resource.
+    /// Returns whether the step is one change of one resource for the user.
     #[must_use]
     pub(crate) fn is_logical(&self) -> bool {
         match self.op {

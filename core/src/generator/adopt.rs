@@ -1,4 +1,4 @@
-//! Adoption: records that no registration has claimed are kept as they are, because something else needs them.
+//! Adoption: unclaimed records that other resources need are kept unchanged.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Adopts a recorded provider that the program names without registering it, so that an update does not delete it as left
-/// over.
+/// Adopts a recorded provider that the program refers to without registering it, so that an update does not delete it.
 pub(super) async fn adopt_provider(context: &Context, urn: &Urn) -> Result<(), RunEnded> {
     let Context { base, claims, .. } = context;
     if context.options.purpose != Purpose::Update || !urn.resource_type().starts_with("pulumi:providers:") {
@@ -30,8 +29,8 @@ pub(super) async fn adopt_provider(context: &Context, urn: &Urn) -> Result<(), R
     .await
 }
 
-/// Adopts what a kept record needs and this run has not dealt with: the program may not register it any more, and in the
-/// journal each record stands after what it needs.
+/// Adopts the unprocessed records that a kept record needs: the program may no longer register them, and the journal
+/// requires each record after its dependencies.
 pub(super) async fn adopt_needs(context: &Context, record: &StateRef) -> Result<(), RunEnded> {
     let Context { base, claims, .. } = context;
     let Some(position) = base.position(&record.state.urn) else {
@@ -76,14 +75,14 @@ async fn keep(context: &Context, record: &StateRef) -> Result<(), RunEnded> {
     let Some(mut step) = untargeted(record) else {
         return Ok(());
     };
-    // Of old copies only the deletion is shown.
+    // Old copies are shown only when they are deleted.
     step.detail.internal = record.state.delete;
     context.plans.check_steps(std::slice::from_ref(&step))?;
     let kept = context.run.executor.run_step(&mut step).await;
     kept.map(|_| ()).map_err(|_| RunEnded)
 }
 
-/// Tells whether the record at `user` needs the record at `need`, which has the URN that it refers to.
+/// Returns whether the record at `user` needs the record at `need`, which has the URN that it refers to.
 fn is_meant(context: &Context, user: usize, need: usize, kind: EdgeKind) -> bool {
     let records = context.base.records();
     let state = &records[need].state;
@@ -93,14 +92,15 @@ fn is_meant(context: &Context, user: usize, need: usize, kind: EdgeKind) -> bool
     is_provider_of(state, &records[user].state)
 }
 
-/// Tells whether the provider reference of `user` means this record: its id tells an old copy from the record in use.
+/// Returns whether the provider reference of `user` is to this record: the id distinguishes old copies from the record
+/// in use.
 pub(super) fn is_provider_of(provider: &ResourceState, user: &ResourceState) -> bool {
     let reference = user.provider.rsplit_once("::");
     reference.is_some_and(|(_, id)| id == provider.id.as_str())
 }
 
-/// Returns the positions of what the record at `position` needs, directly or not, as far as the run has not dealt with it;
-/// each after what it needs itself.
+/// Returns the positions of the unprocessed records that the record at `position` needs, at any depth, each after its
+/// own dependencies.
 fn untouched_needs(context: &Context, position: usize) -> BTreeSet<usize> {
     let (base, claims, replacements) = (&context.base, &context.claims, &context.replacements);
     let mut needs = BTreeSet::new();

@@ -81,8 +81,7 @@ pub(super) fn inputs_with_ignored_changes(
     inputs
 }
 
-/// Finds out what differs between the record and the goal. `is_targeted` says that the user demands a replacement, or that
-/// the record is tainted.
+/// Compares the record with the goal. `is_targeted`: the user demands a replacement, or the record is tainted.
 pub(super) async fn diff(
     context: &Context,
     registering: &Registering,
@@ -115,7 +114,7 @@ pub(super) async fn diff(
     } else {
         ask_for_diff(context, urn, provider, old, new).await?
     };
-    // An unknown answer is completed from the checked inputs, and Check may have restored an ignored change.
+    // An unknown result is completed from the checked inputs, and Check may have restored an ignored change.
     let response = if response.changes == DiffChanges::Unknown {
         let compared = reset_all(&new.options.ignore_changes, &old.inputs, new.inputs.clone()).0;
         response.completed(&old.inputs, &compared)
@@ -132,7 +131,7 @@ pub(super) async fn diff(
     ))
 }
 
-/// Asks the provider what differs. The request names the resource as the program calls it now.
+/// Calls Diff. The request has the resource's current URN.
 async fn ask_for_diff(
     context: &Context,
     urn: &Urn,
@@ -141,7 +140,7 @@ async fn ask_for_diff(
     new: &ResourceState,
 ) -> Result<DiffResponse, RunEnded> {
     let run = &context.run;
-    // In a block of its own, so that the request is dropped before the provider answers.
+    // A separate block, so that the request is dropped before the provider responds.
     let question = {
         let preview = run.executor.is_preview();
         let request = diff_request(old, new.inputs.clone(), &new.options.ignore_changes, preview);
@@ -180,7 +179,7 @@ pub(super) fn replace_on_changes(
     paths.collect()
 }
 
-/// Tells whether the provider has changed in a way that replaces the resource.
+/// Returns whether a change of the provider replaces the resource.
 async fn provider_replaces(
     context: &Context,
     urn: &Urn,

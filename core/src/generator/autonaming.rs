@@ -1,11 +1,11 @@
-//! Names of real things: what the provider gets to know about one, and its effect on replacements.
+//! Autonaming of a resource: the proposal for its provider, and the effect on replacements.
 
 use crate::{
     autonaming::{Autonamer, NamingRequest},
     generator::{RunEnded, registration::Registering, run::Run},
 };
 
-/// Asks once, for all checks of a registration, how its real thing is to be named.
+/// Requests the proposal for a resource, once for all Checks of a registration.
 pub(super) async fn propose_name(
     run: &Run,
     autonamer: &dyn Autonamer,
@@ -15,7 +15,7 @@ pub(super) async fn propose_name(
         return Ok(());
     };
     let (urn, goal) = (&registering.urn, &registering.goal);
-    // The configuration of a provider is no real thing with a name.
+    // A provider resource has no physical name.
     if !goal.custom || goal.resource_type.is_provider() {
         return Ok(());
     }

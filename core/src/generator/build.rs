@@ -1,4 +1,4 @@
-//! What a goal asks for: its record before the provider has checked it, and its dependencies.
+//! The record of a goal before Check, and its dependencies.
 
 use rustc_hash::FxHashSet;
 
@@ -32,7 +32,7 @@ pub(super) fn new_state(goal: &Goal, urn: Urn, old: Option<&ResourceState>) -> R
     }
 }
 
-/// Returns the resources that must have records before one with this goal can have its own.
+/// Returns the resources whose records must precede that of the goal.
 pub(super) fn dependencies_of(goal: &Goal) -> Vec<Urn> {
     let listed = goal
         .parent

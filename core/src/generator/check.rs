@@ -1,4 +1,4 @@
-//! What Check is asked and what its answer means: which inputs it gets, and how its failures read.
+//! The inputs of Check, and the diagnostics for its failures.
 
 use crate::{
     generator::{registration::Registering, text::in_braces},
@@ -8,7 +8,7 @@ use crate::{
     resource::{Goal, ResourceState},
 };
 
-/// Tells whether Check gets no old inputs: because there are none, or because the resource is created in any case.
+/// Returns whether Check gets no old inputs: because there are none, or because the resource is created in any case.
 pub(super) fn starts_fresh(old: Option<&ResourceState>, is_recreated: bool, is_targeted: bool) -> bool {
     is_recreated || is_targeted || old.is_none_or(|old| old.external)
 }
@@ -28,8 +28,8 @@ pub(super) fn ignore_changes(goal: &Goal, old: Option<&PropertyMap>) -> (Propert
     (inputs, text)
 }
 
-/// Returns a warning for each input with a reserved name. Dynamic and bridged providers use some of these on purpose, and
-/// the engine's own fields of providers have that form.
+/// Returns a warning for each input with a reserved name. Dynamic and bridged providers use some of these on purpose,
+/// and the engine's own fields of providers have that form.
 pub(super) fn reserved_names(goal: &Goal) -> impl Iterator<Item = String> {
     const IN_USE: [&str; 3] = ["__provider", "__defaults", "__internal"];
     let keys = goal.inputs.keys().map(|key| key.as_str());
@@ -38,7 +38,7 @@ pub(super) fn reserved_names(goal: &Goal) -> impl Iterator<Item = String> {
         .map(|key| format!("internal key {key:?}: names of properties that begin with \"__\" are reserved"))
 }
 
-/// Returns the diagnostic for a failure that Check has found.
+/// Returns the diagnostic for a failure reported by Check.
 pub(super) fn failure_text(registering: &Registering, failure: &CheckFailure, inputs: &PropertyMap) -> Text {
     let resource_type = registering.goal.resource_type.as_str();
     let (name, reason) = (registering.urn.name(), &failure.reason);

@@ -1,4 +1,4 @@
-//! What the parts of the generator share during one run.
+//! The shared context of the generator's parts during one run.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use crate::{
         Claims, GeneratorOptions, plans::Plans, providers::ProviderLookup, replacements::Replacements,
         run::Run,
     },
-    state::Base,
+    state::PriorState,
 };
 
-/// The options and the shared state of one run. Each part has its own type; this one decides nothing.
+/// The options and the shared state of one run, without decisions.
 pub(super) struct Context {
     pub(super) options: GeneratorOptions,
-    /// What was recorded before this run.
-    pub(super) base: Arc<Base>,
+    /// The recorded state before this run.
+    pub(super) base: Arc<PriorState>,
     pub(super) run: Run,
     pub(super) claims: Arc<Claims>,
     pub(super) providers: ProviderLookup,

@@ -1,11 +1,11 @@
-//! The decision about a registration: which kind of change brings its record to the goal.
+//! The decision about a registration: the kind of change from its record to the goal.
 
 use crate::{
     generator::diff::{Change, Difference},
     resource::ResourceState,
 };
 
-/// What is to be done about a registration whose inputs have been checked.
+/// The action for a registration with checked inputs.
 #[derive(Debug, PartialEq)]
 pub(super) enum Decision {
     /// There is no record.
@@ -14,7 +14,7 @@ pub(super) enum Decision {
     Recreate(Vec<String>),
     /// The record was only read so far; from now on the resource is managed.
     ReplaceExternal,
-    /// It was imported just now and is as the program wants it.
+    /// It has just been imported and matches the goal.
     Imported,
     Same,
     Update(Difference),
@@ -32,7 +32,7 @@ pub(super) fn without_diff(old: Option<&ResourceState>, recreating: Option<Vec<S
     }
 }
 
-/// Decides by what differs between record and goal.
+/// Decides by the differences between record and goal.
 pub(super) fn by_diff(difference: Difference, imported: bool) -> Decision {
     match difference.change {
         Change::Same if imported => Decision::Imported,

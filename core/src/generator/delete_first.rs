@@ -23,7 +23,7 @@ use crate::{
     urn::Urn,
 };
 
-/// The place of the resource itself among the deletions; its dependents follow in the order of the snapshot.
+/// The index of the resource itself among the deletions; its dependents follow in the order of the snapshot.
 const ROOT: usize = 0;
 
 /// Deletes a resource with its dependents; returns the steps that create it again.
@@ -63,18 +63,18 @@ pub(super) async fn delete_first(
     Ok(Next::Run(chain))
 }
 
-/// The deletions of a resource and its dependents, by their places.
+/// The deletions of a resource and its dependents, by index.
 struct OrderedDeletions<'a> {
     steps: Vec<Option<Step>>,
-    /// The place of the deletion whose call deletes the resource as well, if there is one.
+    /// The index of the deletion whose call deletes this resource as well, if there is one.
     hosts: Vec<Option<usize>>,
     dependents: &'a [Dependent],
     reservation: Reservation<'a>,
 }
 
 impl OrderedDeletions<'_> {
-    /// Runs the deletions, each after those of its dependents. A dependent is released when its own deletion has ended,
-    /// regardless of the others; one that is deleted with its host, when that has been deleted.
+    /// Runs the deletions, each after those of its dependents. A dependent is released when its own deletion has ended;
+    /// a cascaded one, when its host has been deleted.
     async fn run(&mut self, executor: &Executor) -> Result<(), StepFailure> {
         let mut deleted_with: Vec<Vec<(usize, Step)>> = vec![Vec::new(); self.steps.len()];
         while let Some(step) = self.steps.pop() {
@@ -97,7 +97,7 @@ impl OrderedDeletions<'_> {
         Ok(())
     }
 
-    /// Releases the dependent at a place as deleted.
+    /// Releases the dependent at an index as deleted.
     fn release(&mut self, place: usize) {
         if let Some(index) = place.checked_sub(ROOT + 1) {
             let Dependent { record, keys } = &self.dependents[index];
@@ -127,10 +127,10 @@ fn refuse_hooked(
     }
 }
 
-/// Returns which real things are deleted before `root` is created again: its own, and those of its dependents.
+/// Returns which real resources are deleted before `root` is created again: its own, and those of its dependents.
 fn deleted_set<'a>(root: &'a StateRef, dependents: &'a [Dependent], ignore_protect: bool) -> DeletedSet<'a> {
     let mut deleted = DeletedSet::default();
-    // A pending replacement is not deleted once more.
+    // A pending replacement is not deleted again.
     if !root.state.pending_replacement && deletes_thing(&root.state, StepOp::DeleteReplaced, ignore_protect) {
         deleted.insert(&root.state, false);
     }
@@ -199,9 +199,9 @@ fn deletion_op(state: &ResourceState) -> StepOp {
     }
 }
 
-/// Returns for each deletion the place of the one whose call deletes the resource as well: that of its `deletedWith`.
+/// Returns for each deletion the index of the one whose call deletes the resource as well: that of its `deletedWith`.
 ///
-/// Old copies have none: their records are removed, and what they refer to may be deleted before their host.
+/// Old copies have none: their records are removed, and their references may be to resources deleted before their host.
 fn hosts(deleted: &DeletedSet<'_>, root: &StateRef, dependents: &[Dependent]) -> Vec<Option<usize>> {
     let mut places: FxHashMap<&Urn, usize> = FxHashMap::default();
     places.insert(&root.state.urn, ROOT);
@@ -212,7 +212,7 @@ fn hosts(deleted: &DeletedSet<'_>, root: &StateRef, dependents: &[Dependent]) ->
         if !state.delete {
             let urn = state.options.deleted_with.as_ref();
             let urn = urn.filter(|_| deleted.has_host_of(state, false));
-            // It stands after its host, whose own host is therefore known.
+            // The host precedes it, so that the host's own host is known.
             host = urn.and_then(|urn| places.get(urn).copied());
             host = host.map(|host| hosts[host].unwrap_or(host));
             places.insert(&state.urn, hosts.len());

@@ -1,4 +1,4 @@
-//! Deletions at the end of a run: what is left of the last run, and in a destroy with the program all that it registered.
+//! Deletions at the end of a run: unregistered records and, in a destroy with the program, all registered ones.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::{
     },
     message::Message,
     resource::ResourceState,
-    state::{Base, StateRef},
+    state::{PriorState, StateRef},
     step::StepOp,
     urn::Urn,
 };
@@ -34,25 +34,26 @@ pub(super) struct PendingDeletion {
 /// A record that the program has registered and that is to be deleted when the program has ended.
 pub(super) struct RegisteredDeletion {
     pub(super) record: StateRef,
-    /// The record that it went on from.
+    /// The record before the registration.
     pub(super) old: Option<StateRef>,
 }
 
 impl RegisteredDeletion {
-    /// Returns the position in the base of the record that it went on from.
-    pub(super) fn position(&self, base: &Base) -> Option<usize> {
+    /// Returns the position in the base of the record before the registration.
+    pub(super) fn position(&self, base: &PriorState) -> Option<usize> {
         base.position(&self.old.as_ref()?.state.urn)
     }
 }
 
-/// The deletions at the end of one run. Their failures are reported by the steps; the control tells whether there were any.
+/// The deletions at the end of one run. Their failures are reported by the steps; the control records whether there
+/// were any.
 #[derive(Default)]
 pub(super) struct Deletions {
     registered: Mutex<Vec<RegisteredDeletion>>,
 }
 
 impl Deletions {
-    /// Notes a registered record that is to be deleted when the program has ended.
+    /// Records a registered record that is to be deleted when the program has ended.
     pub(super) fn note_registered(&self, record: &StateRef, old: Option<&StateRef>) {
         let deletion = RegisteredDeletion {
             record: record.clone(),
@@ -62,7 +63,7 @@ impl Deletions {
         registered.push(deletion);
     }
 
-    /// Deletes every record that this run has not dealt with, and the old copies of its replacements.
+    /// Deletes every unprocessed record, and the old copies of this run's replacements.
     pub(super) async fn delete_leftovers(&self, context: &Context) -> Result<(), RunEnded> {
         let pending = pending_deletions(context, &still_needed(context));
         let (pending, _) = Box::pin(protect_dependencies(context, pending, Vec::new())).await?;
@@ -83,7 +84,7 @@ impl Deletions {
             return Ok(());
         };
         refuse_hooked(context, &pending)?;
-        // The reason of an end has been reported.
+        // The reason of the end has been reported.
         drop(delete_in_order(context, pending).await);
         Ok(())
     }
@@ -115,10 +116,10 @@ impl Deletions {
     }
 }
 
-/// What this run has done with a record of the base.
+/// How this run has processed a record of the base.
 #[derive(Clone, Copy, Default)]
 struct Dealt {
-    /// It has dealt with it, or a registration is dealing with it.
+    /// It is processed, or a registration is processing it.
     is_operated: bool,
     /// It has created a replacement for it.
     is_replaced: bool,
@@ -146,7 +147,7 @@ fn deletion_op(state: &ResourceState, dealt: Dealt) -> Option<StepOp> {
     }
 }
 
-/// Tells whether a step on a record deletes the real thing as well, and everything that is deleted with it.
+/// Returns whether a step on a record deletes the real resource as well, with its cascaded deletions.
 pub(super) fn deletes_thing(state: &ResourceState, op: StepOp, ignore_protect: bool) -> bool {
     let deletes = match op {
         StepOp::Delete => !state.protect || ignore_protect,
@@ -158,10 +159,10 @@ pub(super) fn deletes_thing(state: &ResourceState, op: StepOp, ignore_protect: b
     deletes && !is_refused && !state.retain_on_delete && !state.external
 }
 
-/// Returns the records of the base to delete, apart from those at the `protected` positions.
+/// Returns the records of the base to delete, except those at the `protected` positions.
 fn pending_deletions(context: &Context, protected: &FxHashSet<usize>) -> Vec<PendingDeletion> {
     let Context { base, claims, .. } = context;
-    // A record that was read in this run is deleted as it was found, and not as it was recorded.
+    // A record that was read in this run is deleted in its current state, not in the recorded one.
     let copies = context.replacements.copies();
     let released = claims.released();
     let mut pending = Vec::new();
@@ -185,8 +186,8 @@ fn pending_deletions(context: &Context, protected: &FxHashSet<usize>) -> Vec<Pen
     pending
 }
 
-/// Returns the positions of the dependents of failed registrations, which the program may not have come to, and of what
-/// these and the adopted providers need: these records are still in use.
+/// Returns the positions of the dependents of failed registrations, which the program may not have reached, and of the
+/// dependencies of these and of the adopted providers: these records are still in use.
 fn still_needed(context: &Context) -> FxHashSet<usize> {
     let Context { base, claims, .. } = context;
     let failed = claims.failed();
@@ -251,7 +252,7 @@ async fn delete_in_order(context: &Context, pending: Vec<PendingDeletion>) -> Re
     delete(context, pending.collect(), &order).await
 }
 
-/// Deletes records; `order` holds for each the places of those that must be deleted before it.
+/// Deletes records; `order` contains for each the indices of those that must be deleted before it.
 async fn delete(
     context: &Context,
     pending: Vec<(StateRef, StepOp)>,
@@ -262,7 +263,7 @@ async fn delete(
     }
     let executor = &context.run.executor;
     let ignore_protect = executor.options().ignore_protect;
-    // Old copies that an earlier run has left.
+    // Old copies of an earlier run.
     let replaced = context.replacements.ids();
     let is_copy = |record: &StateRef| record.state.delete && !replaced.contains(&record.id);
     let mut deleted = DeletedSet::default();
@@ -279,7 +280,7 @@ async fn delete(
             deleted_with_gone: deleted.has_host_of(&record.state, is_copy(record)),
             ..StepDetail::default()
         };
-        // Every step of an old record can be made.
+        // A step for an old record can always be built.
         let step = Step::new(*op, Some(record.clone()), None);
         steps.extend(step.map(|step| step.with_provider(provider).with_detail(detail)));
     }

@@ -1,4 +1,4 @@
-//! Dependents: which recorded resources must be deleted before another one can be replaced.
+//! Dependents: the recorded resources that must be deleted before another one can be replaced.
 
 use rustc_hash::FxHashSet;
 
@@ -19,7 +19,7 @@ use crate::{
 /// A recorded resource that is replaced because another one is.
 pub(super) struct Dependent {
     pub(super) record: StateRef,
-    /// The properties that make it so.
+    /// The properties that force it.
     pub(super) keys: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn dependents_to_replace<'a>(
         .into_iter()
         .flatten()
         .map(|position| records[position].clone());
-    // Of a pending replacement only the record is left, and its provider may be gone.
+    // A pending replacement has only a record, and its provider may be gone.
     let candidates: Vec<StateRef> = candidates
         .filter(|record| !record.state.pending_replacement)
         .collect();
@@ -67,7 +67,8 @@ pub(super) async fn dependents_to_replace<'a>(
     Ok((reservation, dependents))
 }
 
-/// Returns the properties by which a record must be replaced when those in `replaced` are; `None` when it stays.
+/// Returns the properties that force a record's replacement when those in `replaced` are replaced; `None` when it
+/// stays.
 async fn replaced_with(
     context: &Context,
     record: &StateRef,
@@ -104,9 +105,9 @@ async fn replaced_with(
 enum Dependence {
     /// It can stay.
     None,
-    /// This property of the resource demands its replacement.
+    /// This property of the resource forces its replacement.
     By(&'static str),
-    /// Its provider compares it with these inputs, in which those that came from replaced resources are unknown.
+    /// Its provider compares it with these inputs, in which those from replaced resources are unknown.
     Compare(PropertyMap),
 }
 
@@ -151,8 +152,8 @@ impl Replaced {
         replaced
     }
 
-    /// Tells whether `state` is replaced because its `replaceWith` names `urn`. A record in use is replaced now with the root
-    /// only: for another dependent, its own registration replaces it. An old copy has no registration.
+    /// Returns whether `state` is replaced because its `replaceWith` names `urn`. A record in use is replaced now only
+    /// with the root: for another dependent, its own registration replaces it. An old copy has no registration.
     fn is_replaced_with(&self, state: &ResourceState, urn: &Urn) -> bool {
         *urn == self.root || (state.delete && self.is_meant(state, urn))
     }
@@ -166,13 +167,14 @@ impl Replaced {
         urns.insert(state.urn.clone());
     }
 
-    /// Tells whether the reference of `state` to `urn` is to one of them. Only an old copy can refer to another.
+    /// Returns whether the reference of `state` to `urn` is to one of them. Only an old copy can refer to another old
+    /// copy.
     fn is_meant(&self, state: &ResourceState, urn: &Urn) -> bool {
         self.live.contains(urn) || (state.delete && self.copies.contains(urn))
     }
 }
 
-/// Replaces the inputs that came from replaced resources by unknowns; `None` when there are none.
+/// Replaces the inputs from replaced resources by unknowns; `None` when there are none.
 fn with_unknowns(state: &ResourceState, is_replaced: impl Fn(&Urn) -> bool) -> Option<PropertyMap> {
     let mut inputs = state.inputs.clone();
     let mut found = false;

@@ -1,4 +1,4 @@
-//! The order of a destroy with the program: each record is deleted before what it needs, now or before this run.
+//! The order of a destroy with the program: each record is deleted before its current and former dependencies.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::{
     generator::deletions::{PendingDeletion, RegisteredDeletion},
     resource::ResourceState,
-    state::{Circles, DependencyGraph, stable_order, valid_order},
+    state::{Cycles, DependencyGraph, stable_order, valid_order},
     urn::Urn,
 };
 
-/// Returns for each of the deletions, the pending ones first, the places of those that must be deleted before it.
+/// Returns for each deletion, the pending ones first, the indices of those that must be deleted before it.
 ///
-/// `current` returns the URN that a record has in this run, and `is_live` tells whether a URN has a record besides its old
+/// `current` returns the URN of a record in this run, and `is_live` returns whether a URN has a record besides its old
 /// copies.
 pub(super) fn destroy_order(
     pending: &[PendingDeletion],
@@ -28,7 +28,7 @@ pub(super) fn destroy_order(
     let mut plain = Vec::with_capacity(pending.len() + registered.len());
     let mut complete = Vec::with_capacity(plain.capacity());
     for PendingDeletion { record, .. } in pending {
-        // This run may have renamed what it needs: that is no former dependency, which a cycle may cut.
+        // A dependency that this run renamed is no former dependency, which a cycle may drop.
         let state = with_all_needs(&without_needs(&record.state, stays), None, &former);
         complete.push(Arc::clone(&state));
         plain.push(state);
@@ -45,7 +45,7 @@ pub(super) fn destroy_order(
         .unwrap_or_else(|| vec![Vec::new(); plain.len()])
 }
 
-/// Returns the present URNs of renamed records by their former ones.
+/// Returns the current URNs of renamed records by their former ones.
 fn former_names(registered: &[RegisteredDeletion]) -> FxHashMap<Urn, Urn> {
     let names = registered.iter().filter_map(|deletion| {
         let former = &deletion.old.as_ref()?.state.urn;
@@ -55,7 +55,7 @@ fn former_names(registered: &[RegisteredDeletion]) -> FxHashMap<Urn, Urn> {
     names.collect()
 }
 
-/// Returns the URNs of the deleted records, old copies aside.
+/// Returns the URNs of the deleted records, except old copies.
 fn live_urns(pending: &[PendingDeletion], registered: &[RegisteredDeletion]) -> FxHashSet<Urn> {
     let pending = pending.iter().map(|deletion| &deletion.record);
     let all = pending.chain(registered.iter().map(|deletion| &deletion.record));
@@ -63,7 +63,7 @@ fn live_urns(pending: &[PendingDeletion], registered: &[RegisteredDeletion]) -> 
     live.map(|record| record.state.urn.clone()).collect()
 }
 
-/// Removes the dependencies of a record on records that stay: a deleted old copy of one of these is not meant.
+/// Removes the dependencies of a record on records that stay: they are not to a deleted old copy of the same URN.
 fn without_needs(state: &Arc<ResourceState>, stays: impl Fn(&Urn) -> bool) -> Arc<ResourceState> {
     let mut needs = false;
     state.for_each_dependency(|urn| needs |= stays(urn));
@@ -76,7 +76,7 @@ fn without_needs(state: &Arc<ResourceState>, stays: impl Fn(&Urn) -> bool) -> Ar
     Arc::new(state)
 }
 
-/// Adds the dependencies that a record had before this run: the real thing is still as it was then.
+/// Adds the dependencies that a record had before this run: the real resource still has them.
 fn with_all_needs(
     state: &Arc<ResourceState>,
     old: Option<&ResourceState>,
@@ -106,29 +106,29 @@ fn with_all_needs(
 
 /// Removes from `complete` the dependencies that were added to `plain` and lie on a cycle.
 fn without_cycles(complete: &[Arc<ResourceState>], plain: &[Arc<ResourceState>]) -> Vec<Arc<ResourceState>> {
-    let cycles = Circles::of(complete);
+    let cycles = Cycles::of(complete);
     let states = complete.iter().zip(plain).enumerate();
     let cut = states.map(|(place, (complete, plain))| {
         let own = plain.dependencies.len();
         let more = &complete.dependencies[own..];
-        if !more.iter().any(|urn| cycles.join(place, urn)) {
+        if !more.iter().any(|urn| cycles.are_joined(place, urn)) {
             return Arc::clone(complete);
         }
         let mut state = ResourceState::clone(plain);
         state
             .dependencies
-            .extend(more.iter().filter(|urn| !cycles.join(place, urn)).cloned());
+            .extend(more.iter().filter(|urn| !cycles.are_joined(place, urn)).cloned());
         Arc::new(state)
     });
     cut.collect()
 }
 
-/// Returns for each of the records the places of those to delete before it; `None` when they need each other.
+/// Returns for each record the indices of those to delete before it; `None` for a cycle.
 fn deletion_order(states: &[Arc<ResourceState>]) -> Option<Vec<Vec<usize>>> {
     Some(order_after(states, &stable_order(states).ok()?))
 }
 
-/// Returns for each of the records the places of those to delete before it; in `order`, each stands after what it needs.
+/// Returns for each record the indices of those to delete before it; in `order`, each is after its dependencies.
 fn order_after(states: &[Arc<ResourceState>], order: &[usize]) -> Vec<Vec<usize>> {
     let sorted: Vec<_> = order.iter().map(|&place| Arc::clone(&states[place])).collect();
     let all: Vec<usize> = (0..sorted.len()).collect();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_others_goes_before_them_in_whatever_order_the_records_stand() {
+    fn dependents_are_deleted_first_in_any_order_of_the_records() {
         let states = [state("b", &["a"]), state("a", &[]), state("c", &["b"])];
         assert_eq!(deletion_order(&states), Some(vec![vec![2], vec![0], Vec::new()]));
     }

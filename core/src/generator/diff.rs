@@ -1,4 +1,4 @@
-//! What differs between a record and a goal: nothing, an update, or a replacement.
+//! The difference between a record and a goal: none, an update, or a replacement.
 
 use crate::{
     event::{DetailedDiff, DiffKind},
@@ -9,10 +9,10 @@ use crate::{
     urn::Urn,
 };
 
-/// What differs, and what is to be done about it.
+/// The difference, and the resulting action.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Difference {
-    /// What is to be done.
+    /// The action.
     pub(crate) change: Change,
     /// Properties that force a replacement.
     pub(crate) keys: Vec<String>,
@@ -20,11 +20,11 @@ pub(crate) struct Difference {
     pub(crate) diffs: Vec<String>,
     /// How each differs.
     pub(crate) detailed: Option<DetailedDiff>,
-    /// The provider asks for the old one to be deleted first.
+    /// The provider requires the deletion of the old resource first.
     pub(crate) delete_before_replace: bool,
 }
 
-/// What is to be done with a resource.
+/// The action for a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Change {
     #[default]
@@ -43,12 +43,12 @@ impl Difference {
         }
     }
 
-    /// Shows the difference with a step.
+    /// Copies the difference to a step.
     pub(crate) fn describe(&self, step: Step) -> Step {
         step.with_diff(self.keys.clone(), self.diffs.clone(), self.detailed.clone())
     }
 
-    /// Tells whether any property asks for a replacement, changed or not.
+    /// Returns whether any property forces a replacement, changed or not.
     pub(crate) fn asks_for_replacement(&self) -> bool {
         let mut detailed = self.detailed.iter().flat_map(DetailedDiff::values);
         !self.keys.is_empty() || detailed.any(|property| is_replacement(property.kind))
@@ -56,7 +56,7 @@ impl Difference {
 
     /// Returns a component's difference: an update if its inputs differ.
     pub(crate) fn of_component(old: &PropertyMap, new: &PropertyMap) -> Self {
-        let change = if old.says_the_same(new) {
+        let change = if old.is_equivalent(new) {
             Change::Same
         } else {
             Change::Update
@@ -68,21 +68,21 @@ impl Difference {
     }
 }
 
-/// A replacement that is decided before any comparison, or none.
+/// A replacement without a comparison, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Forced {
-    /// A comparison decides.
+    /// The comparison decides.
     No,
     /// The replacement trigger has fired.
     ByTrigger,
-    /// This property of the resource demands it.
+    /// This property of the resource forces it.
     By(&'static str),
-    /// The replacement trigger is unknown, which only a preview can go on with.
+    /// The replacement trigger is unknown, which only a preview accepts.
     UnknownTrigger,
 }
 
-/// Decides whether a resource is replaced without a comparison. `is_targeted` says that the user demands a replacement, or
-/// that the record is tainted; `is_replaced` tells which resources this run has replaced so far.
+/// Decides whether a resource is replaced without a comparison. `is_targeted`: the user demands a replacement, or the
+/// record is tainted. `is_replaced` returns whether this run has replaced a resource so far.
 pub(super) fn forced(
     old: &ResourceState,
     new: &ResourceState,
@@ -106,9 +106,9 @@ pub(super) fn forced(
     }
 }
 
-/// Decides what a provider's answer to Diff leads to; a comparison of the inputs has completed an unknown answer.
+/// Interprets the response of Diff; a comparison of the inputs has completed an unknown response.
 ///
-/// `has_init_errors` says that the last creation or update did not complete: it is retried as an update.
+/// `has_init_errors` is true when the last creation or update did not complete: it is retried as an update.
 pub(crate) fn interpret(
     response: DiffResponse,
     replace_on_changes: &[PropertyPath],
@@ -178,7 +178,7 @@ fn apply_replace_on_changes(
     }
 }
 
-/// Tells whether a replacement trigger fires: both sides are set, and they differ or one is unknown.
+/// Returns whether a replacement trigger fires: both sides are set, and they differ or one is unknown.
 fn trigger_fires(old: Option<&PropertyValue>, new: Option<&PropertyValue>) -> bool {
     let (Some(old), Some(new)) = (old, new) else {
         return false;
@@ -187,7 +187,7 @@ fn trigger_fires(old: Option<&PropertyValue>, new: Option<&PropertyValue>) -> bo
     if old.is_null() || new.is_null() {
         return false;
     }
-    old.contains_unknowns() || new.contains_unknowns() || !old.says_the_same(&new)
+    old.contains_unknowns() || new.contains_unknowns() || !old.is_equivalent(&new)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The driver: one registration from its claim to its answer, in the order of the specification.
+//! The driver: one registration from its claim to its response, in the order of the specification.
 //!
-//! Each registration is a task of its own. The driver awaits claims, providers, policy packs and steps; it holds no lock
-//! meanwhile. Every decision in between is a function of plain data, in the file that carries its name.
+//! Each registration is a separate task. The driver awaits claims, providers, policy packs and steps without holding a
+//! lock. Every decision in between is a function of plain data, in a file of the same name.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -38,14 +38,14 @@ impl Generator {
     /// When the claim is refused; it has been reported, and the run ends.
     pub(crate) fn claim(&self, goal: &Goal) -> Result<ClaimGuard, RunEnded> {
         let options = &self.context.options;
-        // Cycles are possible only where records may stay as they are.
+        // Cycles are possible only in runs that keep records.
         let keeps_records = options.targeting.is_some() || options.purpose == Purpose::Refresh;
         let needs = keeps_records.then(|| dependencies_of(goal));
         let claimed = self.context.claims.claim(goal, needs);
         claimed.map_err(|error| self.context.run.bail(error.urn(), error.to_string()))
     }
 
-    /// Brings a claimed resource to its goal.
+    /// Applies the goal of a claimed resource.
     ///
     /// # Errors
     /// When the registration must stay unanswered because the run is ending.
@@ -62,7 +62,7 @@ impl Generator {
             Ok(skipped) => skipped,
             Err(ended) => return guard.end(Err(ended)),
         };
-        // Boxed: very many registrations wait for others or for their steps, and hold nothing of the search for steps then.
+        // Boxed: very many registrations wait for others or for their steps; their futures must not contain this one.
         let chain = match Box::pin(self.find_steps(claim, goal, skipped)).await {
             Ok(Next::Run(chain)) => chain,
             Ok(Next::Answer(outcome)) => return guard.end(Ok(outcome)),
@@ -110,8 +110,8 @@ impl Generator {
         }
     }
 
-    /// Waits until the claimed record is neither being adopted nor reserved by a delete-before-replace; returns the replaced
-    /// properties if that has deleted it.
+    /// Waits until the claimed record is neither being adopted nor reserved by a delete-before-replace; returns the
+    /// replaced properties if that has deleted it.
     pub(super) async fn begin(&self, urn: &Urn, old: &StateRef) -> Result<Option<Vec<String>>, RunEnded> {
         let Context { claims, adoption, .. } = &self.context;
         if claims.is_adopted(old.id) {
@@ -174,7 +174,7 @@ impl Generator {
         // Import.
         let imported = is_import(&registering.goal, registering.old_state());
         if imported {
-            // Of a record that was deleted for another resource nothing is left to replace.
+            // A record that was deleted for another resource cannot be replaced.
             let is_deleted = recreating.take().is_some();
             registering.old = match Box::pin(import(context, &registering, is_deleted)).await? {
                 ControlFlow::Continue(record) => Some(record),
@@ -189,7 +189,7 @@ impl Generator {
         self.decide(&registering, recreating, imported).await
     }
 
-    /// Has the inputs checked and compared, and decides by that which steps to run.
+    /// Checks and compares the inputs, and decides which steps to run.
     async fn decide(
         &self,
         registering: &Registering,
@@ -271,7 +271,7 @@ impl Generator {
 
     /// Runs the steps of a registration and turns their outcome into its answer.
     ///
-    /// Not an `async fn`, which would hold its arguments twice: very many run at the same time.
+    /// Not an `async fn`, which would store its arguments twice: very many run concurrently.
     fn run(&self, chain: StepChain) -> impl Future<Output = Result<RegisterOutcome, RunEnded>> + Send {
         let context = &self.context;
         let (run, claims, plans) = (&context.run, &context.claims, &context.plans);
@@ -293,7 +293,7 @@ impl Generator {
         if replacement.is_some() {
             claims.mark_replaced(&urn);
         }
-        // The steps hold the goal's record; the registration needs it only where a failure is an answer.
+        // The steps own the goal's record; the registration needs it only when a failure has a response.
         let asked = run.executor.options().continue_on_error.then_some(new);
         async move {
             allowed?;
@@ -309,7 +309,7 @@ impl Generator {
         }
     }
 
-    /// Notes for the rest of the run that a registration has its record.
+    /// Records for the rest of the run that a registration has its record.
     fn note_record(&self, op: StepOp, old: Option<StateRef>, replaced: Option<StateRef>, record: &StateRef) {
         let context = &self.context;
         if let Some(replaced) = replaced {
@@ -324,7 +324,7 @@ impl Generator {
         }
     }
 
-    /// Has the inputs of a resource checked that is not tried, if its provider is there.
+    /// Checks the inputs of a resource that is not tried, if its provider is loaded.
     async fn check_skipped(
         &self,
         urn: Urn,

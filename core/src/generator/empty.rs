@@ -1,4 +1,4 @@
-//! Updates that would delete every resource because the program has registered none: most often a program that did not run.
+//! Updates that would delete every resource because the program registered none, most often because it did not run.
 
 use super::{context::Context, deletions::PendingDeletion};
 use crate::{
@@ -15,19 +15,19 @@ pub(crate) enum EmptyProgram {
     /// It deletes them.
     #[default]
     Allowed,
-    /// A preview shows it and warns.
+    /// A preview computes the deletions and warns.
     Warned,
     /// It fails before anything is deleted.
     Refused,
 }
 
-/// Why a program that once registered resources may register none.
+/// The probable reason why a program registers no resources.
 const CACHED: &str = "a module that registers resources when it is imported registers them only in the first operation of a \
                       process, because later imports take it from the module cache: register them in a function that the \
                       program calls";
 
 impl EmptyProgram {
-    /// Returns the treatment that an operation's options ask for.
+    /// Returns the treatment according to an operation's options.
     #[must_use]
     pub(crate) const fn of(allowed: Option<bool>, is_preview: bool) -> Self {
         match (allowed, is_preview) {
@@ -78,7 +78,7 @@ fn message(total: usize) -> String {
     )
 }
 
-/// Tells whether a resource is one that a program asks for, and not one that each run has.
+/// Returns whether a resource is registered by the program itself, unlike default providers and the root stack.
 fn counts(urn: &Urn) -> bool {
     let is_default =
         || urn.resource_type().starts_with("pulumi:providers:") && is_default_provider_name(urn.name());

@@ -1,9 +1,9 @@
-//! The end of a run: what happens when the program has ended, or in a run without one.
+//! The end of a run, with or without a program.
 
 use super::{Generator, refresh, refusals};
 use crate::{property::PropertyMap, urn::Urn};
 
-/// Failures have been reported when these return; the control tells whether there were any.
+/// Failures have been reported when these return; the control records whether there were any.
 impl Generator {
     /// Deletes every record that this run has not dealt with, and the old copies of its replacements.
     pub(crate) async fn delete_leftovers(&self) {
@@ -18,8 +18,8 @@ impl Generator {
     /// Deletes every record, in a run without the program.
     ///
     /// # Errors
-    /// [`ErrorKind::Failed`](crate::ErrorKind::Failed) when a record to delete has delete hooks: nothing has been deleted
-    /// then.
+    /// [`ErrorKind::Failed`](crate::ErrorKind::Failed) when a record to delete has delete hooks: nothing has been
+    /// deleted then.
     pub(crate) async fn delete_without_program(&self) -> crate::error::Result<()> {
         self.deletions.delete_without_program(&self.context).await
     }
@@ -53,7 +53,7 @@ impl Generator {
         self.context.plans.finish(&self.context.base);
     }
 
-    /// Keeps for the result each registration and each deletion that this run has refused.
+    /// Adds each refused registration and deletion of this run to the result.
     pub(crate) fn keep_refusals(&self) {
         refusals::keep_refusals(&self.context);
     }

@@ -1,4 +1,4 @@
-//! Imports: adopting an existing thing that the program names by its id.
+//! Imports: adoption of an existing resource by its id.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     step::StepOp,
 };
 
-/// Tells whether the goal names an existing thing that is not the recorded one.
+/// Returns whether the goal names an existing resource that is not the recorded one.
 pub(super) fn is_import(goal: &Goal, old: Option<&ResourceState>) -> bool {
     let id = &goal.options.import_id;
     if !goal.custom || id.is_empty() || goal.resource_type.is_provider() {
@@ -25,10 +25,10 @@ pub(super) fn is_import(goal: &Goal, old: Option<&ResourceState>) -> bool {
     })
 }
 
-/// Reads the thing and records it; the registration goes on as if it had always been recorded so. A failure answers the
-/// registration when the run goes on.
+/// Reads the resource and records it; the registration continues as if it had been recorded so. A failure is the
+/// response of the registration when the run continues.
 ///
-/// `is_deleted` says that a delete-before-replace of another resource has deleted the recorded thing.
+/// `is_deleted` is true when a delete-before-replace of another resource has deleted the recorded one.
 pub(super) async fn import(
     context: &Context,
     registering: &Registering,

@@ -1,4 +1,4 @@
-//! Matching: under which former URNs the record of a resource may stand.
+//! Matching: the former URNs by which the record of a resource is found.
 
 use rustc_hash::FxHashMap;
 
@@ -7,7 +7,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Returns the URNs to look for, in order and without repetition; the resource's own URN is not among them.
+/// Returns the URNs to search, in order and without repetition; the resource's own URN is not among them.
 ///
 /// `parent_alias` is the former URN under which the parent was found in this run; `former` maps every resource of
 /// this run that was found under an alias to that alias.
@@ -50,7 +50,7 @@ pub(crate) fn candidates(
     found
 }
 
-/// A child that is named after its parent was named after the parent's former name.
+/// A child with its parent's name as prefix had the parent's former name as prefix.
 fn inherited_name(name: &str, parent: Option<&Urn>, parent_alias: &Urn) -> String {
     match parent.and_then(|parent| name.strip_prefix(parent.name())) {
         Some(rest) => format!("{}{rest}", parent_alias.name()),
@@ -58,10 +58,10 @@ fn inherited_name(name: &str, parent: Option<&Urn>, parent_alias: &Urn) -> Strin
     }
 }
 
-/// Returns the URNs that an alias stands for, possibly the same one twice.
+/// Returns the URNs that an alias denotes, possibly with duplicates.
 ///
-/// Where there is a parent, the reference engine takes stack and project from the parent's URN; those of the alias itself come
-/// second.
+/// Where there is a parent, the reference engine takes stack and project from the parent's URN; those of the alias
+/// itself come second.
 fn collapse(
     alias: &Alias,
     goal: &Goal,
@@ -81,7 +81,7 @@ fn collapse(
         } => {
             let parent = match parent {
                 _ if *no_parent => None,
-                // An explicit parent that was itself found under an alias stands for that alias.
+                // An explicit parent that was itself found under an alias denotes that alias.
                 Some(parent) => Some(former.get(parent).unwrap_or(parent)),
                 None => goal.parent.as_ref(),
             };

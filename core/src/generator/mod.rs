@@ -1,8 +1,8 @@
-//! The step generator: recorded state and goal in, steps out.
+//! The step generator: compares recorded state and goals, and produces steps.
 //!
-//! [`driver`] takes each registration from its claim to its answer, as a task of its own. Decisions are functions of plain
-//! data in files with their names; the order of arrival matters only to [`claims`], which decide under a lock that is never
-//! held across an await.
+//! [`driver`] runs each registration from its claim to its response, as a separate task. Decisions are functions of
+//! plain data in files of the same names; only [`claims`] depend on the order of arrival: they decide under a lock that
+//! is never held across an await.
 
 mod adopt;
 mod ask_provider;
@@ -50,7 +50,7 @@ use crate::{
     property::PropertyMap,
     provider::ProviderRegistry,
     resource::{Goal, ResourceState},
-    state::Base,
+    state::PriorState,
     urn::Urn,
 };
 
@@ -84,11 +84,11 @@ pub(crate) struct GeneratorOptions {
     pub project: String,
     /// The resources to work on and to replace; `None` without such options.
     pub targeting: Option<Arc<Targeting>>,
-    /// Inputs are compared without asking the provider.
+    /// Inputs are compared without calling the provider.
     pub use_legacy_diff: bool,
-    /// Programs get no resource references.
+    /// Resource references are not sent to programs.
     pub disable_resource_references: bool,
-    /// Programs get no output values.
+    /// Output values are not sent to programs.
     pub disable_output_values: bool,
     /// The purpose of the run.
     pub purpose: Purpose,
@@ -96,31 +96,31 @@ pub(crate) struct GeneratorOptions {
     pub refreshes: bool,
 }
 
-/// Turns goals into steps and hands them to the executor.
+/// Computes the steps for goals and runs them with the executor.
 pub(crate) struct Generator {
     context: Context,
     outputs: Outputs,
     deletions: Deletions,
     policies: Option<PolicyChecks>,
-    /// `None` where names are left to providers.
+    /// `None` leaves names to the providers.
     autonamer: Option<Arc<dyn Autonamer>>,
 }
 
-/// The answer of a registration.
+/// The response of a registration.
 #[derive(Clone, Debug)]
 pub(crate) struct RegisterOutcome {
-    /// The record; in previews as far as it is known.
+    /// The record; in previews with its known part.
     pub state: Arc<ResourceState>,
-    /// False when the step failed and the run goes on.
+    /// False when the step failed and the run continues.
     pub succeeded: bool,
     /// True when the resource does not exist and its creation was skipped.
     pub unknown: bool,
-    /// True when nothing was tried because a dependency failed.
+    /// True when it was not tried because a dependency failed.
     pub skipped: bool,
 }
 
 impl RegisterOutcome {
-    /// The answer of a registration that has its record.
+    /// The response of a registration with a record.
     fn done(state: Arc<ResourceState>) -> Self {
         Self {
             state,
@@ -130,7 +130,7 @@ impl RegisterOutcome {
         }
     }
 
-    /// The answer of a registration whose step failed.
+    /// The response of a registration whose step failed.
     fn failed(state: Arc<ResourceState>) -> Self {
         Self {
             succeeded: false,
@@ -138,7 +138,7 @@ impl RegisterOutcome {
         }
     }
 
-    /// The answer of a registration that was not tried because a dependency failed.
+    /// The response of a registration that was not tried because a dependency failed.
     fn skipped(state: Arc<ResourceState>) -> Self {
         Self {
             skipped: true,
@@ -152,7 +152,7 @@ impl Generator {
     #[must_use]
     pub(crate) fn new(
         options: GeneratorOptions,
-        base: Arc<Base>,
+        base: Arc<PriorState>,
         executor: Arc<Executor>,
         registry: Arc<ProviderRegistry>,
     ) -> Self {
@@ -199,7 +199,7 @@ impl Generator {
         }
     }
 
-    /// Adds the proposals for names of real things.
+    /// Adds the autonamer.
     #[must_use]
     pub(crate) fn with_autonamer(self, autonamer: Option<Arc<dyn Autonamer>>) -> Self {
         Self { autonamer, ..self }
@@ -223,13 +223,13 @@ impl Generator {
         &self.context.providers.registry
     }
 
-    /// Returns what was recorded before this run.
+    /// Returns the recorded state before this run.
     #[must_use]
-    pub(crate) fn base(&self) -> &Arc<Base> {
+    pub(crate) fn base(&self) -> &Arc<PriorState> {
         &self.context.base
     }
 
-    /// Tells whether a resource was registered in this run.
+    /// Returns whether a resource was registered in this run.
     #[must_use]
     pub(crate) fn is_registered(&self, urn: &Urn) -> bool {
         self.context.claims.is_seen(urn)
@@ -245,14 +245,14 @@ impl Generator {
         self.context.run.bail(urn, message)
     }
 
-    /// Answers a claimed registration whose provider failed while the run goes on.
+    /// Returns the response of a claimed registration whose provider failed while the run continues.
     pub(crate) fn skip(&self, claim: ClaimGuard, goal: &Goal) -> Result<RegisterOutcome, RunEnded> {
         let state = new_state(goal, claim.urn().clone(), None);
         claim.end(Ok(RegisterOutcome::skipped(Arc::new(state))))
     }
 
     /// Waits for the registrations of `urns` and of everything below the components among them; then returns the custom
-    /// resources that these stand for. Unregistered URNs are ignored. The caller ends the wait with the run.
+    /// resources that these represent. Unregistered URNs are ignored. The caller ends the wait with the run.
     pub(crate) async fn settled(&self, urns: &[Urn]) -> Vec<Urn> {
         self.context.claims.settled(urns).await
     }
@@ -265,7 +265,7 @@ impl Generator {
         self.outputs.register(&self.context, urn, outputs).await
     }
 
-    /// Notes that the next registration asks for a default provider, in runs with targets.
+    /// Records that the next registration requires a default provider, in runs with targets.
     pub(crate) fn expect_provider(&self, provider: impl FnOnce() -> Option<Urn>) {
         if self.context.options.targeting.is_some()
             && let Some(provider) = provider()
@@ -274,12 +274,12 @@ impl Generator {
         }
     }
 
-    /// Makes references name skipped resources as the program has registered them.
+    /// Replaces the URNs of skipped resources in references by those of the program.
     pub(crate) fn refer_to_registered(&self, references: References<'_>) {
         targets::refer_to_registered(&self.context, references);
     }
 
-    /// Returns the URN by which the program has registered a resource; it may have been answered with a former one.
+    /// Returns the program's URN of a resource; its response may have contained a former one.
     pub(crate) fn registered_urn(&self, urn: &Urn) -> Urn {
         targets::registered_urn(&self.context, urn)
     }

@@ -1,4 +1,4 @@
-//! Registered outputs, which components publish when they are complete, and the stack at the end of the run.
+//! Published outputs: of components when they are complete, and of the stack at the end of the run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,7 +31,7 @@ impl Outputs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a component, whose outputs are expected.
+    /// Records a component whose outputs are expected.
     pub(super) fn expect(&self, context: &Context, op: StepOp, old: Option<StateRef>, record: StateRef) {
         let component = Component {
             op,
@@ -77,8 +77,8 @@ impl Outputs {
         component.publish(context, outputs).await
     }
 
-    /// Records the stack's outputs, after all steps, and returns them. After a failure or a cancellation, outputs that were
-    /// not published stay as they were; a run that deletes everything publishes none.
+    /// Records the stack's outputs, after all steps, and returns them. After a failure or a cancellation, outputs that
+    /// were not published stay as they were; a run that deletes everything publishes none.
     pub(super) async fn finish_stack(&self, context: &Context) -> Option<PropertyMap> {
         let options = &context.options;
         let mut stacks: Vec<Component> = {
@@ -87,7 +87,7 @@ impl Outputs {
             stacks.map(|(_, stack)| stack).collect()
         };
         stacks.retain(|stack| stack.deferred.is_some() && options.purpose != Purpose::Destroy);
-        // A program may give the stack any name, and register several: the one with the usual name comes last.
+        // A program may register several root stacks with any names: the one with the usual name comes last.
         let usual = Urn::root_stack(&options.stack, &options.project);
         stacks.sort_by(|left, right| {
             let key = |stack: &Component| (stack.record.state.urn == usual, stack.record.state.urn.clone());
@@ -102,8 +102,8 @@ impl Outputs {
 }
 
 impl Component {
-    /// Returns a custom resource that has a record and has published no outputs. Rare, so that its data is looked up instead
-    /// of being kept for every custom resource.
+    /// Returns a custom resource that has a record and has published no outputs. Rare, so that its data is searched
+    /// instead of stored for every custom resource.
     fn of_custom(context: &Context, urn: &Urn) -> Option<Self> {
         let (claims, executor) = (&context.claims, &context.run.executor);
         let old = claims.publishes(urn)?;
@@ -112,7 +112,7 @@ impl Component {
         let mut record = executor.published_record(urn).or_else(former)?;
         let state = Arc::clone(&record.state);
         if let Some(journal) = executor.journal() {
-            record.state = journal.with_ledger(|ledger| ledger.get(record.id).cloned())??;
+            record.state = journal.with_replay(|replay| replay.get(record.id).cloned())??;
         }
         let op = match &old {
             _ if state.external => StepOp::Read,
@@ -132,7 +132,7 @@ impl Component {
     async fn publish(self, context: &Context, outputs: PropertyMap) -> Result<(), RunEnded> {
         let Self { op, old, record, .. } = self;
         let outputs = known_outputs(context, &record.state.outputs, outputs);
-        // An unchanged component's record has taken over the old outputs.
+        // The record of an unchanged component has the old outputs.
         context.plans.check_published(&record.state, &outputs)?;
         let unchanged = record.state.outputs == outputs;
         let mut state = Arc::clone(&record.state);
@@ -168,7 +168,7 @@ impl Component {
     }
 }
 
-/// Keeps unknown outputs out of the record: outputs that were made from a skipped resource stay as they were.
+/// Removes unknown outputs from the record: outputs derived from a skipped resource keep their recorded values.
 fn known_outputs(context: &Context, before: &PropertyMap, mut outputs: PropertyMap) -> PropertyMap {
     if context.run.executor.is_preview() || !outputs.contains_unknowns() {
         return outputs;

@@ -1,4 +1,4 @@
-//! Plans: each goal, step and published output is held to the given plan before anything is done, and kept for a new one.
+//! Plans: goals, steps and published outputs are checked against the given plan, and recorded for a new one.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     plan::{Checked, GoalFacts, Planning},
     property::PropertyMap,
     resource::{Goal, ResourceState},
-    state::Base,
+    state::PriorState,
     urn::Urn,
 };
 
@@ -25,7 +25,7 @@ impl Plans {
         Self { run, planning: None }
     }
 
-    /// Tells whether the run has a plan to follow or to make.
+    /// Returns whether the run has a plan to follow or to make.
     pub(super) fn exist(&self) -> bool {
         self.planning.is_some()
     }
@@ -40,7 +40,7 @@ impl Plans {
         })
     }
 
-    /// Checks what the program asks for.
+    /// Checks the program's goal.
     pub(super) fn check_request(&self, registering: &Registering) -> Result<(), RunEnded> {
         let Registering { urn, goal, old, .. } = registering;
         let old = old.as_ref().map(|old| &*old.state);
@@ -67,10 +67,11 @@ impl Plans {
         self.check(&registering.urn, |planning| planning.inputs(&facts))
     }
 
-    /// Takes the goal of a resource that targets skip: its recorded inputs stay, and without a record it is not created.
+    /// Records the goal of a resource that targets skip: its recorded inputs stay, and without a record it is not
+    /// created.
     pub(super) fn note_skipped(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) {
         let Some(planning) = &self.planning else { return };
-        // The step of a record that keeps a former URN is planned under that.
+        // The step of a record that keeps a former URN is planned under that URN.
         if old.is_some_and(|old| old.urn != *urn) {
             return;
         }
@@ -104,14 +105,14 @@ impl Plans {
         self.check(urn, |planning| planning.giving_up(urn))
     }
 
-    /// Takes the outputs of steps that succeeded.
+    /// Records the outputs of successful steps.
     pub(super) fn note_outputs(&self, state: &ResourceState) {
         if let Some(planning) = &self.planning {
             planning.outputs(&state.urn, &state.outputs);
         }
     }
 
-    /// Checks what a component or the stack publishes. After a failure it need not be complete.
+    /// Checks the published outputs of a component or the stack. After a failure they may be incomplete.
     pub(super) fn check_published(
         &self,
         state: &ResourceState,
@@ -125,9 +126,9 @@ impl Plans {
         })
     }
 
-    /// Reports the resources with planned steps that did not occur. After a failure these would be many, and none of them
+    /// Reports the resources with planned steps that did not occur. Not after a failure: they would be many, and none
     /// would explain it.
-    pub(super) fn finish(&self, base: &Base) {
+    pub(super) fn finish(&self, base: &PriorState) {
         let Some(planning) = &self.planning else { return };
         if self.run.has_ended_early() {
             return;

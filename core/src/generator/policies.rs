@@ -14,7 +14,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Asks the policy packs of one run.
+/// Calls the policy packs of one run.
 pub(super) struct PolicyChecks {
     pub(super) policies: Arc<Policies>,
     pub(super) run: Run,
@@ -35,13 +35,13 @@ impl PolicyChecks {
                     let rewriting = pack.remediate(&subject, &new.inputs).await?;
                     if let Some(inputs) = &rewriting.inputs {
                         let valid = self.run.executor.sanitizer().inspect("inputs", inputs);
-                        valid.map_err(|fault| pack.nonsense("Remediate", &fault))?;
+                        valid.map_err(|fault| pack.malformed_response("Remediate", &fault))?;
                     }
                     Ok(rewriting)
                 };
                 self.run.ask(urn, None, question).await?
             };
-            let found = rewriting.told.iter().map(|result| match result {
+            let found = rewriting.results.iter().map(|result| match result {
                 Ok(remediation) => remediation.name.policy.as_str(),
                 Err(violation) => violation.name.policy.as_str(),
             });
@@ -52,7 +52,7 @@ impl PolicyChecks {
                 &found,
                 &rewriting.not_applicable,
             );
-            for result in rewriting.told {
+            for result in rewriting.results {
                 self.emit(match result {
                     Ok(remediation) => EventPayload::PolicyRemediation(Arc::new(remediation)),
                     Err(violation) => EventPayload::PolicyViolation(Arc::new(violation)),
@@ -66,8 +66,8 @@ impl PolicyChecks {
         Ok(())
     }
 
-    /// Has all packs analyze a registration at the same time. A violation of a mandatory policy ends an update; a preview
-    /// goes on, so that further errors are found.
+    /// Has all packs analyze a registration concurrently. A violation of a mandatory policy ends an update; a preview
+    /// continues, to find further errors.
     pub(super) async fn analyze(&self, goal: &Goal, new: &ResourceState) -> Result<(), RunEnded> {
         let urn = &new.urn;
         let subject = &self.subject(new, Some(goal));
@@ -91,8 +91,8 @@ impl PolicyChecks {
         Err(self.run.end(error))
     }
 
-    /// Has all packs analyze all resources together. Violations have been reported when this returns; those of mandatory
-    /// policies fail the run. `root` is the URN of the root stack.
+    /// Has all packs analyze all resources together. Violations have been reported when this returns; those of
+    /// mandatory policies fail the run. `root` is the URN of the root stack.
     pub(super) async fn analyze_stack(&self, root: &Urn) {
         let states = self.run.executor.all_published();
         let managed = states.iter().filter(|state| !state.external);

@@ -7,14 +7,14 @@ use crate::{
     property::PropertyMap,
     provider::{ProviderHandle, ProviderRegistry},
     resource::{Goal, ProviderReference, ResourceState},
-    state::{Base, StateRef},
+    state::{PriorState, StateRef},
     urn::Urn,
 };
 
 /// Finds the providers of resources; the run ends when there is none.
 pub(super) struct ProviderLookup {
     pub(super) registry: Arc<ProviderRegistry>,
-    pub(super) base: Arc<Base>,
+    pub(super) base: Arc<PriorState>,
     pub(super) run: Run,
 }
 
@@ -38,7 +38,7 @@ impl ProviderLookup {
         if let Some(provider) = self.registry.get(&reference) {
             return Ok(Some(provider));
         }
-        // The program may name a provider that it does not register any more.
+        // The program may refer to a provider that it no longer registers.
         let Some(state) = self.base.provider(&reference) else {
             let text = format!("unknown provider '{reference}' for resource '{urn}'");
             return Err(self.run.bail(urn, text));
@@ -73,7 +73,7 @@ impl ProviderLookup {
         self.run.ask(urn, None, loading).await
     }
 
-    /// Keeps a renamed provider known under its former URN, which records refer to.
+    /// Registers a renamed provider under its former URN as well, which records refer to.
     pub(super) fn note_renamed(&self, registering: &Registering) {
         let Registering { urn, goal, old, .. } = registering;
         if let Some(old) = old.as_ref().filter(|old| old.state.urn != *urn)

@@ -1,4 +1,4 @@
-//! The purpose of a run, and the registrations that are no goals in a run that reads or deletes.
+//! The purpose of a run, and registrations in a run that reads or deletes.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -21,21 +21,21 @@ use crate::{
 /// The purpose of a run with the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Every resource is brought to its goal.
+    /// The goals are applied.
     #[default]
     Update,
-    /// Every resource is read. Components and providers are brought to their goals, since others need them.
+    /// Every resource is read. The goals of components and providers are applied, because other resources need them.
     Refresh,
-    /// Every resource is deleted at the end. Components and providers are brought to their goals before.
+    /// Every resource is deleted at the end. The goals of components and providers are applied first.
     Destroy,
 }
 
-/// What becomes of a registration in a run of some purpose.
+/// The treatment of a registration in a run of some purpose.
 #[derive(Debug, PartialEq, Eq)]
 enum Mode {
-    /// It is brought to its goal.
+    /// Its goal is applied.
     Goal,
-    /// It is answered with its record.
+    /// The response is its record.
     Record,
     /// It does not exist, or a dependency does not: it is not created.
     SkipCreate,
@@ -44,27 +44,27 @@ enum Mode {
 }
 
 impl Mode {
-    /// Decides over a registration. `is_managed` says that a package's provider manages it, and `needs_skipped` that
-    /// something it needs was not created.
+    /// Decides about a registration. `is_managed`: a package's provider manages it. `needs_skipped`: a dependency was
+    /// not created.
     fn of(purpose: Purpose, is_managed: bool, needs_skipped: bool, old: Option<&ResourceState>) -> Self {
         match (purpose, old) {
             (Purpose::Update, _) => Self::Goal,
             (Purpose::Refresh | Purpose::Destroy, _) if !is_managed && !needs_skipped => Self::Goal,
             (Purpose::Refresh, Some(_)) => Self::Record,
-            // Of a pending replacement only the record is left.
+            // A pending replacement has only a record.
             (Purpose::Destroy, Some(old)) if !needs_skipped && !old.pending_replacement => Self::KeepUntilEnd,
             (Purpose::Refresh | Purpose::Destroy, _) => Self::SkipCreate,
         }
     }
 }
 
-/// Tells whether registrations are more than goals to be reached.
+/// Returns whether the run treats registrations in another way than applying their goals.
 pub(super) fn is_not_plain_update(context: &Context) -> bool {
     context.options.refreshes || context.options.purpose != Purpose::Update
 }
 
-/// Reads a registered record if the run asks for that, and answers the registrations that are no goals. A registration
-/// that goes on does so with its record as it is now.
+/// Reads a registered record if the run requires it, and returns the response of a registration whose goal is not
+/// applied. Otherwise the registration continues with its current record.
 pub(super) async fn refresh_mode(
     context: &Context,
     urn: &Urn,
@@ -73,7 +73,7 @@ pub(super) async fn refresh_mode(
 ) -> Result<ControlFlow<Next, Option<StateRef>>, RunEnded> {
     let purpose = context.options.purpose;
     if purpose == Purpose::Refresh {
-        // Components and providers must not come to need a resource that is only read, and so keeps its dependencies.
+        // Components and providers must not depend on a resource that is only read: it keeps its recorded dependencies.
         match &old {
             Some(old) if is_managed(goal) => context.claims.keep_record(urn, old),
             _ => refuse_cycles(context, urn, old.as_ref(), &dependencies_of(goal)).await?,
@@ -111,7 +111,7 @@ pub(super) async fn refresh_mode(
     Ok(ControlFlow::Break(next))
 }
 
-/// Keeps the record of what a provider manages, with its old inputs, so that it can be reached until it is deleted.
+/// Keeps the record of a provider-managed resource with its old inputs, so that it is reachable until its deletion.
 async fn keep_until_end(
     context: &Context,
     urn: &Urn,
@@ -121,7 +121,7 @@ async fn keep_until_end(
     let provider = context.providers.of_goal(urn, goal).await?;
     let new = Arc::new(ResourceState {
         inputs: old.state.inputs.clone(),
-        // A resource that was only read is not the program's to delete.
+        // A resource that was only read is not deleted.
         external: old.state.external,
         ..new_state(goal, urn.clone(), Some(&old.state))
     });
@@ -129,7 +129,7 @@ async fn keep_until_end(
     Ok(StepChain::new(urn, Some(&old), new, vec![same]))
 }
 
-/// Tells whether a package's provider manages the resource that the goal asks for.
+/// Returns whether a package's provider manages the resource of the goal.
 pub(super) fn is_managed(goal: &Goal) -> bool {
     goal.custom && !goal.resource_type.is_provider()
 }

@@ -1,4 +1,4 @@
-//! Reads: resources that the program looks at without managing them.
+//! Reads: resources that the program reads without managing them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Generator {
-    /// Reads the thing with `id` as the resource that `goal` names.
+    /// Reads the resource with `id` under the name of `goal`.
     ///
     /// # Errors
     /// When the request must stay unanswered because the run is ending.
@@ -68,7 +68,7 @@ impl Generator {
         new.external = true;
         new.id = id;
         let new = Arc::new(new);
-        // A resource managed under another id is given up for the read one: it is deleted at the end of the run.
+        // A resource managed under another id is replaced by the read one, and deleted at the end of the run.
         let replaced = old
             .as_ref()
             .filter(|old| !old.state.external && old.state.id != new.id);

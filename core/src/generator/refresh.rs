@@ -1,4 +1,4 @@
-//! Refresh with the program: each record is read when the program registers it, and the others when it has ended.
+//! Refresh with the program: each record is read when the program registers it, the others at the end.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -11,15 +11,15 @@ use crate::{
         Purpose, RegisterOutcome, RunEnded, context::Context, purpose::is_managed, steps::untargeted,
     },
     resource::{Goal, ProviderReference, ResourceState},
-    state::{Ledger, OperationId, StateRef},
+    state::{JournalReplay, OperationId, StateRef},
     step::StepOp,
     urn::Urn,
 };
 
-/// Reads the record that a registration has claimed; there is none any more when the real thing is gone. A failure answers
-/// the registration when the run goes on.
+/// Reads the record that a registration has claimed; without a real resource, there is no record afterwards. A failure
+/// is the response of the registration when the run continues.
 ///
-/// Of components and providers nothing is read, and the step is not shown.
+/// Components and providers are not read, and their step is not shown.
 pub(super) async fn refresh_registered(
     context: &Context,
     urn: &Urn,
@@ -61,8 +61,8 @@ pub(super) async fn refresh_registered(
     }
 }
 
-/// Reads the records that the program has not registered; one that cannot be read does not stop the others. Failures have
-/// been reported when this returns; the control tells whether there were any.
+/// Reads the records that the program has not registered; one that cannot be read does not stop the others. Failures
+/// have been reported when this returns; the control records whether there were any.
 pub(super) async fn refresh_leftovers(context: &Context) -> std::result::Result<(), RunEnded> {
     let (run, base, claims) = (&context.run, &context.base, &context.claims);
     let targeting = context.options.targeting.as_ref();
@@ -109,7 +109,7 @@ pub(super) async fn settle_refresh(context: &Context) {
     let Some(journal) = executor.journal() else {
         return;
     };
-    let rebuilt = journal.with_ledger(Ledger::rebuild_base);
+    let rebuilt = journal.with_replay(JournalReplay::rebuild_base);
     let appended: Result<()> = match rebuilt {
         Some(rebuilt) => journal.append(OperationId(0), rebuilt).await,
         None => Err(Error::internal("the journal was closed during a refresh")),
@@ -133,7 +133,7 @@ fn with_current_provider(context: &Context, state: &Arc<ResourceState>) -> Arc<R
     Arc::new(named)
 }
 
-/// Returns a record under the URN that the program has for it now, by which later registrations refer to it.
+/// Returns a record under its current URN in the program, by which later registrations refer to it.
 fn renamed_state(old: &ResourceState, urn: &Urn, goal: &Goal) -> ResourceState {
     ResourceState {
         urn: urn.clone(),

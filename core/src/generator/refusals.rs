@@ -1,11 +1,11 @@
-//! Registrations and deletions that were refused before they became steps: results show them beside the steps.
+//! Registrations and deletions refused before they became steps; results list them with the steps.
 
 use crate::{
     executor::Failure, generator::context::Context, resource::ResourceState, step::StepOp, token::TypeToken,
     urn::Urn,
 };
 
-/// Keeps for the result each registration and each deletion that this run has refused.
+/// Adds each refused registration and deletion of this run to the result.
 pub(super) fn keep_refusals(context: &Context) {
     for failure in context.run.executor.control().failures() {
         let is_of_a_resource = !matches!(failure, Failure::Program(_));

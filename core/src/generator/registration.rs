@@ -1,4 +1,4 @@
-//! One registration on its way through the generator, and what it leads to.
+//! A registration during its processing, and its possible results.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     urn::Urn,
 };
 
-/// A registration with a provider to ask.
+/// A registration with a provider.
 pub(super) struct Registering {
     pub(super) urn: Urn,
     pub(super) old: Option<StateRef>,
@@ -19,38 +19,38 @@ pub(super) struct Registering {
     pub(super) provider: Option<ProviderHandle>,
     /// 32 bytes that stay the same for every Check of the registration.
     pub(super) seed: Vec<u8>,
-    /// The proposed name of the real thing, the same for every Check of the registration.
+    /// The proposed physical name, the same for every Check of the registration.
     pub(super) autonaming: Option<Autonaming>,
 }
 
 impl Registering {
-    /// Returns the record that the registration goes on from.
+    /// Returns the record before the registration.
     pub(super) fn old_state(&self) -> Option<&ResourceState> {
         self.old.as_ref().map(|old| &*old.state)
     }
 
-    /// Names the steps that lead to `new`.
+    /// Creates the steps that lead to `new`.
     pub(super) fn chain(&self, new: Arc<ResourceState>, steps: Vec<Option<Step>>) -> StepChain {
         StepChain::new(&self.urn, self.old.as_ref(), new, steps)
     }
 }
 
-/// What a registration leads to.
+/// The result of a registration.
 pub(super) enum Next {
-    /// It is answered without further steps.
+    /// The response, without further steps.
     Answer(RegisterOutcome),
     /// Steps that end in the record of the resource.
     Run(StepChain),
 }
 
-/// The steps that bring a resource to its goal.
+/// The steps that apply a goal.
 pub(super) struct StepChain {
     pub(super) urn: Urn,
     pub(super) old: Option<StateRef>,
-    /// The record that the goal asks for.
+    /// The new record.
     pub(super) new: Arc<ResourceState>,
     pub(super) steps: Vec<Option<Step>>,
-    /// The plan allows the steps: this was checked before something was deleted for them.
+    /// The plan allows the steps: this was checked before a deletion for them.
     pub(super) is_checked: bool,
 }
 

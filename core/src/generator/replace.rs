@@ -31,8 +31,8 @@ enum Order {
 }
 
 impl Order {
-    /// Decides the order: the goal overrides the provider. A run that only reads, or that deletes at its end, must not delete
-    /// the dependents of a provider.
+    /// Decides the order: the goal overrides the provider. A run that only reads, or that deletes at its end, must not
+    /// delete the dependents of a provider.
     fn of(purpose: Purpose, goal: &Goal, difference: &Difference) -> Self {
         let wanted = goal.delete_before_replace;
         if purpose == Purpose::Update && wanted.unwrap_or(difference.delete_before_replace) {
@@ -43,7 +43,7 @@ impl Order {
     }
 }
 
-/// Finds the steps of a replacement. `is_targeted` says that the user demands it, or that the record is tainted.
+/// Finds the steps of a replacement. `is_targeted`: the user demands it, or the record is tainted.
 pub(super) async fn replace(
     context: &Context,
     policies: Option<&PolicyChecks>,
@@ -56,7 +56,8 @@ pub(super) async fn replace(
     refuse(context, registering, &old.state, &new, &difference)?;
     let Registering { goal, provider, .. } = registering;
     if let Some(provider) = provider.as_ref().filter(|_| !is_targeted) {
-        // Defaults and names of the old resource must not be taken over. Each Check reports what could not be ignored.
+        // Defaults and computed names of the old resource must not be reused. Each Check reports paths that could not
+        // be ignored.
         inputs_with_ignored_changes(context, registering, Some(&old.state.inputs));
         let inputs = check(context, registering, provider, None, goal.inputs.clone()).await?;
         context
@@ -76,8 +77,8 @@ pub(super) async fn replace(
     }
 }
 
-/// Refuses to replace a protected or an imported resource. A preview goes on, so that further errors are found; it fails at
-/// its end if the resource is protected.
+/// Refuses to replace a protected or an imported resource. A preview continues, to find further errors; it fails at its
+/// end if the resource is protected.
 fn refuse(
     context: &Context,
     registering: &Registering,
@@ -104,8 +105,8 @@ fn refuse(
     Ok(())
 }
 
-/// Returns the refusal to replace an imported resource, with the properties that demand it. The message text matches the
-/// reference engine; tools match on it.
+/// Returns the refusal to replace an imported resource, with the properties that demand it. The message text matches
+/// the reference engine; tools match on it.
 fn replaced_import(difference: &Difference, old: &PropertyMap, new: &PropertyMap) -> String {
     let mut text =
         "previously-imported resources that still specify an ID may not be replaced; please remove the \

@@ -11,7 +11,7 @@ use crate::state::{StateId, StateRef};
 pub(super) struct Replacements(Mutex<Vec<StateRef>>);
 
 impl Replacements {
-    /// Notes the old half of a replacement.
+    /// Records the old half of a replacement.
     pub(super) fn note(&self, old: StateRef) {
         // A pending replacement was deleted before, and its record is removed by the replacement.
         if !old.state.pending_replacement {

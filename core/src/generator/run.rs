@@ -1,4 +1,4 @@
-//! The run that registrations belong to: errors are reported to it, awaited answers end with it.
+//! The run of registrations: errors are reported to it, and pending responses end with it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     urn::Urn,
 };
 
-/// The run is ending: a registration that gets this stays unanswered until the monitor shuts down.
+/// The run is ending: the request gets no response until the monitor shuts down.
 ///
 /// The reason has been reported when this is returned.
 #[derive(Clone, Debug)]
@@ -59,7 +59,8 @@ impl Run {
         self.end(error.with_urn(urn.clone()))
     }
 
-    /// Reports an error with its cause and ends the run; after a cancellation, which explains any error, nothing is reported.
+    /// Reports an error with its cause and ends the run; after a cancellation, which explains any error, nothing is
+    /// reported.
     pub(super) fn bail_unless_cancelled(
         &self,
         urn: &Urn,
@@ -76,13 +77,13 @@ impl Run {
         self.end(error.with_urn(urn.clone()))
     }
 
-    /// Reports an error and lets the run go on, so that further errors are found: the run fails at its end.
+    /// Reports an error and continues, to find further errors: the run fails at its end.
     pub(super) fn fault(&self, urn: &Urn, message: impl Into<Text>) {
         let error = Error::new(ErrorKind::Failed, self.report(urn, message));
         self.fail_later(error.with_urn(urn.clone()));
     }
 
-    /// Lets the run fail at its end with an error that has been reported.
+    /// Fails the run at its end with an error that has been reported.
     pub(super) fn fail_later(&self, error: Error) {
         self.executor.control().fail(Failure::Generation(error), false);
     }
@@ -93,8 +94,8 @@ impl Run {
         RunEnded
     }
 
-    /// Refuses each of `texts`, which are about the resource with the URN beside them. A preview goes on and fails at its
-    /// end; an update ends with the first, under the text `summary`.
+    /// Refuses each of `texts`, each with its resource's URN. A preview continues and fails at its end; an update ends
+    /// with the first, under the text `summary`.
     pub(super) fn refuse_all<'a>(
         &self,
         texts: impl Iterator<Item = (&'a Urn, Text)>,
@@ -126,13 +127,13 @@ impl Run {
             .diagnose(Diagnostic::warning(message).about(urn.clone()));
     }
 
-    /// Tells whether a failure or a cancellation ended the run before its program was complete.
+    /// Returns whether a failure or a cancellation ended the run before its program was complete.
     pub(super) fn has_ended_early(&self) -> bool {
         let control = self.executor.control();
         control.has_failed() || control.is_cancelled()
     }
 
-    /// Returns the answer of a registration whose step failed: the run goes on only with `continue_on_error`.
+    /// Returns the response of a registration whose step failed: the run continues only with `continue_on_error`.
     pub(super) fn after_failure(
         &self,
         failure: &StepFailure,
@@ -144,8 +145,8 @@ impl Run {
         Ok(RegisterOutcome::failed(Arc::clone(state)))
     }
 
-    /// Awaits a question about a resource. A failed one ends the run; so does a termination. `call` is set when the
-    /// question goes to the resource's own provider; questions to policy packs are not limited.
+    /// Awaits a call about a resource. A failed one ends the run; so does a termination. `call` is set for a call of
+    /// the resource's own provider; calls of policy packs are not limited.
     pub(super) async fn ask<T>(
         &self,
         urn: &Urn,
@@ -183,7 +184,7 @@ impl Run {
         loaded.map_err(|error| self.bail_unless_cancelled(urn, error.text().clone(), Some(&error)))
     }
 
-    /// Awaits an answer until running calls are given up.
+    /// Awaits a response until running calls are abandoned.
     pub(super) async fn unless_terminated<T>(&self, answer: impl Future<Output = T>) -> Result<T, RunEnded> {
         tokio::select! {
             biased;

@@ -71,7 +71,7 @@ pub(super) fn create_before_delete(
     provider: Option<ProviderHandle>,
     difference: &Difference,
 ) -> Vec<Option<Step>> {
-    // Where ids are names, a second deletion would hit what has just been created.
+    // Where ids are names, a second deletion would delete the new resource.
     let is_pending_replacement = old.state.pending_replacement;
     let mut steps = create_after_delete(old, new, provider, difference);
     for step in steps.iter_mut().flatten() {
@@ -83,7 +83,7 @@ pub(super) fn create_before_delete(
     steps
 }
 
-/// Lets an adopted record stay in its place, before what needs it, unless it comes to need something new.
+/// Keeps the position of an adopted record, before its dependents, unless it gets a new dependency.
 pub(super) fn keep_place(step: &mut Step) {
     let (Some(old), Some(new)) = (&step.old, &step.new) else {
         return;

@@ -2,7 +2,7 @@
 
 use crate::property::PropertyValue;
 
-/// Prints a value in braces, as the reference engine does in messages. A secret value is not printed.
+/// Formats a value in braces, as the reference engine does in messages. A secret value is not shown.
 pub(super) fn in_braces(value: Option<&PropertyValue>) -> String {
     value.map_or_else(
         || "{<nil>}".to_owned(),

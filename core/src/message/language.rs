@@ -1,12 +1,12 @@
-//! Languages of hosts: the style in which a hint names a function of the engine.
+//! Languages of hosts: naming styles for engine functions in hints.
 
 use std::borrow::Cow;
 
-/// The language of a host, in whose style hints name functions of the engine.
+/// The language of a host, whose naming style hints use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Language {
-    /// Rust, whose style hints are written in.
+    /// Rust, the style in which hints are written.
     Rust,
     /// C.
     C,
@@ -16,11 +16,11 @@ pub enum Language {
     Node,
 }
 
-/// The functions with which hints begin, as `name()`.
+/// The functions that hints can begin with, as `name()`.
 const FUNCTIONS: &[&str] = &["create_stack", "select_stack", "create_or_select_stack"];
 
 impl Language {
-    /// Returns a hint that names a function in this language's style. Functions stand at the beginning of hints.
+    /// Returns a hint with its function's name in this language's style. Function names are at the beginning of hints.
     pub(crate) fn hint(self, hint: &str) -> Cow<'_, str> {
         let named = FUNCTIONS.iter().find_map(|function| {
             let rest = hint.strip_prefix(function)?.strip_prefix("()")?;

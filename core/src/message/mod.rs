@@ -1,4 +1,4 @@
-//! Messages with a code, arguments and two texts: the reference engine's for tools, the library's for people.
+//! Messages with a code, arguments and two texts: the reference engine's for tools, the library's for users.
 
 mod language;
 mod sdk;
@@ -12,8 +12,8 @@ pub(crate) use language::snake_case;
 
 pub(crate) use sdk::text_of_program;
 
-/// A text of a diagnostic or an error. Most texts are the same for tools and for people; a text made of a `Message` is
-/// not.
+/// The text of a diagnostic or an error. Most texts are the same for tools and users; the text of a [`Message`] has two
+/// forms.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text(Form);
 
@@ -32,7 +32,7 @@ struct Coded {
 }
 
 impl Text {
-    /// Creates a text whose two forms differ without a code of its own: `reference` for tools, `library` for people.
+    /// Creates a text with two forms and no code: `reference` for tools, `library` for users.
     #[must_use]
     pub fn pair(reference: impl Into<String>, library: impl Into<String>) -> Self {
         let (reference, library) = (reference.into(), library.into());
@@ -56,7 +56,7 @@ impl Text {
         }
     }
 
-    /// Returns the text for people. It names no command, file, variable or path that this library does not use.
+    /// Returns the library's text. It names no command, file, variable or path that this library does not use.
     #[must_use]
     pub fn library(&self) -> &str {
         match &self.0 {
@@ -65,7 +65,7 @@ impl Text {
         }
     }
 
-    /// Tells whether one of the two texts contains `part`.
+    /// Returns whether one of the two texts contains `part`.
     #[must_use]
     pub fn contains(&self, part: &str) -> bool {
         self.reference().contains(part) || self.library().contains(part)
@@ -108,7 +108,7 @@ impl Text {
         }
     }
 
-    /// Replaces every text in it by what `scrub` returns; `None` when that changes nothing.
+    /// Applies `scrub` to every text; `None` when nothing changes.
     pub(crate) fn scrubbed<'a>(&'a self, scrub: impl Fn(&'a str) -> Cow<'a, str>) -> Option<Self> {
         let scrub = |text: &'a str| match scrub(text) {
             Cow::Owned(scrubbed) => Some(scrubbed),
@@ -204,13 +204,13 @@ impl fmt::Debug for Text {
 }
 
 impl fmt::Display for Text {
-    /// Writes the text for people.
+    /// Writes the library's text.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.library())
     }
 }
 
-/// A message whose text for people is not that of the reference engine.
+/// A message whose library text differs from that of the reference engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Message<'a> {
     /// A protected resource was to be deleted.
@@ -225,14 +225,14 @@ pub(crate) enum Message<'a> {
     DeletionNotTargeted { urn: &'a str },
     /// The provider of a resource changed while only targets are worked on.
     ProviderChangedWithTargets { urn: &'a str, provider: &'a str },
-    /// A destroy without its program meets hooks of deletions.
+    /// A destroy without its program found deletion hooks.
     DeleteHooksWithoutProgram,
-    /// A provider's Check found a fault in a property.
+    /// A provider's Check reported an invalid property.
     InvalidProperty {
         resource_type: &'a str,
         name: &'a str,
         property: &'a str,
-        /// The value as the reference engine prints it, in braces.
+        /// The value in the format of the reference engine, in braces.
         value: &'a str,
         /// Whether the property has a value.
         is_set: bool,
@@ -244,9 +244,9 @@ pub(crate) enum Message<'a> {
     SecretId,
     /// A plugin was found in a folder of the `PATH`.
     PluginOnPath { executable: &'a str, place: &'a str },
-    /// The program asks for another version of the reference engine.
+    /// The program requires another version of the reference engine.
     VersionNotSatisfied { version: &'a str, range: &'a str },
-    /// A plugin was not found. `places` are those that were searched, each with the reason why it did not fit.
+    /// A plugin was not found. `places` are the searched places, each with the reason why it did not match.
     PluginNotFound {
         kind: &'a str,
         name: &'a str,
@@ -254,7 +254,7 @@ pub(crate) enum Message<'a> {
         version: Option<&'a str>,
         places: &'a [(String, String)],
     },
-    /// A resource is not as its plan foresees it. `what` are its inputs or outputs; the texts list each difference.
+    /// A resource violates its plan. `what` is `inputs` or `outputs`; the texts list each difference.
     PlanViolated {
         urn: &'a str,
         what: &'a str,
@@ -357,14 +357,14 @@ impl Message<'_> {
                  resource, remove the `protect` flag from the resource in your Pulumi program and run `pulumi up`"
             ),
             Self::TargetNotFound { target } => {
-                // A URN without `$` may be one in which a shell has replaced it.
+                // A URN without `$` may result from variable expansion of a shell.
                 let advice = match target.contains('$') {
                     true => "",
                     false => " Did you forget to escape $ in your shell?",
                 };
                 format!("Target '{target}' could not be found in the stack.{advice}")
             }
-            // The doubled word is the reference engine's.
+            // The doubled word is in the reference engine's text.
             Self::DependencyNotTargeted { urn, dependency } => {
                 format!(
                     "Resource '{urn}' depends on '{dependency}' which was was not specified in --target list."
@@ -421,7 +421,7 @@ impl Message<'_> {
         }
     }
 
-    /// Returns the text for people.
+    /// Returns the library's text.
     fn library(&self) -> String {
         match self {
             Self::ProtectedFromDeletion { urn } => format!(
@@ -501,7 +501,7 @@ impl Message<'_> {
     }
 }
 
-/// Lists places with the reasons why they did not fit, a line each.
+/// Lists places with the reasons why they did not match, one per line.
 fn listed(places: &[(String, String)]) -> String {
     let lines = places.iter();
     lines

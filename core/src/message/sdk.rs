@@ -1,13 +1,13 @@
-//! Texts of the SDKs of programs: what they advise to do with the reference engine's command, said for this library.
+//! Texts of the programs' SDKs: advice on the reference engine's command is replaced by advice for this library.
 
 use super::Text;
 
-/// What an SDK says when the engine does not support a feature, before and after the feature's name.
+/// The text of an SDK for an unsupported feature, before and after the feature's name.
 const UNSUPPORTED: (&str, &str) = (
     "The Pulumi CLI does not support ",
     ". Please update the Pulumi CLI",
 );
-/// What an SDK says when a configuration value is missing, before and after the options and the key.
+/// The text of an SDK for a missing configuration value, before and after the options and the key.
 const UNSET: (&str, &str) = (
     "please set a value using the command `pulumi config set ",
     " <value>`",
@@ -15,7 +15,7 @@ const UNSET: (&str, &str) = (
 /// The option with which the reference engine's command encrypts a value.
 const SECRET_OPTION: &str = "--secret ";
 
-/// Returns a text of a program. In the text for people, advice to use the reference engine's command is replaced.
+/// Returns a text of a program; the library's text contains no advice on the reference engine's command.
 pub(crate) fn text_of_program(text: &str) -> Text {
     let unsupported = |feature: &str| format!("Stackwright does not support {feature}");
     let unset = |key: &str| match key.trim_start().strip_prefix(SECRET_OPTION) {
@@ -33,7 +33,7 @@ pub(crate) fn text_of_program(text: &str) -> Text {
     }
 }
 
-/// Replaces each part of one line between two marks, and the marks; `None` when there is none.
+/// Replaces each part of a line between two marks, including the marks; `None` when there is none.
 fn replaced(text: &str, (before, after): (&str, &str), with: impl Fn(&str) -> String) -> Option<String> {
     let mut result = String::new();
     let mut rest = text;

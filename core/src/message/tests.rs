@@ -1,4 +1,4 @@
-//! Each message with a code: its two texts, its arguments, and what no text for people may hold.
+//! Each coded message: its two texts, its arguments, and terms that library texts must not contain.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn all() -> Vec<Message<'static>> {
 }
 
 #[test]
-fn no_text_for_people_names_a_command_a_flag_or_a_variable_of_other_tools() {
+fn no_library_text_names_a_command_a_flag_or_a_variable_of_other_tools() {
     let keys = [("region".to_owned(), "where".to_owned())];
     let mut messages = all();
     messages.push(Message::MissingConfiguration { keys: &keys });
@@ -167,7 +167,7 @@ fn scrubbing_covers_both_texts_and_the_arguments() {
     assert!(Text::from("plain").scrubbed(scrub).is_none());
 }
 
-/// Texts of other tools stand in this module alone, where each has one for people beside it.
+/// Texts of other tools are only in this module, each with a library text.
 #[test]
 fn no_other_module_has_a_text_that_names_a_command_a_flag_or_a_variable_of_other_tools() {
     let foreign = [

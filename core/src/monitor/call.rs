@@ -1,4 +1,4 @@
-//! Calls as bytes: the protocol's messages in and out, for programs in our own process.
+//! Calls as bytes: encoded protocol messages, for programs in the host's process.
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _};
@@ -18,7 +18,7 @@ type Answer = Result<Vec<u8>, WireStatus>;
 impl Monitor {
     /// Calls a method of the ResourceMonitor or the Engine service, named `Service/Method`, with an encoded request.
     ///
-    /// What must be decided in the order of arrival is decided when this is called, not when the future is polled.
+    /// Decisions that depend on the order of arrival are made in this call, not when the future is polled.
     ///
     /// # Errors
     /// The status of the call; `Unimplemented` for a method that is not known, `InvalidArgument` for a request that
@@ -43,7 +43,7 @@ impl Monitor {
         }
     }
 
-    /// Answers the methods that wait for nothing, without a future. `Unimplemented` for all others.
+    /// Handles the methods that never wait, without a future. `Unimplemented` for all others.
     ///
     /// # Errors
     /// As [`Self::call`].
@@ -97,7 +97,7 @@ fn decode<M: Message + Default>(request: Bytes) -> Result<M, WireStatus> {
     M::decode(request).map_err(|error| WireStatus::invalid(format!("malformed request: {error}")))
 }
 
-/// Begins to answer a request, and encodes its answer.
+/// Starts handling a request; the future encodes the response.
 fn answered<Q, A: Message, W>(
     request: Result<Q, WireStatus>,
     begin: impl FnOnce(Q) -> W,

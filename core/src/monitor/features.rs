@@ -6,7 +6,7 @@ use stackwright_proto::pulumirpc::ResourceMonitorFeature as Feature;
 
 use crate::{generator::GeneratorOptions, monitor::WireStatus, provider::ProviderStatus};
 
-/// The features, by number and, where older programs ask by name, by name.
+/// The features by number and, for older programs, by name.
 const FEATURES: &[(Feature, &str)] = &[
     (Feature::Secrets, "secrets"),
     (Feature::ResourceReferences, "resourceReferences"),
@@ -21,7 +21,7 @@ const FEATURES: &[(Feature, &str)] = &[
     (Feature::InvokeParent, ""),
 ];
 
-/// Returns the features that the user's options leave.
+/// Returns the features that the user's options enable.
 pub(super) fn offered(options: &GeneratorOptions) -> impl Iterator<Item = (Feature, &'static str)> {
     let (no_references, no_outputs) = (options.disable_resource_references, options.disable_output_values);
     let offered = FEATURES.iter().filter(move |(feature, _)| match feature {
@@ -32,12 +32,12 @@ pub(super) fn offered(options: &GeneratorOptions) -> impl Iterator<Item = (Featu
     offered.copied()
 }
 
-/// Returns whether the monitor has a feature, by the name that older programs ask for.
+/// Returns whether the monitor has a feature, by the name that older programs use.
 pub(super) fn has(name: &str, options: &GeneratorOptions) -> bool {
     !name.is_empty() && offered(options).any(|(_, known)| known == name)
 }
 
-/// A part of the protocol that this engine does not have, with the name that the request has for it.
+/// A protocol feature that this engine does not support, with the name of the request field.
 #[derive(Debug)]
 pub(super) enum UnsupportedFeature {
     Call(String),

@@ -1,4 +1,4 @@
-//! The count of requests in flight, which the end of a run waits for.
+//! The number of requests in flight, for which the end of a run waits.
 
 use std::sync::{
     Arc,
@@ -39,7 +39,7 @@ impl InFlight {
         loop {
             let notified = self.0.idle.notified();
             tokio::pin!(notified);
-            // Registered before the look at the count, so that no wake-up between the two is missed.
+            // Registered before the count is read, so that no wake-up in between is missed.
             notified.as_mut().enable();
             let sealed = self
                 .0

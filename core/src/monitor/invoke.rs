@@ -48,7 +48,7 @@ impl Monitor {
         }
     }
 
-    /// Calls a function; the secrets in its arguments are learned when this returns, before the future is polled.
+    /// Calls a function; the secrets in its arguments are registered with the redactor before the future is polled.
     pub(super) fn invoke_raw(
         &self,
         invoke: Invoke,

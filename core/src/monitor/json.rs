@@ -1,4 +1,4 @@
-//! The JSON of our own API: registrations, reads and invokes as hosts without types of their own send them.
+//! The JSON of the typed API: registrations, reads and invokes of hosts without typed values.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 fn read<T: DeserializeOwned>(text: &[u8], what: &str) -> Result<T> {
-    // Not serde_json's own reader: values may nest deeper than it allows.
+    // Not serde_json's parser: values can exceed its depth limit.
     json::from_slice(text).map_err(|error| Error::invalid(format!("invalid {what}: {}", error.message())))
 }
 
@@ -103,7 +103,7 @@ struct AliasParts {
     no_parent: bool,
 }
 
-/// Timeouts as callers write them: other than in a record, a name that does not exist is a mistake.
+/// Timeouts in requests: unlike in a record, an unknown name is an error.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct TimeoutsDocument {
@@ -293,7 +293,8 @@ struct RegisteredDocument<'a> {
 }
 
 impl Registered {
-    /// Writes `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`; values have the plain form, secrets are readable.
+    /// Writes `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`; values have the plain form, secrets are
+    /// readable.
     ///
     /// # Errors
     /// [`crate::ErrorKind::State`] when values nest too deep to be written.

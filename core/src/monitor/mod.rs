@@ -1,6 +1,6 @@
-//! The resource monitor: what programs talk to. Transport-free: typed calls, or the protocol's messages as bytes.
+//! The resource monitor, the API of programs. Independent of transports: typed calls, or protocol messages as bytes.
 //!
-//! A program of our own process calls [`Monitor::register`] and its siblings, or hands the protocol's bytes to
+//! A program in the host's process calls [`Monitor::register`] and similar methods, or passes protocol bytes to
 //! [`Monitor::call`]; other processes reach the same monitor through the gRPC transport in `grpc`.
 
 mod call;
@@ -36,7 +36,7 @@ use crate::{
     generator::Generator,
     message::text_of_program,
     property::{PropertyMap, PropertyValue, hash::Fetch},
-    provider::{ProviderWish, settings::ProviderSettings},
+    provider::{ProviderSpec, settings::ProviderSettings},
     runtime::Runtime,
     secrets::Redactor,
     urn::Urn,
@@ -56,7 +56,7 @@ pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
 use parents::Parents;
 
-/// What a program talks to while it runs. Cheap to clone; all clones are one monitor.
+/// The API of a running program. Cloning is cheap; all clones share the monitor.
 #[derive(Clone)]
 pub struct Monitor(Arc<Shared>);
 
@@ -72,9 +72,9 @@ struct Shared {
     hearing: InFlight,
     /// The root stack's URN, once it is registered.
     root: Arc<OnceLock<Urn>>,
-    /// Set when our own API registered the root stack: its outputs are the exports.
+    /// Set when the typed API registered the root stack: its outputs are the exports.
     own_root: OnceLock<Urn>,
-    /// Outputs that our own API has exported so far.
+    /// Outputs that the typed API has exported so far.
     exports: Mutex<PropertyMap>,
     /// The program has logged an error.
     error_reported: AtomicBool,
@@ -84,7 +84,7 @@ struct Shared {
     signalled: CancellationToken,
     /// All steps are done, deletions included.
     finished: CancellationToken,
-    /// Nothing is answered any more.
+    /// The monitor has ended.
     closed: CancellationToken,
 }
 
@@ -142,8 +142,8 @@ impl Monitor {
         self.0.generator.executor().runtime()
     }
 
-    /// Returns the redactor of the operation's texts. It learns a program's secrets in the calls that pass them; a binding
-    /// that knows them earlier lets it learn them there.
+    /// Returns the redactor of the operation's texts. It learns a program's secrets from the calls that pass them; a
+    /// binding that knows them earlier registers them here.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         self.0.generator.executor().events().redactor()
@@ -153,15 +153,15 @@ impl Monitor {
         &self.0.positions
     }
 
-    /// Sets the packages that the program needs: where a request names no version, theirs are used.
+    /// Sets the packages that the program needs; their versions are the defaults of requests.
     pub(crate) fn require(&self, packages: Vec<ProviderSettings>) {
         self.0.defaults.require(packages);
     }
 
-    /// Installs plugins before the program runs, and returns whether it still is to run.
+    /// Installs plugins before the program runs; returns whether the program is to run.
     ///
     /// A cancellation lets the installation complete; a second one abandons it.
-    pub(crate) async fn install_beforehand(&self, plugins: &[ProviderWish]) -> bool {
+    pub(crate) async fn install_beforehand(&self, plugins: &[ProviderSpec]) -> bool {
         let executor = self.0.generator.executor();
         if let Some(_flight) = self.0.in_flight.enter() {
             tokio::select! {
@@ -195,11 +195,12 @@ impl Monitor {
         self.0.error_reported.load(Ordering::Acquire)
     }
 
-    /// Reports that a binding could not read a declaration: a resource, the outputs of a component, or an output of the stack, with
-    /// an unknown option or a value that cannot be converted.
+    /// Reports that a binding could not read a declaration: a resource, the outputs of a component, or an output of the
+    /// stack, with an unknown option or a value that cannot be converted.
     ///
-    /// The run then fails with the first such error once the program has ended, also where the program catches it: the engine
-    /// has never seen what was declared, and would delete it. A declaration that the engine itself refuses is no such case.
+    /// The run then fails with the first such error once the program has ended, even when the program catches it: the
+    /// engine does not know the declaration, and would delete its resource. A declaration that the engine refuses is no
+    /// such case.
     pub fn declaration_unreadable(&self, error: &Error) {
         self.0.unreadable.get_or_init(|| error.clone());
     }
@@ -209,8 +210,8 @@ impl Monitor {
         self.0.unreadable.get().cloned()
     }
 
-    /// Fails the operation of a program that goes on after its end, for what it did then; nothing more is begun. Tells whether
-    /// the operation still went on, so that its result has the failure.
+    /// Fails the operation with an error that the program caused after its end; no new request is accepted. Returns
+    /// whether the operation still runs, so that its result contains the failure.
     pub fn fail_late(&self, message: impl Into<String>) -> bool {
         if self.is_closed() {
             return false;
@@ -232,13 +233,13 @@ impl Monitor {
             .insert(name, value);
     }
 
-    /// Returns the root stack that our own API registered.
+    /// Returns the root stack that the typed API registered.
     #[must_use]
     pub(crate) fn own_root(&self) -> Option<Urn> {
         self.0.own_root.get().cloned()
     }
 
-    /// Returns what our own API has exported so far.
+    /// Returns the outputs that the typed API has exported so far.
     #[must_use]
     pub(crate) fn exports(&self) -> PropertyMap {
         self.0
@@ -299,12 +300,12 @@ impl Monitor {
         self.0.closed.cancel();
     }
 
-    /// Resolves when the user asks for the run's end; what is being worked on is still brought to its end.
+    /// Resolves when the user cancels the run; running calls complete.
     pub async fn cancelled(&self) {
         self.0.generator.executor().control().cancelled().await;
     }
 
-    /// Resolves when the user insists on the run's end: what is being worked on is given up.
+    /// Resolves when the user cancels the run a second time; running calls are abandoned.
     pub async fn terminated(&self) {
         self.0.generator.executor().control().terminated().await;
     }

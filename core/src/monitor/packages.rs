@@ -1,4 +1,4 @@
-//! Packages that the program has announced: which plugin, in which version, serves resources that name them.
+//! Packages that the program has announced: the plugin and its version, for resources that refer to them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use crate::{provider::settings::ProviderSettings, runtime::Random};
 pub(super) struct Packages(Mutex<Vec<(String, ProviderSettings)>>);
 
 impl Packages {
-    /// Returns the reference of a package; the same package gets the same one again.
+    /// Returns the reference of a package; the same package always gets the same reference.
     pub(super) fn register(&self, settings: ProviderSettings, random: &dyn Random) -> String {
         let mut packages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((reference, _)) = packages.iter().find(|(_, known)| *known == settings) {

@@ -13,18 +13,18 @@ use crate::{
     urn::Urn,
 };
 
-/// The options that each registered resource hands down.
+/// The inheritable options of each registered resource.
 #[derive(Default)]
 pub(super) struct Parents(Mutex<Inherited>);
 
 #[derive(Default)]
 struct Inherited {
     of: FxHashMap<Urn, Arc<InheritedOptions>>,
-    /// The last one that was recorded: most resources hand down what the one before does, and share it.
+    /// The options of the last record: most resources inherit the same ones and share them.
     last: Arc<InheritedOptions>,
 }
 
-/// The options that one resource hands down.
+/// The inheritable options of one resource.
 #[derive(Default)]
 struct InheritedOptions {
     protect: Option<bool>,
@@ -33,9 +33,9 @@ struct InheritedOptions {
     provider: String,
     /// The type's package and how the registration chooses its default provider.
     choice: Option<(String, PackageChoice)>,
-    /// True when the choice leaves all to the engine, as that of most resources does.
+    /// True when the choice is empty, as for most resources.
     is_plain: bool,
-    /// The provider that the choice has led to: the same choice leads to the same provider.
+    /// The provider of this choice, for later registrations with the same choice.
     found: OnceLock<String>,
     providers: BTreeMap<String, String>,
 }
@@ -74,7 +74,7 @@ impl Parents {
                 }
             }
         } else {
-            // One that the component gives its children itself counts more than its parent's.
+            // A provider of the component itself takes precedence over its parent's.
             let inherited = provider_package(handed_down);
             if provider.is_empty() && !registration.providers.contains_key(inherited) {
                 provider.clone_from(handed_down);
@@ -88,19 +88,19 @@ impl Parents {
         }
     }
 
-    /// Returns the provider that a component hands down for a package.
+    /// Returns the inherited provider of a component for a package.
     pub(super) fn provider_for(&self, parent: &Urn, package: &str) -> Option<String> {
         self.lock().of.get(parent)?.providers.get(package).cloned()
     }
 
-    /// Records what a claimed registration hands down, before its default provider has been found; nothing is kept of one that
-    /// hands down nothing.
+    /// Records the inheritable options of a claimed registration, before its default provider is found; none are kept
+    /// when they are empty.
     pub(super) fn record(&self, urn: &Urn, registration: &Registration, goal: &Goal) {
         let given = Given { registration, goal };
         let mut inherited = self.lock();
         let Inherited { of, last } = &mut *inherited;
         if given.is_nothing() {
-            // A registration of the same URN that was given back may have left something.
+            // A released registration of the same URN may have left an entry.
             of.remove(urn);
             return;
         }
@@ -138,18 +138,18 @@ fn choose_provider(registration: &mut Registration) {
     }
 }
 
-/// Providers of what hands none down.
+/// The providers of a resource without inheritable ones.
 static NO_PROVIDERS: BTreeMap<String, String> = BTreeMap::new();
 
-/// The options that a registration hands down, before they are copied.
+/// The inheritable options of a registration, before they are copied.
 struct Given<'a> {
     registration: &'a Registration,
-    /// Has taken over the registration's options.
+    /// Copies the registration's options.
     goal: &'a Goal,
 }
 
 impl Given<'_> {
-    /// Returns the providers for what is below a component; custom resources hand none down.
+    /// Returns the inheritable providers of a component; those of custom resources are not inherited.
     fn providers(&self) -> &BTreeMap<String, String> {
         if self.registration.custom {
             &NO_PROVIDERS
@@ -178,7 +178,7 @@ impl Given<'_> {
         self.choice().is_none() && self.is(&InheritedOptions::default())
     }
 
-    /// Compares before anything is copied, since every registration is compared.
+    /// Compares before copying, because every registration is compared.
     fn is(&self, options: &InheritedOptions) -> bool {
         let is_same_choice = match (&options.choice, self.choice()) {
             (None, None) => true,

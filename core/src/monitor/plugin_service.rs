@@ -1,4 +1,4 @@
-//! The services of one engine for plugins: an endpoint of its own for each plugin process and for each address of the host.
+//! The engine services for plugins: one endpoint per plugin process and per host address.
 
 use std::{
     collections::BTreeMap,
@@ -22,13 +22,13 @@ use crate::{
     urn::Urn,
 };
 
-/// Opens the endpoints at which the plugins of one engine reach it.
+/// Opens the endpoints through which the plugins of one engine call it.
 ///
-/// Each endpoint has the Engine and ResourceStatus services, and those for schemas and mappings. It listens for as long as
-/// its plugin is used or waits in the pool.
+/// Each endpoint has the Engine and ResourceStatus services, and those for schemas and mappings. It exists while its
+/// plugin is in use or in the pool.
 pub(crate) struct EngineService {
     runtime: Runtime,
-    /// Loads the providers that are asked about their packages.
+    /// Loads the providers for schema requests.
     packages: OnceLock<Arc<dyn PackageSource>>,
     views: ViewTokens,
     /// The endpoints of plugins at addresses of the host.
@@ -36,7 +36,7 @@ pub(crate) struct EngineService {
 }
 
 impl EngineService {
-    /// Creates the service; nothing listens yet.
+    /// Creates the service, without an endpoint.
     pub(crate) fn new(runtime: Runtime) -> Self {
         Self {
             runtime,
@@ -46,9 +46,9 @@ impl EngineService {
         }
     }
 
-    /// Serves schemas of packages and mappings to them, too. `source` must not keep this service alive.
+    /// Adds the services for schemas and mappings. `source` must not own this service.
     pub(crate) fn serve_packages(&self, source: Arc<dyn PackageSource>) {
-        // The first one stays.
+        // The first source is kept.
         drop(self.packages.set(source));
     }
 
@@ -94,7 +94,7 @@ impl EngineEndpoints for EngineService {
     }
 }
 
-/// Returns one text for all that name the same address: with or without scheme, and however the loopback interface is named.
+/// Returns one text for all forms of an address: with or without scheme, and with any name of the loopback interface.
 fn normalized(address: &str) -> String {
     let address = address.to_ascii_lowercase();
     let rest = address.split_once("://").map_or(&*address, |(_, rest)| rest);
@@ -197,7 +197,7 @@ mod tests {
             events
                 .diagnostics()
                 .into_iter()
-                .map(|said| said.message.library().to_owned())
+                .map(|diagnostic| diagnostic.message.library().to_owned())
                 .collect()
         };
         assert_eq!(texts(&dev_events), ["of dev"]);

@@ -1,4 +1,4 @@
-//! Reading resources through our own API.
+//! Reads of the typed API.
 
 use std::future::Future;
 
@@ -76,7 +76,7 @@ impl Monitor {
             ..Registration::default()
         };
         self.inherit(&mut registration);
-        // A resource that is read is not managed: the options of managed ones do not apply.
+        // Options of managed resources do not apply to a read.
         registration.protect = None;
         registration.retain_on_delete = None;
         registration.options.deleted_with = None;

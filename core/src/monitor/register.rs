@@ -1,4 +1,4 @@
-//! Registering resources through our own API.
+//! Registrations of the typed API.
 
 use std::future::Future;
 
@@ -18,11 +18,11 @@ use crate::{
 impl Monitor {
     /// Registers a resource and brings it to its goal.
     ///
-    /// The URN is claimed when this is called, not when the future is polled: calls are decided in their order. The
-    /// work is a task of its own: it goes on when the future is dropped, because what it does must be recorded.
+    /// The URN is claimed in this call, not when the future is polled: the order of calls decides. The work is a
+    /// separate task, which continues when the future is dropped, because its effects must be recorded.
     ///
     /// # Errors
-    /// `InvalidArgument` for a registration that is wrong in itself; `Unavailable` when the run ended first.
+    /// `InvalidArgument` for an invalid registration; `Unavailable` when the run ended first.
     pub fn register(
         &self,
         registration: Registration,
@@ -35,7 +35,7 @@ impl Monitor {
         let work = self.prepare(&mut registration).map(|(flight, claim, goal)| {
             let monitor = self.clone();
             async move {
-                // Very many may run at the same time: the generator's work must not hold the memory of the completion.
+                // Very many run concurrently: the generator's future must not contain the memory of the completion.
                 let (claim, goal) = match monitor.complete(registration, claim, goal).await {
                     Ok(Completed::Ready(claim, goal)) => (claim, goal),
                     Ok(Completed::Skipped(outcome)) => return monitor.answer(Ok(outcome), flight).await,
@@ -93,7 +93,7 @@ impl Monitor {
         })
     }
 
-    /// All of a registration that must happen in the order of arrival.
+    /// The part of a registration that must happen in the order of arrival.
     fn prepare(&self, registration: &mut Registration) -> Result<(Flight, ClaimGuard, Box<Goal>), Refused> {
         let flight = self.enter("sending resource registration")?;
         if registration.custom && !registration.resource_type.is_full() {
@@ -108,7 +108,7 @@ impl Monitor {
             .values()
             .any(|names| !names.is_empty())
         {
-            // This engine runs no hooks, and the steps that they guard must not run without them.
+            // This engine runs no hooks, and the guarded steps must not run without them.
             return Err(Refused::Invalid(WireStatus::new(
                 ProviderStatus::Unimplemented,
                 format!(
@@ -139,7 +139,7 @@ impl Monitor {
             .generator
             .expect_provider(|| self.0.defaults.default_asked_for(registration));
         let claim = self.claim(&goal)?;
-        // A child whose parent's URN was computed may come next.
+        // A child whose parent's URN was computed can be registered next.
         self.0.parents.record(claim.urn(), registration, &goal);
         if goal.resource_type.as_str() == ROOT_STACK_TYPE && goal.parent.is_none() {
             self.set_root(claim.urn().clone());
@@ -190,7 +190,7 @@ impl Monitor {
             };
             goal.provider = provider.text;
             if registration.package.provider.is_empty() {
-                // Children inherit the provider that was found.
+                // Children inherit this provider.
                 self.0.parents.record_found(claim.urn(), &goal.provider);
             }
         }
@@ -214,7 +214,7 @@ impl Monitor {
         Ok(Completed::Ready(claim, goal))
     }
 
-    /// Learns the secrets in values of the program for the redactor of texts.
+    /// Registers the secrets in values of the program with the redactor.
     pub(super) fn learn(&self, values: &PropertyMap) {
         if values.contains_secrets() {
             values
@@ -229,7 +229,7 @@ impl Monitor {
         inspected.map_err(|fault| Refused::Invalid(WireStatus::invalid(fault)))
     }
 
-    /// Inspects values of the program, and fills in the hashes of assets and archives, which programs leave out.
+    /// Inspects values of the program, and adds the missing hashes of assets and archives.
     /// Errors name the resource.
     pub(super) async fn inspect_assets(
         &self,
@@ -254,7 +254,7 @@ impl Monitor {
         tokio::select! {
             biased;
             hashed = fill_hashes(values, &directory, spawner, Some(&*self.0.fetch)) => Ok(hashed),
-            // A file system may not answer.
+            // A file system can hang.
             () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(RunEnded)),
         }
     }
@@ -279,7 +279,7 @@ impl Monitor {
             } else {
                 crate::token::ResourceId::default()
             },
-            // A component's recorded outputs are not returned: it is about to register them anew.
+            // A component's recorded outputs are not returned: it registers them again.
             outputs: if known && state.custom {
                 state.outputs.clone()
             } else {
@@ -291,7 +291,7 @@ impl Monitor {
         })
     }
 
-    /// Registers the root stack, as programs without an SDK need it; asking again gives the same one.
+    /// Registers the root stack, for programs without an SDK; further calls return the same one.
     ///
     /// # Errors
     /// As [`Self::register`].
@@ -374,12 +374,12 @@ impl From<WireStatus> for Refused {
     }
 }
 
-/// Builds the goal; big values move out of the registration, which keeps what children inherit.
+/// Builds the goal; large values are moved out of the registration, which keeps the inheritable options.
 pub(super) fn goal_of(registration: &mut Registration) -> Goal {
     let inputs = std::mem::take(&mut registration.inputs);
     let dependencies = std::mem::take(&mut registration.dependencies);
     let property_dependencies = match registration.property_dependencies.take() {
-        // One list for each input, empty where the program names none; other keys it names count as well.
+        // One list for each input, empty for inputs without dependencies; entries of other names are kept as well.
         Some(mut known) => {
             known.complete(inputs.keys());
             known

@@ -1,4 +1,4 @@
-//! The shapes of our own API: what is registered, read and invoked, and what comes back.
+//! The types of the typed API: requests to register, read and invoke, and their results.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
     urn::Urn,
 };
 
-/// A resource to be registered, with every option that a program can give.
+/// A resource registration with all options.
 #[derive(Clone, Debug, Default)]
 pub struct Registration {
     /// The type.
@@ -38,17 +38,17 @@ pub struct Registration {
     pub delete_before_replace: Option<bool>,
     /// Former names.
     pub aliases: Vec<Alias>,
-    /// Whether deletion leaves the real thing alone.
+    /// Whether deletion keeps the real resource.
     pub retain_on_delete: Option<bool>,
     /// Options that most resources leave out.
     pub options: SharedOptions,
     /// Where the program registered it.
     pub source_position: SourcePosition,
-    /// How the program got there.
+    /// The stack trace of the registration.
     pub stack_trace: Vec<SourcePosition>,
 }
 
-/// Which provider serves a request: an explicit one, or the default one of a package.
+/// The provider of a request: an explicit one, or the default one of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageChoice {
     /// The provider, as `<urn>::<id>`; empty for the default one.
@@ -64,7 +64,7 @@ pub struct PackageChoice {
 }
 
 impl PackageChoice {
-    /// Tells whether the request leaves all to the engine.
+    /// Returns whether the request sets nothing.
     pub(crate) fn is_plain(&self) -> bool {
         let Self {
             provider,
@@ -90,28 +90,28 @@ pub struct Registered {
     pub id: ResourceId,
     /// The outputs; during previews possibly with unknowns.
     pub outputs: PropertyMap,
-    /// True when the resource does not exist and was left out on purpose: all of its outputs are unknown.
+    /// True when the resource does not exist and its creation was skipped: all of its outputs are unknown.
     pub unknown: bool,
     /// True when it failed and the run continues.
     pub failed: bool,
-    /// True when it failed because a dependency did: nothing was tried.
+    /// True when it was not tried because a dependency failed.
     pub skipped: bool,
 }
 
-/// Something to be looked at without managing it.
+/// A resource to be read without managing it.
 #[derive(Clone, Debug, Default)]
 pub struct Read {
     /// The type.
     pub resource_type: TypeToken,
     /// The name.
     pub name: String,
-    /// The id of what is to be read.
+    /// The id of the resource to read.
     pub id: ResourceId,
     /// The parent; `None` is the root stack, when there is one.
     pub parent: Option<Urn>,
     /// True for a resource that has no parent at all, not even the root stack.
     pub no_parent: bool,
-    /// What is known of it already.
+    /// Known properties.
     pub inputs: PropertyMap,
     /// What it depends on.
     pub dependencies: Vec<Urn>,
@@ -119,9 +119,9 @@ pub struct Read {
     pub package: PackageChoice,
     /// Names of outputs to be treated as secret.
     pub additional_secret_outputs: Vec<String>,
-    /// Where the program asked for it.
+    /// The source position of the read.
     pub source_position: SourcePosition,
-    /// How the program got there.
+    /// The stack trace of the read.
     pub stack_trace: Vec<SourcePosition>,
 }
 
@@ -134,7 +134,7 @@ pub struct Invoke {
     pub arguments: PropertyMap,
     /// Options that choose the provider that has it.
     pub package: PackageChoice,
-    /// The component whose providers are used when none is given.
+    /// The component whose providers are the defaults.
     pub parent: Option<Urn>,
     /// Resources that must exist before the call; while one does not, the result is unknown.
     pub depends_on: Vec<Urn>,

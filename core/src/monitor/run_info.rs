@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde_json::Value;
 
-/// The facts of a run: what a program can ask for about itself.
+/// The facts of a run that a program can query.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RunInfo {
     /// The project.
@@ -17,13 +17,13 @@ pub struct RunInfo {
     pub root_directory: Option<PathBuf>,
     /// The options of the project's runtime, by name.
     pub runtime_options: BTreeMap<String, Value>,
-    /// Configuration by `namespace:name`, in the clear; structured values are JSON texts.
+    /// Configuration by `namespace:name`, decrypted; structured values are JSON texts.
     pub config: BTreeMap<String, String>,
     /// Those keys whose values are secret.
     pub config_secret_keys: Vec<String>,
     /// True during a preview.
     pub dry_run: bool,
-    /// How many steps may work at a time.
+    /// Maximum number of concurrent steps.
     pub parallel: i32,
 }
 

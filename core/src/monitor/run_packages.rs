@@ -5,40 +5,40 @@ use async_trait::async_trait;
 use super::Monitor;
 use crate::{
     error::{Error, ErrorKind, Result},
-    provider::{PackageSource, PreparedProvider, ProviderWish, settings::ProviderSettings},
+    provider::{PackageSource, PreparedProvider, ProviderSpec, settings::ProviderSettings},
 };
 
-/// Answers questions about packages with the providers of one run.
+/// Answers package requests with the providers of one run.
 pub(super) struct RunPackages(pub(super) Monitor);
 
 #[async_trait]
 impl PackageSource for RunPackages {
-    async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
+    async fn load_package(&self, spec: &ProviderSpec) -> Result<PreparedProvider> {
         tokio::select! {
-            loaded = self.0.0.generator.registry().source().load_package(wish) => loaded,
+            loaded = self.0.0.generator.registry().source().load_package(spec) => loaded,
             () = self.0.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the operation was canceled")),
         }
     }
 
-    fn complete(&self, wish: &mut ProviderWish) {
-        if wish.parameter.is_some() {
+    fn complete(&self, spec: &mut ProviderSpec) {
+        if spec.parameter.is_some() {
             return;
         }
         let mut settings = ProviderSettings {
-            package: std::mem::take(&mut wish.plugin),
-            version: wish.version.take(),
-            download_url: std::mem::take(&mut wish.download_url),
-            checksums: std::mem::take(&mut wish.checksums),
+            package: std::mem::take(&mut spec.plugin),
+            version: spec.version.take(),
+            download_url: std::mem::take(&mut spec.download_url),
+            checksums: std::mem::take(&mut spec.checksums),
             base: None,
         };
         self.0.0.defaults.complete(&mut settings);
-        *wish = settings.into();
+        *spec = settings.into();
     }
 
-    fn known(&self) -> Vec<ProviderWish> {
-        let mut known: Vec<_> = self.0.0.defaults.known().map(ProviderWish::from).collect();
+    fn known(&self) -> Vec<ProviderSpec> {
+        let mut known: Vec<_> = self.0.0.defaults.known().map(ProviderSpec::from).collect();
         for package in self.0.0.generator.registry().source().in_process() {
-            if known.iter().all(|wish| wish.package() != package.plugin) {
+            if known.iter().all(|spec| spec.package() != package.plugin) {
                 known.push(package);
             }
         }

@@ -1,4 +1,4 @@
-//! How a monitor's call fails: a gRPC status without the transport.
+//! Errors of monitor calls: a gRPC status without the transport.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{
 pub struct WireStatus {
     /// The gRPC code.
     pub code: i32,
-    /// The text for people.
+    /// The library's text.
     pub message: String,
 }
 
@@ -35,12 +35,12 @@ impl WireStatus {
         Self::new(ProviderStatus::Unknown, message)
     }
 
-    /// Creates the status of a call whose task died.
+    /// Creates the status of a call whose task panicked.
     pub(super) fn internal(error: &Error) -> Self {
         Self::new(ProviderStatus::Internal, error.text().reference())
     }
 
-    /// Creates the status of a call that the monitor's end cut off.
+    /// Creates the status of a call that the end of the run aborted.
     #[must_use]
     pub fn shut_down(doing: &str) -> Self {
         Self::new(
@@ -49,7 +49,7 @@ impl WireStatus {
         )
     }
 
-    /// Returns whether the end of the run has cut the call off.
+    /// Returns whether the end of the run aborted the call.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {
         self.code == ProviderStatus::Unavailable as i32

@@ -1,21 +1,21 @@
-//! Ranges of versions as programs require them of the engine: comparisons that hold all together, and `||` between sets.
+//! Version ranges that programs require of the engine: conjunctions of comparisons, joined by `||`.
 //!
-//! The notation is that of the SDKs' `requirePulumiVersion`: `=`, `==`, `!`, `!=`, `>`, `>=`, `<` and `<=` before a whole
-//! version, an equality where no operator stands, and `x` for numbers that do not matter (`3.x`, `>=3.5.x`). Pre-releases
-//! are compared like any other version.
+//! The notation is that of the SDKs' `requirePulumiVersion`: `=`, `==`, `!`, `!=`, `>`, `>=`, `<` and `<=` before a
+//! whole version, an equality without an operator, and `x` for arbitrary numbers (`3.x`, `>=3.5.x`).
+//! Pre-releases are compared like any other version.
 
 use semver::Version;
 
-/// Comparisons that must all hold, in each of several sets of which one must.
+/// A disjunction of sets of comparisons that must all hold.
 #[derive(Debug)]
 pub(super) struct VersionRange(Vec<Vec<Comparison>>);
 
 #[derive(Debug)]
 struct Comparison {
     operator: Operator,
-    /// The lowest version that the operand stands for.
+    /// The lowest version that the operand matches.
     from: Version,
-    /// The lowest version above the operand, where numbers of it do not matter.
+    /// The lowest version above the operand's range.
     until: Option<Version>,
 }
 
@@ -29,7 +29,7 @@ enum Operator {
     LessOrEqual,
 }
 
-/// Operators by how they are written, the longer ones first.
+/// The operators, longer ones first.
 const OPERATORS: [(&str, Operator); 8] = [
     ("==", Operator::Equal),
     ("!=", Operator::Unequal),
@@ -57,7 +57,7 @@ impl VersionRange {
     }
 }
 
-/// Reads comparisons that must all hold; spaces separate them, and may stand behind an operator.
+/// Reads comparisons that must all hold; spaces separate them, and may follow an operator.
 fn set(text: &str) -> Result<Vec<Comparison>, String> {
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -97,7 +97,7 @@ impl Comparison {
 
     fn holds(&self, version: &Version) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};
-        // Where a version stands to all that the operand stands for.
+        // The position of a version relative to the range of the operand.
         let place = match (version.cmp_precedence(&self.from), &self.until) {
             (Less, _) => Less,
             (place, None) => place,
@@ -115,7 +115,7 @@ impl Comparison {
     }
 }
 
-/// Returns the lowest version that an operand such as `3.x` or `3.1.x` stands for, and the lowest above them all.
+/// Returns the lowest version that an operand such as `3.x` or `3.1.x` matches, and the lowest above its range.
 fn wildcard(operand: &str) -> Option<(Version, Version)> {
     let (major, rest) = operand.split_once('.')?;
     let major: u64 = major.parse().ok()?;
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_told_with_the_part_that_is_none() {
+    fn malformed_ranges_are_refused_with_the_invalid_part() {
         for (text, part) in [
             ("", "empty"),
             (">=3.0.0 ||", "empty"),

@@ -1,4 +1,4 @@
-//! The base of an operation: the records as they were, migrated where a former version of the reference engine wrote them.
+//! The base of an operation: the recorded state, migrated if an older version of the reference engine wrote it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::{
     monitor::{RunInfo, UnrecordedDefaults},
     operation::migrate::migrate,
     runtime::Random,
-    state::{Base, Journal, JournalRecord, Ledger, OperationId, Snapshot, StateId, StateRef},
+    state::{Journal, JournalRecord, JournalReplay, OperationId, PriorState, Snapshot, StateId, StateRef},
     token::ResourceId,
 };
 
@@ -20,11 +20,11 @@ pub(super) async fn open_base(
     info: &Arc<RunInfo>,
     journal: Option<&Journal>,
     random: &dyn Random,
-) -> Result<Arc<Base>> {
-    let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();
+) -> Result<Arc<PriorState>> {
+    let records: Vec<StateRef> = JournalReplay::new(snapshot.clone()).records().cloned().collect();
     let migrated = migrate_records(&records, snapshot, info, journal, random);
     let is_new = migrated.is_some();
-    let base = Base::new(migrated.unwrap_or(records))?;
+    let base = PriorState::new(migrated.unwrap_or(records))?;
     // Recorded before any entry refers to it, but not before it is verified.
     if let Some(journal) = journal.filter(|_| is_new) {
         let written = JournalRecord::BaseWritten {
@@ -35,7 +35,7 @@ pub(super) async fn open_base(
     Ok(Arc::new(base.with_plugins(&snapshot.manifest.plugins)))
 }
 
-/// Returns the records with the providers that they lack; `None` when they lack none.
+/// Adds missing providers to the records; `None` when none are missing.
 fn migrate_records(
     records: &[StateRef],
     snapshot: &Snapshot,
@@ -48,7 +48,7 @@ fn migrate_records(
         defaults.record(package, ResourceId::from(random.uuid()))
     })?;
     let Some(journal) = journal else {
-        // A preview keeps them in memory, where the place of a record is its identity.
+        // A preview keeps them in memory, where the position of a record is its identity.
         let states = migrated
             .providers
             .into_iter()

@@ -1,4 +1,5 @@
-//! Destroy: every resource is deleted, after its program has completed providers and components where the options ask for that.
+//! Destroy: every resource is deleted, after its program has completed providers and components when the options
+//! require it.
 
 use super::{
     OperationRun,

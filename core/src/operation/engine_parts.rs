@@ -1,4 +1,4 @@
-//! What the operations of one engine share.
+//! The parts that all operations of an engine share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     store::{HostFacts, Store},
 };
 
-/// What the operations of one engine share.
+/// The parts that all operations of an engine share.
 pub(crate) struct EngineParts {
     pub(crate) runtime: Runtime,
     pub(crate) store: Arc<dyn Store>,
@@ -25,8 +25,8 @@ pub(crate) struct EngineParts {
     pub(crate) stacks: Option<Arc<dyn StackReader>>,
     /// Fetches the contents of remote assets and archives.
     pub(crate) fetch: Arc<dyn Fetch>,
-    /// Says how real things are named; `None` leaves that to the configuration.
+    /// The host's autonamer; `None` uses the configuration.
     pub(crate) autonamer: Option<Arc<dyn Autonamer>>,
-    /// How often the checkpoint is refreshed while an operation runs; `None` leaves it as it is until the end.
+    /// The interval between writes of the checkpoint while an operation runs; `None` writes it only at the end.
     pub(crate) checkpoint_interval: Option<Duration>,
 }

@@ -125,8 +125,8 @@ impl OperationRun {
         }
     }
 
-    /// Waits until every provider has been notified of the cancellation, including those that were loaded after it, and the
-    /// language runtime of a program that still runs.
+    /// Waits until every provider has been notified of the cancellation, including those that were loaded after it, and
+    /// the language runtime of a program that still runs.
     async fn notify_of_cancellation(&self, watcher: Task<()>, registry: &Arc<ProviderRegistry>) {
         let notified = async {
             drop(watcher.await);

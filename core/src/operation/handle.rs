@@ -24,8 +24,8 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Returns the events: all of them for the first caller, the later ones for others, and for all callers when the options
-    /// do not buffer events ([`crate::operation::OperationOptions::no_events`]).
+    /// Returns the events: all of them for the first caller, the later ones for others, and for all callers when the
+    /// options do not buffer events ([`crate::operation::OperationOptions::no_events`]).
     #[must_use]
     pub fn events(&self) -> EventStream {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -45,14 +45,14 @@ impl Operation {
                 return result;
             }
             if result.changed().await.is_err() {
-                // The task that runs the operation always leaves a result, even when it panics.
+                // The operation's task always stores a result, even when it panics.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// Ends the session and waits for that: requests without an answer fail with the shutdown of the monitor, and the
-    /// providers are released. Before the result it waits for that, too. Further calls have no effect.
+    /// Ends the session and waits for its end: pending requests fail with the shutdown of the monitor, and the
+    /// providers are released. Waits for the result first. Further calls have no effect.
     pub async fn release(&self) {
         self.session.0.release().await;
     }

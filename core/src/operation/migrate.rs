@@ -1,4 +1,4 @@
-//! Migration: what engines of long ago left out of providers, and of resources that name none, is put in before anything runs.
+//! Migration: adds default providers and provider outputs that older engines did not record.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::{
     urn::Urn,
 };
 
-/// What a migration comes to.
+/// The result of a migration.
 #[derive(Debug, Default)]
 pub(crate) struct Migrated {
-    /// Default providers, to stand before all records.
+    /// Default providers to insert before all records.
     pub(crate) providers: Vec<Arc<ResourceState>>,
     /// The records, each under its identity.
     pub(crate) records: Vec<StateRef>,
 }
 
-/// Gives each custom resource that names no provider the default provider of its package, which `default` makes at the
-/// first need, and each provider without outputs its inputs as such. `None` when all records are as they should be.
+/// Gives each custom resource without a provider the default provider of its package, created by `default` on first
+/// use, and each provider without outputs its inputs as outputs. `None` when no record needs that.
 ///
-/// A record of that very default provider is taken where there is one, and put before all records when it stands too late.
+/// An existing record of that default provider is reused, and moved before all records when its position is too late.
 pub(crate) fn migrate(
     records: &[StateRef],
     mut default: impl FnMut(&str) -> ResourceState,
@@ -70,7 +70,7 @@ pub(crate) fn migrate(
         }
         migrated.records.push(record);
     }
-    // In their order, so that none moves another one that is still to be moved.
+    // In order, so that no move changes the position of a pending one.
     late.sort_unstable();
     for (moved, place) in late.into_iter().enumerate() {
         migrated.records[moved..=place].rotate_right(1);

@@ -1,5 +1,5 @@
-//! Operations: a verb of the user in each of `update.rs`, `refresh.rs` and `destroy.rs`, over one run that locks, loads, prepares,
-//! commits and reports. A preview is a verb with the option `dry_run`.
+//! Operations: a verb of the user in each of `update.rs`, `refresh.rs` and `destroy.rs`, over one run that locks,
+//! loads, prepares, commits and reports. A preview is a verb with the option `dry_run`.
 
 mod autonaming;
 mod base;
@@ -39,12 +39,12 @@ pub(crate) use run::OperationRun;
 pub(crate) use session::{Session, SessionLease};
 pub(crate) use stack_context::StackContext;
 
-/// What the user asks for; the names are those of histories.
+/// The kind of an operation; the names are those of histories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperationKind {
-    /// Bring the stack to the goals of its program.
+    /// Create, update and delete resources until the stack matches its program.
     Update,
-    /// Read every resource and record what is there.
+    /// Read every resource and record its current state.
     Refresh,
     /// Delete every resource.
     Destroy,

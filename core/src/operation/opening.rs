@@ -1,15 +1,15 @@
-//! Opening stacks: whether a stack must exist, must not, or is created later; and the hints for one that does not exist.
+//! Opening of stacks: existence rules, and hints for a stack that does not exist.
 
 use crate::{
     error::{Error, ErrorKind, Result},
     store::{StackName, StackStorage, list_stacks},
 };
 
-/// What opening a stack does when the stack exists, and when it does not.
+/// The rule for opening a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// With a program in the settings as [`Self::CreateOrSelect`]. Without one, opening creates nothing: the first update or
-    /// import creates the stack, and what only reads it fails with [`ErrorKind::NotFound`] until then.
+    /// With a program in the settings as [`Self::CreateOrSelect`]. Without one, opening creates nothing: the first
+    /// update or import creates the stack, and reads fail with [`ErrorKind::NotFound`] until then.
     #[default]
     AsNeeded,
     /// Creates the stack; one that exists is an [`ErrorKind::Conflict`].
@@ -20,14 +20,14 @@ pub enum Opening {
     CreateOrSelect,
 }
 
-/// How many stacks a hint lists at most.
-const LISTED: usize = 8;
+/// Maximum number of stacks in a hint.
+const MAX_LISTED: usize = 8;
 
 impl Opening {
     /// Every way.
     pub const ALL: [Self; 4] = [Self::AsNeeded, Self::Create, Self::Select, Self::CreateOrSelect];
 
-    /// Returns the way of this name.
+    /// Returns the rule of this name.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] when there is none.
@@ -36,7 +36,7 @@ impl Opening {
         found.ok_or_else(|| Error::invalid(format!("there is no way {name:?} of opening a stack")))
     }
 
-    /// Returns the name that the bindings have for it.
+    /// Returns the name in the bindings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Opening {
         }
     }
 
-    /// Returns the way that an option `create` asks for; `has_program` says whether the stack is opened with a program.
+    /// Returns the rule for an option `create`; `has_program` is true for a stack with a program.
     #[must_use]
     pub const fn of_create(create: Option<bool>, has_program: bool) -> Self {
         match create {
@@ -58,8 +58,8 @@ impl Opening {
         }
     }
 
-    /// Creates the stack, or checks that it exists. Returns true when it does not exist and is to be created by the first
-    /// operation that writes it.
+    /// Creates the stack, or checks that it exists. Returns true when it does not exist and is to be created by the
+    /// first operation that writes it.
     pub(crate) async fn apply(self, storage: &StackStorage) -> Result<bool> {
         match self {
             Self::Create => storage.create().await.map(|()| false),
@@ -76,7 +76,7 @@ impl Opening {
     }
 }
 
-/// Creates a stack. That another process has created it meanwhile is no error.
+/// Creates a stack. Concurrent creation by another process is no error.
 pub(crate) async fn create_unless_there(storage: &StackStorage) -> Result<()> {
     match storage.create().await {
         Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
@@ -88,7 +88,7 @@ fn missing(name: &StackName) -> Error {
     Error::new(ErrorKind::NotFound, format!("no stack named '{name}' found"))
 }
 
-/// Adds hints to the error of a stack that does not exist: names like its own, and what creates one.
+/// Adds hints to the error for a stack that does not exist: similar names, and the functions that create one.
 pub(crate) async fn explained(storage: &StackStorage, error: Error) -> Error {
     if error.kind() != ErrorKind::NotFound || storage.exists().await.unwrap_or(true) {
         return error;
@@ -110,15 +110,17 @@ fn near_names(name: &str, known: &[String]) -> String {
     if let Some((_, best)) = near.first() {
         return format!("did you mean '{best}'?");
     }
-    let listed: Vec<_> = known.iter().take(LISTED).map(String::as_str).collect();
+    let listed: Vec<_> = known.iter().take(MAX_LISTED).map(String::as_str).collect();
     match known.len() {
         0 => "the store has no stacks".to_owned(),
-        count if count > LISTED => format!("the store has {count} stacks, among them {}", listed.join(", ")),
+        count if count > MAX_LISTED => {
+            format!("the store has {count} stacks, among them {}", listed.join(", "))
+        }
         _ => format!("the store has {}", listed.join(", ")),
     }
 }
 
-/// Returns how many characters have to be added, removed or changed to make one text of the other. Case does not count.
+/// Returns the edit distance of two texts (insertions, deletions, substitutions), ignoring case.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to) = (from.to_lowercase(), to.to_lowercase());
     let to: Vec<char> = to.chars().collect();

@@ -25,44 +25,46 @@ use crate::{
 pub struct OperationOptions {
     /// Computes the steps without running them: nothing is created, changed, deleted or written.
     pub dry_run: bool,
-    /// How many calls of Create, Update, Delete and Read run at a time, those of refreshes and imports included; 0 is the
-    /// default of 16, 2147483647 no limit. Of Check and Diff, 16 times as many run. The limit is strict, except for
-    /// providers whose calls may wait for later registrations: see [`Self::waits_for_registrations`]. Invokes do not count.
+    /// How many calls of Create, Update, Delete and Read run at a time, those of refreshes and imports included; 0 is
+    /// the default of 16, 2147483647 no limit. Of Check and Diff, 16 times as many run. The limit is strict, except for
+    /// providers whose calls may wait for later registrations: see [`Self::waits_for_registrations`]. Invokes do not
+    /// count.
     #[schemars(range(min = 0, max = 2_147_483_647))]
     pub parallel: i32,
-    /// Calls of every provider may wait for the effect of a later registration or step. Left out, that holds for providers
-    /// and plugins that declare it. When all calls that [`Self::parallel`] allows stand still while others queue, some of
-    /// them no longer count, so that more than `parallel` run.
+    /// Calls of every provider may wait for the effect of a later registration or step. Left out, that holds for
+    /// providers and plugins that declare it. When all calls that [`Self::parallel`] allows stand still while others
+    /// queue, some of them no longer count, so that more than `parallel` run.
     pub waits_for_registrations: bool,
     /// Accepted without effect: Check and Diff of different resources always run at the same time.
     pub parallel_diff: bool,
     /// Reads every resource before an update or a destroy.
     pub refresh: bool,
-    /// A refresh runs the program: each resource is read when the program registers it, by a provider that is configured as
-    /// the program says; the others are read at the end. With [`Self::refresh`], an update, or a destroy that runs its
-    /// program, reads each resource when the program registers it, instead of all of them first.
+    /// A refresh runs the program: each resource is read when the program registers it, by a provider with the
+    /// program's configuration; the others are read at the end. With [`Self::refresh`], an update, or a destroy that
+    /// runs its program, reads each resource when the program registers it, instead of all of them first.
     pub refresh_program: bool,
-    /// A destroy runs the program, which determines how providers are configured. Then everything is deleted, the resources
-    /// that the program registers included.
+    /// A destroy runs the program, which determines how providers are configured. Then everything is deleted, the
+    /// resources that the program registers included.
     pub destroy_program: bool,
     /// URNs of the only resources that the operation works on. In a glob, `*` matches any text without a colon and `**`
-    /// any text. A resource that is not selected keeps its record (a component still publishes outputs), or is not created:
-    /// its outputs are unknown then. Providers and the stack itself are always selected. A target that matches no resource
-    /// fails the operation.
+    /// any text. A resource that is not selected keeps its record (a component still publishes outputs), or is not
+    /// created: its outputs are unknown then. Providers and the stack itself are always selected. A target that matches
+    /// no resource fails the operation.
     #[schemars(extend("x-takes" = "a list of URNs or globs"))]
     pub targets: Vec<String>,
     /// Resources that depend on a target are targets, too. Without [`Self::targets`] it has no effect.
     pub target_dependents: bool,
-    /// URNs of resources that the operation leaves as they are, globs as in [`Self::targets`]. Without effect beside targets.
+    /// URNs of resources that the operation leaves as they are, globs as in [`Self::targets`]. Without effect beside
+    /// targets.
     #[schemars(extend("x-takes" = "a list of URNs or globs"))]
     pub excludes: Vec<String>,
     /// Resources that depend on an excluded one are excluded, too. Without [`Self::excludes`] it has no effect.
     pub exclude_dependents: bool,
     /// A failed step stops only the steps that depend on it.
     pub continue_on_error: bool,
-    /// Whether an update may delete every resource because its program registered none (the stack and default providers do not
-    /// count). Without it such an update is refused before anything is deleted, and a preview warns: most often the program
-    /// is a module that an earlier operation has imported already, so that it does not run again.
+    /// Whether an update may delete every resource because its program registered none (the stack and default providers
+    /// do not count). Without it such an update is refused before anything is deleted, and a preview warns: most often
+    /// the program is a module that an earlier operation has imported already, so that it does not run again.
     ///
     /// # Rust
     /// `None` allows it, as the reference engine does; only `Some(true)` omits the warning.
@@ -74,19 +76,21 @@ pub struct OperationOptions {
     /// URNs of resources that are replaced, whether they differ or not; globs as in [`Self::targets`].
     #[schemars(extend("x-takes" = "a list of URNs or globs"))]
     pub replace_targets: Vec<String>,
-    /// The plan that constrains an update, a destroy, or a preview of one: the result of a preview, or a plan's document.
-    /// Steps, inputs and options that the plan does not foresee are refused before a provider is called, and fail the
-    /// operation. Plans do not record the options [`retain_on_delete`](crate::resource::Goal::retain_on_delete),
-    /// [`deleted_with`](crate::resource::ResourceOptions::deleted_with), [`replace_on_changes`](crate::resource::ResourceOptions::replace_on_changes)
-    /// and [`hide_diffs`](crate::resource::ResourceOptions::hide_diffs) of resources, nor plain reads: these may differ.
+    /// The plan that constrains an update, a destroy, or a preview of one: the result of a preview, or a plan's
+    /// document. Steps, inputs and options that the plan does not foresee are refused before a provider is called, and
+    /// fail the operation. Plans do not record the options
+    /// [`retain_on_delete`](crate::resource::Goal::retain_on_delete),
+    /// [`deleted_with`](crate::resource::ResourceOptions::deleted_with),
+    /// [`replace_on_changes`](crate::resource::ResourceOptions::replace_on_changes) and
+    /// [`hide_diffs`](crate::resource::ResourceOptions::hide_diffs) of resources, nor plain reads: these may differ.
     #[schemars(extend(
         "x-takes" = "the result of a preview or a plan's document",
         "x-python" = "Result | Mapping[str, Any] | str",
         "x-typescript" = "Result | Plan | string"
     ))]
     pub plan: Option<GivenPlan>,
-    /// Records the steps as a plan, with its document. Left out, previews of updates keep a plan without a document, which
-    /// can constrain an update of the same process; `false` keeps none.
+    /// Records the steps as a plan, with its document. Left out, previews of updates keep a plan without a document,
+    /// which can constrain an update of the same process; `false` keeps none.
     pub generate_plan: Option<bool>,
     /// Accepted without effect: no behaviour depends on it.
     pub experimental: bool,
@@ -102,28 +106,28 @@ pub struct OperationOptions {
     pub disable_output_values: bool,
     /// Previews show inputs as outputs, and never call Create and Update of a package's provider.
     pub disable_provider_preview: bool,
-    /// Installs plugins only when they are needed. Left out, an engine with an installer installs in advance what the state's
-    /// providers need, and what the program's language runtime requires.
+    /// Installs plugins only when they are needed. Left out, an engine with an installer installs in advance what the
+    /// state's providers need, and what the program's language runtime requires.
     pub skip_plugin_pre_install: bool,
-    /// Keeps secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their JSON
-    /// text, as the `b64` secrets manager has them. Left out, they are `[secret]`.
+    /// Keeps secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their
+    /// JSON text, as the `b64` secrets manager has them. Left out, they are `[secret]`.
     pub show_secrets: bool,
     /// Policy packs that an organization requires. Where a program runs, each resource is checked by them.
     pub required_policies: Vec<PolicyPackOption>,
     /// Policy packs of the user, which run after the required ones.
     pub local_policy_packs: Vec<PolicyPackOption>,
-    /// Not supported: an operation with it is refused before it begins. Snippets are pieces of program in PCL beside the
-    /// program. Snippets of a state are kept by operations that run no program; one that runs a program is refused while the
-    /// state has any, because their resources would not be registered, and so deleted.
+    /// Not supported: an operation with it is refused before it begins. Snippets are pieces of program in PCL beside
+    /// the program. Snippets of a state are kept by operations that run no program; one that runs a program is refused
+    /// while the state has any, because their resources would not be registered, and so deleted.
     #[schemars(with = "Vec<BTreeMap<String, Value>>")]
     pub snippets: Vec<Value>,
     /// Not supported: an operation with it is refused before it begins. The only snippets that the operation works on.
     pub target_snippets: Vec<Value>,
-    /// Drops interrupted creations from the state when the operation has succeeded. Left out, they stay pending, because
-    /// whether they created anything is not known.
+    /// Drops interrupted creations from the state when the operation has succeeded. Left out, they stay pending,
+    /// because whether they created anything is not known.
     pub clear_pending_creates: bool,
-    /// Keeps the monitor and the providers after the result, until the operation is released or its last handle is dropped.
-    /// Registrations that failed or came too late stay unanswered until then.
+    /// Keeps the monitor and the providers after the result, until the operation is released or its last handle is
+    /// dropped. Registrations that failed or came too late stay unanswered until then.
     pub hold_session: bool,
     /// Emits events only while a listener is attached: a later listener does not receive earlier events.
     pub no_events: bool,
@@ -135,8 +139,8 @@ pub struct OperationOptions {
 const DEFAULT_PARALLEL: usize = 16;
 
 impl OperationOptions {
-    /// Returns the same options with the defaults of the language bindings where these differ from the reference engine's:
-    /// an empty program is refused ([`Self::allow_empty`]).
+    /// Returns the same options with the defaults of the language bindings where these differ from the reference
+    /// engine's: an empty program is refused ([`Self::allow_empty`]).
     #[must_use]
     pub fn with_binding_defaults(mut self) -> Self {
         self.allow_empty.get_or_insert(false);
@@ -184,14 +188,14 @@ impl OperationOptions {
         } else {
             "options"
         };
-        let names: Vec<String> = unsupported.iter().map(|name| told(name)).collect();
+        let names: Vec<String> = unsupported.iter().map(|name| styled_name(name)).collect();
         let names = names.join(", ");
         Err(Error::invalid(format!("unsupported {noun}: {names}")))
     }
 }
 
-/// Returns an option's name for people: in the style of the contract and, where that differs, in that of Python and Rust.
-pub(super) fn told(option: &str) -> String {
+/// Returns an option's name for messages: in the style of the contract and, if different, in that of Python and Rust.
+pub(super) fn styled_name(option: &str) -> String {
     let snake = snake_case(option);
     if snake == option {
         snake
@@ -205,10 +209,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_is_told_in_every_style_in_which_it_is_written() {
-        assert_eq!(told("targets"), "targets");
+    fn option_names_are_shown_in_every_style() {
+        assert_eq!(styled_name("targets"), "targets");
         assert_eq!(
-            told("clearPendingCreates"),
+            styled_name("clearPendingCreates"),
             "clearPendingCreates (clear_pending_creates in Python and Rust)"
         );
     }

@@ -1,4 +1,4 @@
-//! The outcome of an operation: its error, and the message that ends it.
+//! The outcome of an operation: its error and its terminal message.
 
 use super::OperationRun;
 use crate::{
@@ -9,7 +9,8 @@ use crate::{
     message::Message,
 };
 
-/// The messages that end operations: the texts of the reference engine, which calls refreshes and destroys updates, too.
+/// The messages that end operations: the texts of the reference engine, which calls refreshes and destroys updates,
+/// too.
 const TERMINAL_MESSAGES: [&str; 4] = [
     "update failed",
     "preview failed",
@@ -22,8 +23,8 @@ pub(super) fn is_terminal(message: &str) -> bool {
     TERMINAL_MESSAGES.contains(&message)
 }
 
-/// The cancellations of the host when the verb was over. Later ones no longer change the outcome, so that all reports of it
-/// agree.
+/// The cancellations by the host when the verb ended. Later ones no longer change the outcome, so that all reports of
+/// it agree.
 #[derive(Clone, Copy)]
 pub(super) struct Ending {
     /// The host has cancelled the operation.
@@ -52,8 +53,8 @@ impl Ending {
         }
     }
 
-    /// Returns the outcome for the summary among the events: as in the reference engine, an operation is only canceled when
-    /// calls were abandoned.
+    /// Returns the outcome for the summary among the events: as in the reference engine, an operation is only canceled
+    /// when calls were abandoned.
     pub(super) fn summary_outcome(self, outcome: OperationOutcome) -> OperationOutcome {
         match outcome {
             OperationOutcome::Canceled if !self.terminated => OperationOutcome::Failed,
@@ -76,7 +77,7 @@ fn name(run: &OperationRun) -> &'static str {
     }
 }
 
-/// Returns the error of the operation: the one that explains its failure best.
+/// Returns the error of the operation: the one with the most precise reason.
 pub(super) fn error_of(run: &OperationRun, error: Option<Error>, cancelled: bool) -> Option<Error> {
     if error.is_some() {
         return error;
@@ -93,8 +94,8 @@ pub(super) fn error_of(run: &OperationRun, error: Option<Error>, cancelled: bool
     fatal.or_else(|| failures.into_iter().next().map(|failure| failed(run, failure)))
 }
 
-/// Returns the error of an operation that failed for `failure`: for people its first line names the resource, its
-/// provider and the cause.
+/// Returns the error of an operation that failed with `failure`. The first line of its library text names the resource,
+/// its provider and the cause.
 fn failed(run: &OperationRun, failure: Failure) -> Error {
     let (error, of_reference): (_, fn(&str) -> String) = match failure {
         Failure::Step(error) => (error, |text| {
@@ -129,7 +130,8 @@ pub(super) fn emit_terminal_message(run: &OperationRun, ending: Ending) {
     }
 }
 
-/// Returns the resource, the provider and the phase of an error that its text does not name, as the beginning of a sentence.
+/// Returns the resource, the provider and the phase of an error that its text does not contain, as the beginning of a
+/// sentence.
 fn place(error: &Error) -> String {
     let text = error.message();
     let subject = error.urn().map(|urn| {

@@ -1,8 +1,8 @@
-//! The warnings about pending operations of an interrupted run, and how a user can resolve them.
+//! Warnings about pending operations of an interrupted run, with the ways to resolve them.
 
 use rustc_hash::FxHashMap;
 
-use super::options::told;
+use super::options::styled_name;
 use crate::{
     resource::{PendingOperation, PendingOperationKind},
     store::Holder,
@@ -42,7 +42,7 @@ pub(super) fn in_progress(pending: &[PendingOperation], holder: &Holder) -> Stri
         true => (is, ""),
         false => (
             "may be",
-            "\nIf that process has died, these operations were interrupted: the next update or refresh says what to do.",
+            "\nIf that process has died, these operations were interrupted: the next update or refresh explains how to resolve them.",
         ),
     };
     let mut text = format!(
@@ -90,10 +90,10 @@ fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool
         text.push_str(advice);
     }
     if pending.iter().any(is_creation) && !forgets_creations {
-        let option = told("clearPendingCreates");
+        let option = styled_name("clearPendingCreates");
         text.push_str(&format!(
-            "\nAn interrupted creation may have made something that no record tells of: look for it where it would be, and \
-             import or delete what is there. Then let a refresh with the option {option} forget the creation.",
+            "\nAn interrupted creation may have created a resource without a record: search for it at its provider, and import \
+             or delete it. Then drop the creation from the state by a refresh with the option {option}.",
         ));
     }
     text
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn each_operation_is_told_once_with_how_often_it_was_interrupted() {
+    fn each_operation_is_listed_once_with_its_number_of_interruptions() {
         let twice = [
             pending(PendingOperationKind::Creating, "a"),
             pending(PendingOperationKind::Creating, "b"),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_says_that_it_settles_what_is_pending_and_that_creations_stay() {
+    fn the_note_of_a_refresh_names_what_it_settles_and_that_creations_stay() {
         let both = [
             pending(PendingOperationKind::Creating, "a"),
             pending(PendingOperationKind::Updating, "b"),

@@ -1,4 +1,4 @@
-//! The plans of an operation: the one that it is held to, and the one that it makes.
+//! The plans of an operation: the one that constrains it, and the one that it makes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,10 +10,10 @@ use crate::{
     state::{Manifest, Snapshot},
 };
 
-/// Opens the plan of the options; `None` when the operation is held to none and makes none.
+/// Opens the plan of the options; `None` when there is none to follow or to make.
 ///
 /// # Errors
-/// When the plan cannot be read, is another stack's, or cannot hold the operation.
+/// When the plan cannot be read, is another stack's, or cannot constrain the operation.
 pub(super) async fn open_planning(run: &OperationRun, snapshot: &Snapshot) -> Result<Option<Arc<Planning>>> {
     let held_to = match &run.options.plan {
         None => None,
@@ -29,7 +29,7 @@ pub(super) async fn open_planning(run: &OperationRun, snapshot: &Snapshot) -> Re
                     run.stack.project, run.stack.stack
                 )));
             }
-            // The program may have the secrets of the plan in the clear.
+            // The program may contain the plan's secrets in plaintext.
             let redactor = run.events.redactor();
             plan.each_secret_text(&mut |text, is_scalar| redactor.learn_text(text, is_scalar));
             Some(plan)
@@ -40,7 +40,7 @@ pub(super) async fn open_planning(run: &OperationRun, snapshot: &Snapshot) -> Re
     Ok(Planning::new(records, held_to).map(Arc::new))
 }
 
-/// Makes a plan of the steps that were found; its document is written where the options ask for one.
+/// Builds a plan of the run's steps; its document is written when the options request it.
 ///
 /// # Errors
 /// When a secret in it cannot be encrypted.

@@ -1,4 +1,5 @@
-//! The preparation of a verb: the configuration, the base, the executor, the providers and the policies of the operation.
+//! The preparation of a verb: the configuration, the base, the executor, the providers and the policies of the
+//! operation.
 
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ use crate::{
     monitor::{RunInfo, recorded_packages},
     plan::Planning,
     policy::Policies,
-    provider::{PluginOperation, ProviderRegistry, ProviderWish},
-    state::{Base, Journal, Snapshot},
+    provider::{PluginOperation, ProviderRegistry, ProviderSpec},
+    state::{Journal, PriorState, Snapshot},
     store::Holder,
     urn::Urn,
 };
@@ -32,7 +33,7 @@ use crate::{
 pub(super) struct Prepared {
     pub(super) executor: Arc<Executor>,
     pub(super) registry: Arc<ProviderRegistry>,
-    pub(super) base: Arc<Base>,
+    pub(super) base: Arc<PriorState>,
     pub(super) info: Arc<RunInfo>,
     pub(super) planning: Option<Arc<Planning>>,
     pub(super) policies: Option<Arc<Policies>>,
@@ -167,7 +168,7 @@ pub(super) async fn read(run: &OperationRun, mut prepared: Prepared, reading: Re
     (!(run.control.has_failed() || run.control.is_stopped())).then_some(prepared)
 }
 
-/// Decrypts the configuration and announces it; returns the description of the run for the program, and its autonamer.
+/// Decrypts the configuration and emits the prelude; returns the run's facts for the program, and its autonamer.
 async fn run_info(
     run: &OperationRun,
     snapshot: &Snapshot,
@@ -201,25 +202,25 @@ async fn run_info(
     Ok((Arc::new(info), autonamer))
 }
 
-/// Installs the plugins of the recorded providers, where the host installs plugins. A failure is reported when the plugin is
-/// needed.
-async fn install_recorded(run: &OperationRun, registry: &ProviderRegistry, base: &Base) {
+/// Installs the plugins of the recorded providers, where the host installs plugins. A failure is reported when the
+/// plugin is needed.
+async fn install_recorded(run: &OperationRun, registry: &ProviderRegistry, base: &PriorState) {
     if run.options.skip_plugin_pre_install || !run.stack.engine.loader.installs_beforehand() {
         return;
     }
-    let wishes: Vec<ProviderWish> = recorded_packages(base).map(ProviderWish::from).collect();
+    let specs: Vec<ProviderSpec> = recorded_packages(base).map(ProviderSpec::from).collect();
     tokio::select! {
         biased;
         // A cancellation lets the installation complete; a second one abandons it.
         () = run.control.terminated() => {}
-        () = registry.source().install_beforehand(&wishes) => {}
+        () = registry.source().install_beforehand(&specs) => {}
     }
 }
 
 /// Warns of operations that were interrupted. Only updates that do not refresh first do so among the events, as in the
 /// reference engine; the warnings of others are in the result alone.
 ///
-/// Operations in progress are not interrupted. Only a preview meets them, because it does not lock the stack.
+/// Operations in progress are not interrupted. Only a preview can see them, because it does not lock the stack.
 fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Holder>) {
     let pending = &snapshot.pending_operations;
     if pending.is_empty() {
@@ -227,7 +228,7 @@ fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Hold
     }
     if let Some(holder) = holder {
         let text = pending::in_progress(pending, holder);
-        run.events.remark(Diagnostic::new(Severity::Info, text));
+        run.events.keep_for_result(Diagnostic::new(Severity::Info, text));
         return;
     }
     let forgets = run.options.clear_pending_creates;
@@ -241,11 +242,11 @@ fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Hold
     if run.kind == OperationKind::Update && !run.options.dry_run && !refreshes {
         run.events.diagnostic(warning);
     } else {
-        run.events.remark(warning);
+        run.events.keep_for_result(warning);
     }
 }
 
 /// Returns the URNs of all records.
-pub(super) fn urns_of(base: &Base) -> impl Iterator<Item = &Urn> + Clone {
+pub(super) fn urns_of(base: &PriorState) -> impl Iterator<Item = &Urn> + Clone {
     base.records().iter().map(|record| &record.state.urn)
 }

@@ -1,4 +1,4 @@
-//! Where an operation's providers come from: the built-in one, else the engine's loader.
+//! The providers of an operation: the built-in one, and those of the engine's loader.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Returns where the providers of one operation come from.
+/// Returns the provider source of one operation.
 pub(super) fn source(
     stack: &Arc<StackContext>,
     run: &RunInfo,
@@ -83,7 +83,7 @@ impl OwnStacks {
         let engine = &self.0.engine;
         let stack = &self.0;
         let storage = if name == *stack.storage.name() {
-            // Its own state may be the host's, while the store has another stack of this name.
+            // The host may supply this stack's state, while the store contains another stack of its name.
             stack.storage.clone()
         } else {
             let (store, host) = (Arc::clone(&engine.store), engine.host.clone());

@@ -1,5 +1,5 @@
-//! Reading records before anything else: all of them, or those whose resources demand it. References to resources that no longer
-//! exist are removed.
+//! Reading records before anything else: all of them, or those whose resources demand it. References to resources that
+//! no longer exist are removed.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use crate::{
     generator::Targeting,
     provider::ProviderRegistry,
     resource::ResourceState,
-    state::{Base, Journal, Ledger, OperationId, Snapshot, StateRef, journal::NoJournal},
+    state::{Journal, JournalReplay, OperationId, PriorState, Snapshot, StateRef, journal::NoJournal},
     step::StepOp,
 };
 
-/// Which records are read before anything else.
+/// The records that are read first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// None.
     Nothing,
-    /// Those whose providers demand that before each update.
+    /// Those whose providers require it before each update.
     BeforeUpdate,
     /// Every one.
     All,
-    /// Every one; dangling references are removed also where there is nothing to read.
+    /// All; dangling references are removed even when there is nothing to read.
     Refresh,
 }
 
@@ -36,17 +36,17 @@ impl Reading {
     }
 }
 
-/// Reads the records that `reading` names and that are targeted, and returns the base as it is then.
+/// Reads the targeted records that `reading` selects, and returns the new base.
 ///
 /// # Errors
-/// When the rebuilt base cannot be recorded; failed reads have been reported to the control.
+/// When the new base cannot be recorded; failed reads have been reported to the control.
 pub(super) async fn read_records(
     executor: &Arc<Executor>,
     registry: &Arc<ProviderRegistry>,
-    base: Arc<Base>,
+    base: Arc<PriorState>,
     targeting: Option<&Targeting>,
     reading: Reading,
-) -> Result<Arc<Base>> {
+) -> Result<Arc<PriorState>> {
     let chosen = targeting.map(|targeting| targeting.chosen(base.records()));
     let is_chosen = |position: usize| chosen.as_ref().is_none_or(|chosen| chosen[position]);
     let records = base.records().iter().enumerate();
@@ -71,7 +71,11 @@ pub(super) async fn read_records(
                 resources,
                 ..Snapshot::default()
             };
-            Journal::start(Ledger::new(snapshot), Arc::new(NoJournal), executor.runtime())
+            Journal::start(
+                JournalReplay::new(snapshot),
+                Arc::new(NoJournal),
+                executor.runtime(),
+            )
         }
     };
     // A record that cannot be read does not stop the others.
@@ -95,13 +99,15 @@ pub(super) async fn read_records(
     }
     let free = vec![Vec::new(); steps.len()];
     run_in_order(&reader, steps, &free).await;
-    let rebuilt = journal.with_ledger(Ledger::rebuild_base).ok_or_else(closed)?;
+    let rebuilt = journal
+        .with_replay(JournalReplay::rebuild_base)
+        .ok_or_else(closed)?;
     journal.append(OperationId(0), rebuilt).await?;
     let records = journal
-        .with_ledger(|ledger| ledger.records().cloned().collect())
+        .with_replay(|replay| replay.records().cloned().collect())
         .ok_or_else(closed)?;
     executor.absorb(&reader);
-    Base::new(records).map(|rebuilt| Arc::new(rebuilt.with_plugins(base.plugins())))
+    PriorState::new(records).map(|rebuilt| Arc::new(rebuilt.with_plugins(base.plugins())))
 }
 
 fn closed() -> Error {

@@ -1,4 +1,4 @@
-//! Refresh: every record is read, with its program's registrations where the options ask for that.
+//! Refresh: every record is read, with its program's registrations when the options require it.
 
 use super::{
     OperationRun,

@@ -1,11 +1,11 @@
-//! Rehearsal: a strict operation is previewed first, and then held to the plan of the preview.
+//! Rehearsal: a strict operation is previewed first, and then constrained by the preview's plan.
 
 use std::sync::Arc;
 
 use super::{OperationKind, OperationOptions, OperationResult, OperationRun, Session};
 use crate::{event::EventSink, plan::GivenPlan};
 
-/// Previews a strict operation and holds it to the plan of that; returns the result of a preview that failed.
+/// Previews a strict operation and constrains it by the preview's plan; returns the result of a failed preview.
 ///
 /// The events of the preview have no listener; its diagnostics are emitted again when it fails.
 pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> {
@@ -37,7 +37,7 @@ pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> 
         }
         run.session.finish(false, runtime).await;
         run.events.end();
-        // The operation was no preview, although it has left the state as it was.
+        // The operation was no preview, although the state is unchanged.
         return Some(OperationResult {
             is_preview: false,
             ..result

@@ -1,4 +1,4 @@
-//! The result of an operation: what was done, what failed, and the state as it is now.
+//! The result of an operation: steps, errors, and the current state.
 
 use std::{
     cell::OnceCell,
@@ -27,13 +27,13 @@ use crate::{
     urn::Urn,
 };
 
-/// The result of an operation. A failed one has a result, too, with the steps that succeeded.
+/// The result of an operation. A failed operation has a result as well, with the steps that succeeded.
 #[derive(Clone, Debug)]
 pub struct OperationResult {
-    /// Why it failed; `None` when it succeeded.
+    /// The error; `None` when it succeeded.
     pub error: Option<Error>,
-    /// How it ended: canceled where the host cancelled it and it ended for that. The summary among the events counts as the
-    /// reference engine does, for which an operation whose running calls were left to finish has failed.
+    /// How it ended: canceled when the host cancelled it and it ended for that reason. The summary event follows the
+    /// reference engine, for which an operation whose running calls completed has failed.
     pub outcome: OperationOutcome,
     /// How many resources each operation was applied to, by the operation's name.
     pub changes: BTreeMap<&'static str, u64>,
@@ -41,33 +41,33 @@ pub struct OperationResult {
     pub outputs: PropertyMap,
     /// Whether the outputs differ from those before.
     pub outputs_changed: bool,
-    /// The steps that changed something, or would, and those that failed, in the order in which they ended.
+    /// The steps that changed or would change a resource, and those that failed, in the order in which they ended.
     pub steps: Vec<StepResult>,
     /// The diagnostics, without debug messages.
     pub diagnostics: Vec<Diagnostic>,
-    /// What was found, for a later operation to be held to: of every successful preview of an update, and of whatever
-    /// else the options ask for one. Its document is written where the options ask for it.
+    /// The plan, for a later operation: of every successful preview of an update, and of other operations when the
+    /// options request one. Its document is written when the options request it.
     pub plan: Option<Arc<Plan>>,
-    /// The state after the operation; before it, for a preview. Empty when it was never read.
+    /// The state after the operation; before it, for a preview. Empty when it was not loaded.
     pub snapshot: Arc<Snapshot>,
-    /// How long it took.
+    /// The duration.
     pub duration: Duration,
-    /// The redactor with the secrets of the operation.
+    /// The redactor with the operation's secrets.
     pub(crate) redactor: Redactor,
-    /// Whether it was a preview, which leaves nothing.
+    /// Whether it was a preview.
     pub(crate) is_preview: bool,
     /// Whether the snapshot is the state at the end.
     pub(crate) knows_state: bool,
 }
 
 impl OperationResult {
-    /// Returns whether anything was changed, or would be: a resource, or the stack's outputs.
+    /// Returns whether a resource or the stack's outputs were changed, or would be.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         self.outputs_changed || self.changes.iter().any(|(op, count)| *op != "same" && *count > 0)
     }
 
-    /// Draws the steps as a tree for people; below it stand warnings and what failed, and why the operation did.
+    /// Renders the steps as a text tree, followed by warnings, errors and the error of the operation.
     #[must_use]
     pub fn tree(&self) -> String {
         // An operation that is refused before its first resource has no counts.
@@ -76,22 +76,24 @@ impl OperationResult {
             true => String::new(),
             false => self.draw(),
         };
-        let said: Vec<_> = self
+        let shown: Vec<_> = self
             .diagnostics
             .iter()
-            .filter(|said| {
-                said.severity >= Severity::Warning && !self.is_why_it_failed(said) && !self.is_of_a_step(said)
+            .filter(|diagnostic| {
+                diagnostic.severity >= Severity::Warning
+                    && !self.is_in_error(diagnostic)
+                    && !self.is_in_step(diagnostic)
             })
-            .map(told)
+            .map(diagnostic_line)
             .collect();
-        if !said.is_empty() {
-            append(&mut tree, &said.join("\n"));
+        if !shown.is_empty() {
+            append(&mut tree, &shown.join("\n"));
         }
         if let Some(error) = &self.error {
-            // The message of a failed program ends with the error: a traceback, for instance.
-            let is_told =
-                error.kind() == ErrorKind::Program && said.iter().any(|text| text.contains(error.message()));
-            if !is_told {
+            // The message of a failed program, a traceback for instance, contains the error.
+            let is_shown =
+                error.kind() == ErrorKind::Program && shown.iter().any(|text| text.contains(error.message()));
+            if !is_shown {
                 append(&mut tree, error.message());
             }
             if let Some(urn) = error.urn() {
@@ -110,10 +112,11 @@ impl OperationResult {
         step.step.metadata.changes(&self.redactor)
     }
 
-    /// Returns whether the row of a failed step has the same text: that of the resource which the message is about, or,
-    /// for a default provider, that of a resource which needs it.
-    fn is_of_a_step(&self, said: &Diagnostic) -> bool {
-        let Some(about) = said.urn.as_ref().filter(|_| said.severity == Severity::Error) else {
+    /// Returns whether a failed step has the same message: that of the message's resource or, for a default provider,
+    /// that of a refused resource.
+    fn is_in_step(&self, diagnostic: &Diagnostic) -> bool {
+        let is_error = diagnostic.severity == Severity::Error;
+        let Some(about) = diagnostic.urn.as_ref().filter(|_| is_error) else {
             return false;
         };
         let is_provider = about.resource_type().starts_with("pulumi:providers:");
@@ -121,7 +124,7 @@ impl OperationResult {
             step.failure.as_ref().is_some_and(|failure| {
                 let is_its_own = *about == step.step.metadata.urn;
                 (is_its_own || is_provider && failure.refused)
-                    && failure.error.message() == said.message.library()
+                    && failure.error.message() == diagnostic.message.library()
             })
         })
     }
@@ -129,7 +132,7 @@ impl OperationResult {
     fn draw(&self) -> String {
         let recorded = OnceCell::new();
         let standing = |urn: &Urn| {
-            // Only looked for where a resource without a step stands above one that has some.
+            // Only built when a resource without a step is above one with a step.
             let recorded: &FxHashMap<&Urn, &ResourceState> = recorded.get_or_init(|| {
                 let live = self.snapshot.resources.iter().filter(|state| !state.delete);
                 live.map(|state| (&state.urn, &**state)).collect()
@@ -140,23 +143,23 @@ impl OperationResult {
         render(&self.steps, &self.changes, &self.redactor, standing)
     }
 
-    /// Returns whether the operation's error has the same text.
-    fn is_why_it_failed(&self, said: &Diagnostic) -> bool {
+    /// Returns whether the operation's error has the same message.
+    fn is_in_error(&self, diagnostic: &Diagnostic) -> bool {
         self.error.as_ref().is_some_and(|error| {
-            let is_told =
-                error.message().contains(said.message.library()) || is_terminal(said.message.reference());
-            is_told && (said.urn.is_none() || said.urn.as_ref() == error.urn())
+            let message = &diagnostic.message;
+            let is_repeated = error.message().contains(message.library()) || is_terminal(message.reference());
+            is_repeated && (diagnostic.urn.is_none() || diagnostic.urn.as_ref() == error.urn())
         })
     }
 
-    /// Writes the state that the operation left, also one that failed or was cancelled, as a deployment document on one
-    /// line (`{"version", "features"?, "deployment"}`), secrets encrypted. `None` for a preview, and for an operation that
-    /// failed before it read the state, or so that the saved state is not known.
+    /// Serializes the state after the operation, also after a failure or cancellation, as a deployment document on one
+    /// line (`{"version", "features"?, "deployment"}`) with encrypted secrets. `None` for a preview, and for an
+    /// operation that failed before it loaded the state or whose saved state is unknown.
     ///
-    /// Each call writes the document anew. It does not block: all secrets were encrypted when the state was saved.
+    /// Each call serializes again. It does not block: all secrets were encrypted when the state was saved.
     ///
     /// # Errors
-    /// [`ErrorKind::Secrets`] when the operation could not encrypt what it was to save.
+    /// [`ErrorKind::Secrets`] when the operation could not encrypt a secret of the state.
     pub fn deployment(&self) -> Result<Option<Vec<u8>>> {
         if self.is_preview || !self.knows_state {
             return Ok(None);
@@ -175,7 +178,7 @@ impl OperationResult {
         }
     }
 
-    /// Turns a failed operation's result into its error.
+    /// Returns the error of a failed operation instead of its result.
     ///
     /// # Errors
     /// The error of the operation.
@@ -187,7 +190,7 @@ impl OperationResult {
     }
 }
 
-/// Adds a paragraph.
+/// Appends a paragraph.
 fn append(tree: &mut String, paragraph: &str) {
     if !tree.is_empty() {
         tree.push('\n');
@@ -196,16 +199,16 @@ fn append(tree: &mut String, paragraph: &str) {
     tree.push('\n');
 }
 
-/// Returns a diagnostic as a line for people.
-fn told(said: &Diagnostic) -> String {
-    let severity = said.severity.name();
-    match &said.urn {
+/// Returns a diagnostic as one line.
+fn diagnostic_line(diagnostic: &Diagnostic) -> String {
+    let severity = diagnostic.severity.name();
+    match &diagnostic.urn {
         Some(urn) => format!(
             "{severity}: {} ({}): {}",
             urn.name(),
             urn.resource_type(),
-            said.message.library()
+            diagnostic.message.library()
         ),
-        None => format!("{severity}: {}", said.message.library()),
+        None => format!("{severity}: {}", diagnostic.message.library()),
     }
 }

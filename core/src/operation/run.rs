@@ -23,12 +23,12 @@ use crate::{
     event::{EventPayload, EventSink, Summary},
     executor::Control,
     program::Program,
-    secrets::{Overheard, SecretsProvider},
-    state::{Journal, Ledger, journal::HostJournal},
+    secrets::{RedactingSecrets, SecretsProvider},
+    state::{Journal, JournalReplay, journal::HostJournal},
     store::{HistoryRecord, LoadedStack, StackSession},
 };
 
-/// One operation that runs.
+/// A running operation.
 pub(crate) struct OperationRun {
     pub(crate) stack: Arc<StackContext>,
     pub(crate) kind: OperationKind,
@@ -40,7 +40,7 @@ pub(crate) struct OperationRun {
 }
 
 impl OperationRun {
-    /// Runs the operation to its end. Whatever happens, the last event is the one that ends the stream.
+    /// Runs the operation to its end. The last event always ends the stream.
     pub(crate) async fn run(mut self) -> OperationResult {
         if let Some(failed) = rehearse(&mut self).await {
             return failed;
@@ -109,9 +109,9 @@ impl OperationRun {
     }
 
     /// Returns the stack's secrets; the redactor of texts learns all that they decrypt.
-    fn secrets(&self) -> Overheard<Arc<dyn SecretsProvider>> {
+    fn secrets(&self) -> RedactingSecrets<Arc<dyn SecretsProvider>> {
         let secrets = Arc::clone(&self.stack.secrets);
-        Overheard::new(secrets, self.events.redactor().clone())
+        RedactingSecrets::new(secrets, self.events.redactor().clone())
     }
 
     async fn run_loaded(&self, state: &mut RunState, began: Duration) -> Result<()> {
@@ -131,7 +131,7 @@ impl OperationRun {
             return self.execute(state, found, None, began).await;
         }
         let lock = self.stack.storage.lock_for(self.kind.name()).await?;
-        // The stack is unlocked before the operation returns, also where code of the host panics.
+        // The stack is unlocked before the operation returns, even when host code panics.
         let result = AssertUnwindSafe(self.run_locked(state, creates, began))
             .catch_unwind()
             .await;
@@ -145,7 +145,7 @@ impl OperationRun {
         }
     }
 
-    /// Ends all parts of an operation that has panicked: another may hold the stack from now on.
+    /// Ends all parts of an operation that has panicked: another operation may lock the stack afterwards.
     async fn abandon(&self) {
         self.control.cancel();
         self.control.cancel();
@@ -204,9 +204,9 @@ impl OperationRun {
             None => sink,
         };
         let runtime = &self.stack.engine.runtime;
-        let journal = Journal::start(Ledger::new(snapshot.clone()), sink, runtime);
+        let journal = Journal::start(JournalReplay::new(snapshot.clone()), sink, runtime);
         let interval = self.stack.engine.checkpoint_interval;
-        // In memory there is no other program for which the checkpoint is refreshed.
+        // An in-memory store has no other reader of a refreshed checkpoint.
         let interval = interval.filter(|_| !self.stack.is_supplied);
         let refreshing = interval.map(|interval| session.refresh_in_background(journal.clone(), interval));
         self.session.own(|parts| {
@@ -219,29 +219,29 @@ impl OperationRun {
             holder: None,
         };
         let result = self.execute(state, found, Some(journal.clone()), began).await;
-        // The state is not known until the ledger is committed.
+        // The state is not known until the replay is committed.
         state.knows_state = false;
         self.stop_refreshing().await;
-        let (mut ledger, written) = journal.close().await?;
+        let (mut replay, written) = journal.close().await?;
         let cancelled = state.ending(&self.control).cancelled;
         let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
         if succeeded {
-            // A run of some resources has not examined the others.
+            // A targeted run has not examined the other resources.
             if self.options.targets.is_empty() && self.options.excludes.is_empty() {
-                ledger.settle_pending();
+                replay.settle_pending();
             }
             if self.options.clear_pending_creates {
-                ledger.settle_creations();
+                replay.settle_creations();
             }
         }
-        let committed = self.commit(&session, &ledger, state).await;
+        let committed = self.commit(&session, &replay, state).await;
         let changes = state
             .summary
             .as_ref()
             .map(|summary| summary.resource_changes.clone())
             .unwrap_or_default();
         let refused = matches!(&result, Err(error) if error.kind() == ErrorKind::InvalidInput);
-        if refused && !ledger.is_dirty() {
+        if refused && !replay.is_dirty() {
             // A refused operation without a step has no history.
             return result.and(written).and(committed);
         }
@@ -262,21 +262,26 @@ impl OperationRun {
         result.and(written).and(committed).and(history)
     }
 
-    /// Makes the ledger the new checkpoint. A run that changed nothing writes nothing.
-    async fn commit(&self, session: &StackSession, ledger: &Ledger, state: &mut RunState) -> Result<()> {
+    /// Makes the replay the new checkpoint. A run that changed nothing writes nothing.
+    async fn commit(
+        &self,
+        session: &StackSession,
+        replay: &JournalReplay,
+        state: &mut RunState,
+    ) -> Result<()> {
         // A refreshed checkpoint may name steps in flight that have failed since.
-        if !ledger.is_dirty() && !session.has_refreshed() {
+        if !replay.is_dirty() && !session.has_refreshed() {
             // The key of a new manager may still be derived, and the result writes its document without waiting.
-            if let Some(manager) = &ledger.base().secrets {
+            if let Some(manager) = &replay.base().secrets {
                 manager.ready().await?;
             }
-            state.snapshot = Arc::new(ledger.base().clone());
+            state.snapshot = Arc::new(replay.base().clone());
             state.knows_state = true;
             return session.discard().await;
         }
-        let mut snapshot = ledger.compose_valid()?;
+        let mut snapshot = replay.to_valid_snapshot()?;
         let committed = session.commit(&mut snapshot).await;
-        // Also when it could not be written: the journal has this state.
+        // Even when it could not be written: the journal contains this state.
         state.snapshot = Arc::new(snapshot);
         state.knows_state = true;
         committed

@@ -109,8 +109,8 @@ pub(super) async fn run_program(
     outputs
 }
 
-/// Waits until no request is in flight; the monitor accepts none from then on. A second cancellation shortens the wait: it
-/// leaves the time to answer that calls were abandoned.
+/// Waits until no request is in flight; the monitor accepts none from then on. A second cancellation shortens the wait:
+/// it leaves the time to answer that calls were abandoned.
 async fn drain(run: &OperationRun, monitor: &Monitor) {
     let clock = Arc::clone(&run.stack.engine.runtime.clock);
     let terminated = async {
@@ -132,10 +132,10 @@ fn note_end(run: &OperationRun, result: Result<()>) {
         Some(text) => error.with_text(text),
         None => error,
     };
-    // A program that fails because the run has ended adds nothing to why it ended.
+    // A program that fails because the run has ended does not change the reason of the end.
     if !run.control.is_stopped() {
         let error = if error.is_reported() {
-            // Without secrets, as the diagnostics that it is compared with.
+            // Redacted, like the diagnostics that it is compared with.
             with_reason(run, error.scrubbed(|text| run.events.redactor().scrub(text)))
         } else {
             error
@@ -147,7 +147,7 @@ fn note_end(run: &OperationRun, result: Result<()>) {
     }
 }
 
-/// Fails the run of a program that has reported errors, or has continued after a declaration that the engine has not seen.
+/// Fails the run of a program that has reported errors, or has continued after an unreadable declaration.
 fn note_reports(run: &OperationRun, monitor: &Monitor) {
     if monitor.has_reported_errors() {
         let error = Error::new(ErrorKind::Program, "the program reported errors");
@@ -161,7 +161,7 @@ fn note_reports(run: &OperationRun, monitor: &Monitor) {
     }
 }
 
-/// Completes the error of a program that has reported it itself by the text that it reported.
+/// Replaces the error of a program by the diagnostic that the program emitted for it.
 fn with_reason(run: &OperationRun, error: Error) -> Error {
     let diagnostics = run.events.diagnostics();
     match diagnostics
@@ -178,7 +178,7 @@ fn with_reason(run: &OperationRun, error: Error) -> Error {
     }
 }
 
-/// Publishes the outputs that a program of our own API has exported as those of the stack.
+/// Publishes the outputs that a program has exported through the typed API as those of the stack.
 async fn publish_exports(generator: &Arc<Generator>, monitor: &Monitor) {
     let Some(root) = monitor.own_root() else { return };
     drop(generator.register_outputs(&root, monitor.exports()).await);

@@ -1,4 +1,4 @@
-//! Who encrypts for a stack: the manager of its state, that of its configuration file's salt, or a new one.
+//! The secrets manager of a stack: that of its state, that of its configuration file's salt, or a new one.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl StackContext {
-    /// Returns the manager for a state that names none: that of the configuration's salt, so that file and state are of
-    /// one key, or a new one.
+    /// Returns the manager for a state that names none: that of the configuration's salt, so that file and state have
+    /// the same key, or a new one.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Decrypt`] when the passphrase is not the salt's.
@@ -35,9 +35,9 @@ impl StackContext {
         })
     }
 
-    /// Decrypts the configuration, with the salt's manager where the host named one and else with the state's. A preview
-    /// of a stack without a state has the manager that an update would begin with. A state in `b64` is not encrypted: the
-    /// configuration beside it is for the host's encryption, where the host has one.
+    /// Decrypts the configuration, with the salt's manager when the host named one, else with the state's. A preview of
+    /// a stack without a state has the manager that an update would create. A state in `b64` is not encrypted: the
+    /// configuration is then decrypted by the host's secrets provider, if there is one.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Decrypt`] in the phase `decrypt`, naming the key.

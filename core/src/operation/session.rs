@@ -1,4 +1,4 @@
-//! The session of an operation: the parts that outlive the result until the host releases them.
+//! The session of an operation: the parts that outlive its result until the host releases them.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -16,10 +16,10 @@ use crate::{
     store::Refreshing,
 };
 
-/// How long a program may continue after its run has ended, before it is aborted.
+/// Limit for a program that continues after the end of its run, before it is aborted.
 pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// The session as the operation and its handles see it. Cheap to clone; all clones are one.
+/// The session, shared by the operation and its handles. Cloning is cheap.
 #[derive(Clone, Default)]
 pub(crate) struct Session(Arc<Shared>);
 
@@ -32,30 +32,30 @@ struct Shared {
     ended: CancellationToken,
 }
 
-/// What a session owns.
+/// The parts of a session.
 #[derive(Default)]
 pub(super) struct SessionParts {
-    /// Where a program registers.
+    /// The monitor, where a program registers resources.
     pub(super) monitor: Option<Monitor>,
-    /// A program that has not come to its end.
+    /// A program that has not ended.
     pub(super) program: Option<Task<Result<()>>>,
     /// The loaded providers.
     pub(super) registry: Option<Arc<ProviderRegistry>>,
-    /// The journal of an operation that may still panic; its other users write nothing more once it is closed.
+    /// The journal of an operation that may still panic; after it is closed, nothing more is written.
     pub(super) journal: Option<Journal>,
-    /// What refreshes the checkpoint while the operation runs.
+    /// The task that writes the checkpoint while the operation runs.
     pub(super) refreshing: Option<Refreshing>,
-    /// The operation as plugins see it; their calls are refused once it is dropped.
+    /// The operation for plugins; their calls are refused once it is dropped.
     pub(super) plugins: Option<Arc<PluginOperation>>,
 }
 
 impl Session {
-    /// Changes what the session owns.
+    /// Changes the parts of the session.
     pub(super) fn own(&self, change: impl FnOnce(&mut SessionParts)) {
         change(&mut self.0.parts.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Returns where a program registers, if there is one.
+    /// Returns the monitor, if there is one.
     pub(super) fn monitor(&self) -> Option<Monitor> {
         let parts = self.0.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.monitor.clone()
@@ -75,12 +75,12 @@ impl Session {
         }
     }
 
-    /// Asks for the end without waiting for it.
+    /// Requests the end without waiting for it.
     pub(super) fn let_go(&self) {
         self.0.released.cancel();
     }
 
-    /// Asks for the end and waits for it.
+    /// Requests the end and waits for it.
     pub(super) async fn release(&self) {
         self.let_go();
         self.0.ended.cancelled().await;
@@ -96,7 +96,7 @@ impl Session {
         }
         if let Some(mut program) = parts.program {
             tokio::select! {
-                // Its run has been reported long since.
+                // Its run has already been reported.
                 _ = &mut program => {}
                 () = clock.wait(SHUTDOWN_GRACE) => program.abort(),
             }

@@ -1,4 +1,4 @@
-//! A stack as operations see it.
+//! The context of a stack for operations.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,13 +17,13 @@ use crate::{
     store::StackStorage,
 };
 
-/// Where a stack lives, what it is called and configured with, and the engine that it belongs to.
+/// The storage of a stack, its name and settings, and the engine that it belongs to.
 pub(crate) struct StackContext {
     pub(crate) engine: Arc<EngineParts>,
     pub(crate) storage: StackStorage,
-    /// Whether the host has supplied the state: `storage` is then in memory and this stack's alone.
+    /// Whether the host supplied the state: `storage` is then in memory and exclusive to this stack.
     pub(crate) is_supplied: bool,
-    /// Tells the stack from all others of the engine: those with a state of the host have the names of others.
+    /// Distinguishes the stack from all others of the engine: stacks with a state of the host can share names.
     pub(crate) identity: String,
     pub(crate) organization: String,
     pub(crate) project: String,
@@ -38,7 +38,7 @@ pub(crate) struct StackContext {
     pub(crate) secrets: Arc<dyn SecretsProvider>,
     /// Of the stacks that it refers to, by their names.
     pub(crate) reference_secrets: BTreeMap<String, Arc<dyn SecretsProvider>>,
-    /// Whether the stack did not exist when it was opened, and is to be created by what first writes it.
+    /// Whether the stack did not exist when it was opened; the first write creates it.
     pub(crate) is_new: bool,
 }
 
@@ -51,7 +51,7 @@ impl StackContext {
         }
     }
 
-    /// Adds hints to the error when the stack does not exist: names like its own, and what creates one.
+    /// Adds hints to the error for a stack that does not exist: similar names, and the functions that create one.
     pub(crate) async fn explained(&self, error: Error) -> Error {
         match self.is_new {
             true => explained(&self.storage, error).await,
@@ -59,7 +59,7 @@ impl StackContext {
         }
     }
 
-    /// Returns the result of an operation whose task died.
+    /// Returns the result of an operation whose task panicked.
     pub(crate) fn died(&self, error: Error, control: &Control) -> OperationResult {
         control.cancel();
         let recovery = match self.is_supplied {

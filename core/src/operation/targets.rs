@@ -1,8 +1,8 @@
-//! The targets of an operation: those of its options, and whether they exist.
+//! The targets of an operation, and the check that they exist.
 
 use std::sync::Arc;
 
-use super::{OperationOptions, OperationRun, StackContext, options::told};
+use super::{OperationOptions, OperationRun, StackContext, options::styled_name};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
@@ -35,14 +35,17 @@ pub(super) fn warn_of_idle_globs<'a>(
     let targets = std::iter::once(("targets", &targeting.targets));
     for (option, set) in targets.chain(targeting.spared_and_replaced()) {
         for glob in set.idle_globs(resources.clone()) {
-            let text = format!("no resource matches '{glob}' of the option {}", told(option));
-            events.remark(Diagnostic::warning(text));
+            let text = format!(
+                "no resource matches '{glob}' of the option {}",
+                styled_name(option)
+            );
+            events.keep_for_result(Diagnostic::warning(text));
         }
     }
 }
 
-/// Warns of excludes and replace targets that name no resource: a misspelt exclude has no effect. The reference engine ignores
-/// them.
+/// Warns of excludes and replace targets that name no resource: a misspelt exclude has no effect. The reference engine
+/// ignores them.
 ///
 /// It is called before the verb with those that can never name one, and once more when a program has ended.
 pub(super) fn warn_of_idle_literals(
@@ -53,7 +56,10 @@ pub(super) fn warn_of_idle_literals(
     let Some(targeting) = targeting else { return };
     for (option, set) in targeting.spared_and_replaced() {
         for literal in set.literals().filter(|literal| is_idle(literal)) {
-            let text = format!("no resource matches '{literal}' of the option {}", told(option));
+            let text = format!(
+                "no resource matches '{literal}' of the option {}",
+                styled_name(option)
+            );
             events.diagnostic(Diagnostic::warning(text));
         }
     }

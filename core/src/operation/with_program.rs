@@ -40,7 +40,7 @@ pub(super) async fn with_program(
     purpose: Purpose,
     reading: Reading,
 ) -> Result<Option<PropertyMap>> {
-    // A program may still register the others.
+    // A program can still register the others.
     warn_of_idle_literals(&run.events, prepared.targeting.as_deref(), |literal| {
         !is_of_stack(&run.stack, literal)
     });
@@ -70,7 +70,7 @@ fn check_targets(run: &OperationRun, generator: &Generator, targeting: Option<&T
     }
 }
 
-/// Refuses to run a program beside snippets: this engine does not run them, and would delete what they registered.
+/// Refuses to run a program beside snippets: this engine does not run them, and would delete their resources.
 pub(super) fn refuse_snippets(run: &OperationRun, snapshot: &Snapshot) -> Result<()> {
     let snippets = snapshot
         .extra
@@ -84,8 +84,8 @@ pub(super) fn refuse_snippets(run: &OperationRun, snapshot: &Snapshot) -> Result
     Err(Error::invalid(text))
 }
 
-/// Refuses a state with resources that need an extension of their provider: this engine loads none, and would record the
-/// resources without it.
+/// Refuses a state with resources that need an extension of their provider: this engine loads none, and would record
+/// the resources without it.
 pub(super) fn refuse_extensions(snapshot: &Snapshot) -> Result<()> {
     let mut resources = snapshot.resources.iter();
     let Some(user) = resources.find(|state| !state.extension_ref.is_empty()) else {

@@ -1,4 +1,4 @@
-//! The plan that a run is held to: which steps it still expects, and what speaks against a goal.
+//! The plan that constrains a run: the steps that are still expected, and violations.
 
 use std::{
     collections::VecDeque,
@@ -19,10 +19,10 @@ use crate::{
     urn::Urn,
 };
 
-/// The plan that a run is held to.
+/// The plan that constrains a run.
 pub(super) struct Constraint {
     plan: Arc<Plan>,
-    /// The steps that have not been seen yet.
+    /// The expected steps that have not occurred yet.
     expected: Mutex<FxHashMap<Urn, VecDeque<StepOp>>>,
 }
 
@@ -47,8 +47,7 @@ impl Constraint {
             .filter(|seed| !seed.is_empty())
     }
 
-    /// Says what of a goal is not as planned, before anything is asked about it; its inputs are looked at when they have
-    /// been checked.
+    /// Checks a goal before any call about it, except its inputs, which are compared when they have been checked.
     pub(super) fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), Text> {
         let found = match self.planned(urn) {
             Some(planned) => of_request(urn, planned, goal),
@@ -60,22 +59,22 @@ impl Constraint {
         }
     }
 
-    /// Says what of a goal's checked inputs is not as planned.
+    /// Compares the checked inputs of a goal with the plan.
     pub(super) fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), Text> {
         let planned = self.planned(facts.urn);
         let is_replacement = planned.is_some_and(ResourcePlan::is_replacement);
-        let is_judged = match facts.checked {
+        let is_compared = match facts.checked {
             Checked::Once => true,
-            // What is planned for a replacement is what its second Check left.
+            // A replacement is planned with the inputs of its second Check.
             Checked::First => !is_replacement,
-            // Judged at the first one, or refused for its steps.
+            // Compared at the first Check, or refused because of its steps.
             Checked::Kept | Checked::Anew => is_replacement,
         };
-        if !is_judged {
+        if !is_compared {
             return Ok(());
         }
         let found = match planned.and_then(|planned| planned.goal.as_ref()) {
-            // Plans say nothing of how the inputs of an imported thing will differ from what was found.
+            // Plans do not contain how the inputs of an imported resource will differ from those that were read.
             Some(goal) if facts.imported && goal.input_diff.is_empty() => None,
             Some(goal) => of_inputs(&goal.input_diff, facts),
             None => facts.old.and_then(|_| of_inputs(&PlanDiff::default(), facts)),
@@ -86,14 +85,14 @@ impl Constraint {
         }
     }
 
-    /// Returns what is planned for a resource that was registered, or that is to go. Another one was left out; when it
-    /// has no record, it is its step that is not allowed.
+    /// Returns the plan of a resource that is registered or removed. `None` for a skipped one: without a record, its
+    /// step is refused.
     fn planned(&self, urn: &Urn) -> Option<&ResourcePlan> {
         let planned = self.plan.resource(urn)?;
         (planned.goal.is_some() || planned.is_removal()).then_some(planned)
     }
 
-    /// Takes the next expected step of a resource, and says so when `op` does more than that.
+    /// Removes the next expected step of a resource; refuses `op` when it does more than that step.
     pub(super) fn step(&self, urn: &Urn, op: StepOp) -> Result<(), Text> {
         let expected = {
             let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,8 +108,8 @@ impl Constraint {
         Err(not_allowed(op, reason))
     }
 
-    /// Says what speaks against giving up a managed resource for what the program reads in its place. Plans hold no reads,
-    /// as those of the reference engine do not: they foresee the deletion of the copy that is given up.
+    /// Checks that the copy of a managed resource may be deleted in favour of a plain read. As in the reference engine,
+    /// plans contain no reads, but the deletion of the copy.
     pub(super) fn giving_up(&self, urn: &Urn) -> Result<(), Text> {
         let op = StepOp::ReadReplacement;
         let Some(planned) = self.plan.resource(urn) else {
@@ -131,7 +130,7 @@ impl Constraint {
         }
     }
 
-    /// Says which published outputs are not as planned.
+    /// Compares published outputs with the plan.
     pub(super) fn outputs(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), Text> {
         let goal = self.plan.resource(urn).and_then(|planned| planned.goal.as_ref());
         let unchanged = PlanDiff::default();
@@ -142,8 +141,8 @@ impl Constraint {
         }
     }
 
-    /// Returns the resources of which steps were expected that nobody has seen, in the order of their URNs. A deletion
-    /// is not missed where there is nothing to delete.
+    /// Returns the resources with expected steps that did not occur, in the order of their URNs. A deletion without a
+    /// record is not missing.
     pub(super) fn leftovers(&self, is_recorded: impl Fn(&Urn) -> bool) -> Vec<Urn> {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left: Vec<Urn> = expected
@@ -174,8 +173,8 @@ fn of_request(urn: &Urn, planned: &ResourcePlan, goal: &Goal) -> Option<String> 
 fn of_inputs(planned: &PlanDiff, facts: &GoalFacts<'_>) -> Option<Differences> {
     let none = PropertyMap::new();
     let old = facts.old.map_or(&none, |old| &old.inputs);
-    // What the provider makes up may be as it was where the resource is not replaced after all. Plans of the reference
-    // engine, which are made of the first Check, do not say what a replacement will have of it.
+    // Computed inputs may keep their old values when the resource is not replaced after all. Plans of the reference
+    // engine, made from the first Check, do not contain those of a replacement.
     let counts = |key: &Key| match facts.checked {
         Checked::Once | Checked::First => true,
         _ if facts.goal.inputs.contains_key(key) => true,
@@ -185,7 +184,7 @@ fn of_inputs(planned: &PlanDiff, facts: &GoalFacts<'_>) -> Option<Differences> {
     violation::of_some_properties(planned, old, facts.inputs, counts)
 }
 
-/// Tells whether a step does no more than the planned one.
+/// Returns whether a step does no more than the planned one.
 fn allows(planned: StepOp, op: StepOp) -> bool {
     planned == op
         || match planned {

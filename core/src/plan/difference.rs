@@ -1,20 +1,20 @@
-//! What a plan says of properties: how they differ from those before, name by name.
+//! Differences of properties in a plan, by name.
 
 use crate::property::{Key, PropertyMap};
 
-/// How properties differ from those before. Nulls count as absent.
+/// The differences between two sets of properties. Null counts as absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PlanDiff {
-    /// Properties that are new.
+    /// Added properties.
     pub adds: PropertyMap,
-    /// Names of properties that are gone.
+    /// Names of removed properties.
     pub deletes: Vec<Key>,
-    /// Properties that have another value, with the new one.
+    /// Changed properties, with the new value.
     pub updates: PropertyMap,
 }
 
 impl PlanDiff {
-    /// Finds out how `new` differs from `old`.
+    /// Compares `new` with `old`.
     #[must_use]
     pub(crate) fn between(old: &PropertyMap, new: &PropertyMap) -> Self {
         let Some(diff) = old.diff(new) else {
@@ -31,12 +31,12 @@ impl PlanDiff {
         }
     }
 
-    /// Tells whether a property differs.
+    /// Returns whether a property differs.
     pub(super) fn speaks_of(&self, key: &Key) -> bool {
         self.adds.contains_key(key) || self.updates.contains_key(key) || self.deletes.contains(key)
     }
 
-    /// Tells whether nothing differs.
+    /// Returns whether nothing differs.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.adds.is_empty() && self.deletes.is_empty() && self.updates.is_empty()

@@ -1,4 +1,4 @@
-//! A plan as callers give it: one that a result of this process holds, or a document.
+//! Plans as input: one of a result of this process, or a document.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -12,21 +12,21 @@ use crate::{
     secrets::{SecretsManager, SecretsProvider},
 };
 
-/// A plan that an operation is to be held to.
+/// A plan that constrains an operation.
 #[derive(Clone, Debug)]
 pub enum GivenPlan {
-    /// The plan of a result, as `OperationResult::plan` has it.
+    /// The plan of a result, as in `OperationResult::plan`.
     Kept(Arc<Plan>),
-    /// A document's text.
+    /// The text of a document.
     Document(Arc<str>),
 }
 
 impl GivenPlan {
-    /// Reads a document; one that a result holds is there already.
+    /// Reads a document; the plan of a result is returned unchanged.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] that names the place for a document that is no plan,
-    /// [`crate::ErrorKind::Decrypt`] when its secrets cannot be read.
+    /// [`crate::ErrorKind::InvalidInput`] with the place for a malformed document, [`crate::ErrorKind::Decrypt`] when
+    /// its secrets cannot be decrypted.
     pub(crate) async fn open(
         &self,
         manager: Option<&Arc<dyn SecretsManager>>,
@@ -45,7 +45,7 @@ impl From<Arc<Plan>> for GivenPlan {
     }
 }
 
-/// Plans of results are the same when they are one.
+/// Plans of results are compared by identity.
 impl PartialEq for GivenPlan {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -58,7 +58,7 @@ impl PartialEq for GivenPlan {
 
 impl Eq for GivenPlan {}
 
-/// A document stands in options as it is, or as a text that holds it.
+/// A document in options is JSON, or a text that contains it.
 impl<'de> Deserialize<'de> for GivenPlan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;

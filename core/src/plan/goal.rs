@@ -1,4 +1,4 @@
-//! What a plan keeps of a goal, and what it says of a resource that was never planned.
+//! The goal in a plan, and the goal of a resource without a plan.
 
 use smol_str::SmolStr;
 
@@ -9,7 +9,7 @@ use crate::{
     urn::Urn,
 };
 
-/// What the program asked for, with inputs and outputs as differences from those before.
+/// The program's goal, with inputs and outputs as differences from the recorded ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GoalPlan {
     /// The type.
@@ -20,7 +20,7 @@ pub(crate) struct GoalPlan {
     pub custom: bool,
     /// How the checked inputs differ from the recorded ones.
     pub input_diff: PlanDiff,
-    /// How the outputs that a component or the stack published differ from the recorded ones.
+    /// How the published outputs of a component or the stack differ from the recorded ones.
     pub output_diff: PlanDiff,
     /// The parent.
     pub parent: Option<Urn>,
@@ -47,7 +47,7 @@ pub(crate) struct GoalPlan {
 }
 
 impl GoalPlan {
-    /// Keeps what a plan says of a goal.
+    /// Returns the planned part of a goal.
     pub(super) fn of(goal: &Goal, input_diff: PlanDiff) -> Self {
         Self {
             resource_type: goal.resource_type.clone(),
@@ -69,8 +69,8 @@ impl GoalPlan {
         }
     }
 
-    /// What is allowed to a resource that the plan does not know: to stay as it is recorded. What records do not hold
-    /// is as the program has it.
+    /// Returns the goal of a resource without a plan: it must stay as recorded. Options that records do not contain are
+    /// those of the program.
     pub(super) fn unchanged(old: &ResourceState, goal: &Goal) -> Self {
         Self {
             resource_type: old.resource_type.clone(),

@@ -1,8 +1,8 @@
-//! Comparing what was planned with what is: an unknown on either side matches anything.
+//! Comparison of planned and actual values: an unknown on either side matches any value.
 
 use crate::property::{Output, PropertyMap, PropertyValue};
 
-/// Tells whether a planned value allows the real one.
+/// Returns whether a planned value allows the actual one.
 pub(super) fn matches(planned: &PropertyValue, real: &PropertyValue) -> bool {
     match (planned, real) {
         (PropertyValue::Unknown(_), _) | (_, PropertyValue::Unknown(_)) => true,
@@ -18,11 +18,11 @@ pub(super) fn matches(planned: &PropertyValue, real: &PropertyValue) -> bool {
                     .all(|(left, right)| matches(left, right))
         }
         (PropertyValue::Object(left), PropertyValue::Object(right)) => maps_match(left, right),
-        (left, right) => left.says_the_same(right),
+        (left, right) => left.is_equivalent(right),
     }
 }
 
-/// An output value counts as what a record would hold of it.
+/// An output value is compared in its recorded form.
 fn output_matches(output: &Output, other: &PropertyValue) -> bool {
     let Some(element) = &output.element else {
         return true;
@@ -49,7 +49,7 @@ fn maps_match(planned: &PropertyMap, real: &PropertyMap) -> bool {
             .all(|(_, real)| entries_match(None, Some(real)))
 }
 
-/// Null counts as absent, and what was unknown may turn out to be absent.
+/// Null counts as absent, and an unknown may become absent.
 fn entries_match(planned: Option<&PropertyValue>, real: Option<&PropertyValue>) -> bool {
     let present = |value: &&PropertyValue| !value.is_null();
     match (planned.filter(present), real.filter(present)) {

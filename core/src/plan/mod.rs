@@ -1,7 +1,7 @@
-//! Plans: what a run found for each resource, and how a later run is held to it.
+//! Plans: the steps and goals that a run found, and the constraint of a later run by them.
 //!
-//! A run that writes one down has a `Recorder`; one that is held to a plan has a `Constraint`. `Planning` is what
-//! the generator asks, whichever of the two there is.
+//! A run that makes a plan has a `Recorder`; a run that is constrained by a plan has a `Constraint`. `Planning` is the
+//! interface of the generator to both.
 
 mod constraint;
 mod difference;
@@ -37,9 +37,9 @@ pub(crate) use planning::{Checked, GoalFacts, Planning};
 use constraint::Constraint;
 use recorder::Recorder;
 
-/// What a run found: for each resource its goal, its steps, its outputs and the seed of its random parts.
+/// The findings of a run: for each resource its goal, its steps, its outputs and its random seed.
 ///
-/// Kept in memory as it was found; [`Self::write`] makes the reference engine's document of it.
+/// Kept in memory in this form; [`Self::write`] returns the reference engine's document.
 pub struct Plan {
     pub(crate) manifest: Manifest,
     pub(crate) config: PlanConfig,
@@ -49,44 +49,44 @@ pub struct Plan {
     pub(crate) document: OnceLock<String>,
 }
 
-/// What a plan says of one resource.
+/// The plan of one resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourcePlan {
-    /// What the program asked for; `None` for what it does not register any more.
+    /// The goal; `None` for a resource that the program does not register.
     pub(crate) goal: Option<GoalPlan>,
-    /// The steps, in their order.
+    /// The steps, in order.
     pub steps: Vec<StepOp>,
-    /// The outputs, as far as they were known; `None` for removals.
+    /// The known outputs; `None` for removals.
     pub outputs: Option<PropertyMap>,
-    /// What random parts of names are made of: 32 bytes, none for removals.
+    /// The seed of random names: 32 bytes, none for removals.
     pub seed: Option<Vec<u8>>,
 }
 
-/// The configuration that a plan was made with.
+/// The configuration of a plan.
 pub(crate) enum PlanConfig {
-    /// As the stack has it.
+    /// Of the stack.
     Known(Config),
-    /// As a document has it: in the form of stack files.
+    /// Of a document: in the form of stack files.
     Read(Value),
 }
 
-/// What encrypts a plan's secrets.
+/// The secrets manager of a plan.
 pub(crate) struct PlanKeys {
-    /// The stack's manager; `None` as long as the stack has none.
+    /// The stack's manager; `None` while the stack has none.
     pub(crate) manager: Option<Arc<dyn SecretsManager>>,
-    /// Makes one where there is none. Then the document says how to open it.
+    /// Creates one for a stack without a manager. The document then names its provider.
     pub(crate) provider: Arc<dyn SecretsProvider>,
-    /// Whether the manager came from the document, which must go on saying how to open it.
+    /// Whether the document named the manager, and must name it again when it is written.
     pub(crate) is_own: bool,
 }
 
 impl ResourcePlan {
-    /// Tells whether the resource is to be replaced.
+    /// Returns whether the resource is to be replaced.
     fn is_replacement(&self) -> bool {
         self.steps.contains(&StepOp::CreateReplacement)
     }
 
-    /// Tells whether the resource is to go for good.
+    /// Returns whether the resource is to be removed.
     fn is_removal(&self) -> bool {
         self.steps.iter().any(|op| {
             matches!(
@@ -98,25 +98,25 @@ impl ResourcePlan {
 }
 
 impl Plan {
-    /// Returns what is planned for a resource.
+    /// Returns the plan of a resource.
     #[must_use]
     pub fn resource(&self, urn: &Urn) -> Option<&ResourcePlan> {
         self.resources.get(urn)
     }
 
-    /// Returns how many resources it speaks of.
+    /// Returns the number of resources in the plan.
     #[must_use]
     pub fn len(&self) -> usize {
         self.resources.len()
     }
 
-    /// Tells whether it speaks of no resource.
+    /// Returns whether the plan contains no resources.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.resources.is_empty()
     }
 
-    /// Returns the document if it has been written: where the options asked for a plan, or after [`Self::write`].
+    /// Returns the document if it has been written: when the options requested a plan, or after [`Self::write`].
     #[must_use]
     pub fn document(&self) -> Option<&str> {
         self.document.get().map(String::as_str)
@@ -124,8 +124,8 @@ impl Plan {
 
     /// Writes the plan as the reference engine's JSON document; secrets are encrypted by the stack's secrets manager.
     ///
-    /// The plan of a stack that has no such manager yet, and that holds secrets, says in a further member
-    /// (`secrets_providers`, as in states) how to open the one that was made for it.
+    /// When the stack has no such manager yet and the plan contains secrets, a further member (`secrets_providers`, as
+    /// in states) names the provider of the manager that was created for the plan.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Secrets`] when a secret cannot be encrypted.
@@ -137,7 +137,7 @@ impl Plan {
         Ok(self.document.get_or_init(|| document))
     }
 
-    /// Calls `learn` with every text that is secret in what it says of resources.
+    /// Calls `learn` with every secret text in the resources' plans.
     pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str, bool)) {
         for planned in self.resources.values() {
             let goal = planned.goal.iter();
@@ -149,7 +149,7 @@ impl Plan {
         }
     }
 
-    /// Tells whether the plan is of another stack: it speaks of resources, and none of them is of this one.
+    /// Returns whether the plan is another stack's: it contains resources, none of them of this stack.
     pub(crate) fn is_of_another(&self, stack: &str, project: &str) -> bool {
         !self.is_empty()
             && !self
@@ -161,7 +161,7 @@ impl Plan {
 
 impl std::fmt::Debug for Plan {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Values may be secret.
+        // Values can be secret.
         formatter
             .debug_struct("Plan")
             .field("resources", &self.resources.len())

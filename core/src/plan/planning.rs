@@ -1,4 +1,4 @@
-//! What a run does about plans: it writes one down, is held to one, or both.
+//! The plans of a run: the one that constrains it, the one that it makes, or both.
 
 use std::sync::Arc;
 
@@ -13,47 +13,47 @@ use crate::{
     urn::Urn,
 };
 
-/// What a run does about plans. Texts of violations are those of the reference engine.
+/// The plans of a run. Texts of violations are those of the reference engine.
 pub(crate) struct Planning {
     recorder: Option<Recorder>,
     constraint: Option<Constraint>,
 }
 
-/// A goal with what has been found out about it.
+/// A goal with the facts that a plan needs.
 #[derive(Clone, Copy)]
 pub(crate) struct GoalFacts<'a> {
     /// The resource.
     pub urn: &'a Urn,
-    /// What the program asks for.
+    /// The goal.
     pub goal: &'a Goal,
-    /// The record as it was, or as it was imported.
+    /// The record before the step, or as imported.
     pub old: Option<&'a ResourceState>,
-    /// The inputs as Check left them.
+    /// The inputs after Check.
     pub inputs: &'a PropertyMap,
-    /// What random parts are made of.
+    /// The random seed.
     pub seed: &'a [u8],
-    /// Whether the record has only just been imported.
+    /// Whether the record has just been imported.
     pub imported: bool,
-    /// Which Check left the inputs.
+    /// The Check that returned the inputs.
     pub checked: Checked,
 }
 
-/// Which Check left inputs: replacements have theirs checked twice, so that they do not take over what was made up for
-/// the old ones.
+/// The Check that returned inputs. The inputs of a replacement are checked twice, so that computed values of the old
+/// resource are not reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
-    /// The only one.
+    /// The only Check.
     Once,
-    /// The first one, before it is known whether there will be a replacement.
+    /// The first Check, before the decision on a replacement.
     First,
-    /// The first one, after which no other came.
+    /// The first Check, without a second one.
     Kept,
-    /// The second one.
+    /// The second Check.
     Anew,
 }
 
 impl Planning {
-    /// Says what a run does about plans; `None` when that is nothing.
+    /// Returns the plans of a run; `None` without any.
     #[must_use]
     pub(crate) fn new(records: bool, held_to: Option<Arc<Plan>>) -> Option<Self> {
         (records || held_to.is_some()).then(|| Self {
@@ -62,16 +62,16 @@ impl Planning {
         })
     }
 
-    /// Returns the seed that a resource has in the plan that the run is held to.
+    /// Returns the seed of a resource in the constraining plan.
     #[must_use]
     pub(crate) fn seed(&self, urn: &Urn) -> Option<Vec<u8>> {
         self.constraint.as_ref()?.seed(urn)
     }
 
-    /// Looks at what is asked for before anything is done about it; `old` is the record.
+    /// Checks a goal before any call about it; `old` is the record.
     ///
     /// # Errors
-    /// How it violates the plan.
+    /// The violation.
     pub(crate) fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), Text> {
         match &self.constraint {
             Some(constraint) => constraint.request(urn, goal, old),
@@ -79,10 +79,10 @@ impl Planning {
         }
     }
 
-    /// Looks at the inputs of a goal when they have been checked, before any step.
+    /// Compares the inputs of a goal after Check, before any step.
     ///
     /// # Errors
-    /// How they violate the plan.
+    /// The violation.
     pub(crate) fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.inputs(facts)?;
@@ -93,17 +93,17 @@ impl Planning {
         Ok(())
     }
 
-    /// Takes the goal of a resource that targets leave out.
+    /// Records the goal of a resource that targets skip.
     pub(crate) fn left_out(&self, facts: &GoalFacts<'_>) {
         if let Some(recorder) = &self.recorder {
             recorder.goal(facts);
         }
     }
 
-    /// Looks at a step before it runs. Every step is looked at once, in the order in which those of one resource run.
+    /// Checks a step before it runs. Called once for each step, in the order of the steps of a resource.
     ///
     /// # Errors
-    /// How it violates the plan.
+    /// The violation.
     pub(crate) fn step(&self, urn: &Urn, op: StepOp) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.step(urn, op)?;
@@ -114,10 +114,10 @@ impl Planning {
         Ok(())
     }
 
-    /// Looks at a managed resource that is to be given up for what the program reads in its place.
+    /// Checks that a managed resource may be deleted in favour of a plain read.
     ///
     /// # Errors
-    /// How it violates the plan.
+    /// The violation.
     pub(crate) fn giving_up(&self, urn: &Urn) -> Result<(), Text> {
         match &self.constraint {
             Some(constraint) => constraint.giving_up(urn),
@@ -125,17 +125,17 @@ impl Planning {
         }
     }
 
-    /// Takes the outputs of a step that succeeded.
+    /// Records the outputs of a successful step.
     pub(crate) fn outputs(&self, urn: &Urn, outputs: &PropertyMap) {
         if let Some(recorder) = &self.recorder {
             recorder.outputs(urn, outputs);
         }
     }
 
-    /// Looks at what a component or the stack publishes, before it is recorded.
+    /// Checks the published outputs of a component or the stack before they are recorded.
     ///
     /// # Errors
-    /// How it violates the plan.
+    /// The violation.
     pub(crate) fn published(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.outputs(urn, old, new)?;
@@ -146,7 +146,7 @@ impl Planning {
         Ok(())
     }
 
-    /// Returns the resources of which steps were expected that have not been seen.
+    /// Returns the resources with expected steps that did not occur.
     pub(crate) fn leftovers(&self, is_recorded: impl Fn(&Urn) -> bool) -> Vec<Urn> {
         self.constraint
             .as_ref()
@@ -154,7 +154,7 @@ impl Planning {
             .unwrap_or_default()
     }
 
-    /// Takes what was written down; `None` when nothing was to be.
+    /// Returns the recorded plan; `None` when none was requested.
     #[must_use]
     pub(crate) fn take(&self) -> Option<FxHashMap<Urn, ResourcePlan>> {
         self.recorder.as_ref().map(Recorder::take)

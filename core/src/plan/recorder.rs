@@ -1,4 +1,4 @@
-//! Writing a plan down while a run goes on.
+//! The recorder of a plan during a run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::{
     urn::Urn,
 };
 
-/// What has been found so far.
+/// The findings so far.
 #[derive(Default)]
 pub(super) struct Recorder(Mutex<FxHashMap<Urn, ResourcePlan>>);
 
@@ -22,7 +22,7 @@ impl Recorder {
 
     pub(super) fn goal(&self, facts: &GoalFacts<'_>) {
         let input_diff = match facts.old {
-            // What was found is not known to whoever reads the plan.
+            // The inputs that were read are unknown to readers of the plan.
             _ if facts.imported => PlanDiff::default(),
             Some(old) => PlanDiff::between(&old.inputs, facts.inputs),
             None => PlanDiff::between(&PropertyMap::new(), facts.inputs),
@@ -30,7 +30,7 @@ impl Recorder {
         let goal = GoalPlan::of(facts.goal, input_diff);
         let seed = facts.seed.to_vec();
         let mut found = self.found();
-        // Steps may have come before: the deletion of what is replaced because another resource is.
+        // Steps can precede the goal: the deletion of a resource that is replaced because of another one.
         let plan = found.entry(facts.urn.clone()).or_default();
         plan.goal = Some(goal);
         plan.seed = Some(seed);

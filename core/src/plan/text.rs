@@ -1,4 +1,4 @@
-//! Values in the texts of violations, in the words of the reference engine; secrets are not told.
+//! Values in the messages of violations, in the format of the reference engine. Secrets are masked.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use crate::{
     property::{Key, PropertyValue, Unknown},
 };
 
-/// Returns the text of a value: `{2}`, `{hello}`, `{map[a:{1}]}`. It is told beside others that stood or were to stand at
-/// its place: what is secret in one of them is told of none, since it may be the same.
+/// Returns the text of a value: `{2}`, `{hello}`, `{map[a:{1}]}`. `others` are the other values of the same property: a
+/// part that is secret in one of them is masked in all, since the values may be the same.
 pub(super) fn text(value: &PropertyValue, others: &[&PropertyValue]) -> String {
     let mut text = String::new();
     write(&mut text, value, others);
@@ -18,7 +18,7 @@ pub(super) fn text(value: &PropertyValue, others: &[&PropertyValue]) -> String {
 fn write(out: &mut String, value: &PropertyValue, others: &[&PropertyValue]) {
     out.push('{');
     match value {
-        // Only objects are compared name by name: elements of lists may have moved.
+        // Only objects are compared by name: elements of lists may have moved.
         value if others.iter().any(|other| hides(other, value)) => out.push_str("[secret]"),
         PropertyValue::Null => out.push_str("<nil>"),
         PropertyValue::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -70,7 +70,7 @@ fn write(out: &mut String, value: &PropertyValue, others: &[&PropertyValue]) {
     out.push('}');
 }
 
-/// Returns the kind of value that an unknown stands for, in the reference engine's word.
+/// Returns the type name of an unknown value, in the term of the reference engine.
 const fn kind_of(unknown: Unknown) -> &'static str {
     match unknown {
         Unknown::Bool => "bool",
@@ -83,7 +83,7 @@ const fn kind_of(unknown: Unknown) -> &'static str {
     }
 }
 
-/// Tells whether the value must not be told as a whole because of what is secret in another one.
+/// Returns whether the whole value must be masked because of a secret in another one.
 fn hides(other: &PropertyValue, value: &PropertyValue) -> bool {
     match (other, value) {
         (PropertyValue::Object(_), PropertyValue::Object(_)) => false,
@@ -114,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_told() {
+    fn a_secret_is_masked() {
         let secret = PropertyValue::secret("hidden".into());
         let map = PropertyValue::Object([("a", secret)].into_iter().collect());
         assert_eq!(text(&map, &[]), "{map[a:{[secret]}]}");
     }
 
     #[test]
-    fn what_is_secret_in_another_value_at_its_place_is_not_told() {
+    fn a_part_that_is_secret_in_another_value_is_masked() {
         let plain: PropertyValue = "hidden".into();
         let secret = PropertyValue::secret(plain.clone());
         let object = |a: &PropertyValue| {

@@ -1,4 +1,4 @@
-//! Where a goal and its inputs are not what was planned, in the words of the reference engine.
+//! Differences between a goal or its inputs and the plan, in the messages of the reference engine.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Says what of a goal is not as it was planned; inputs are looked at elsewhere ([`of_properties`]).
+/// Returns how a goal violates the plan; inputs are compared by [`of_properties`].
 pub(super) fn of_goal(urn: &Urn, planned: &GoalPlan, goal: &Goal) -> Option<String> {
     let options = &goal.options;
     of_identity(planned, goal)
@@ -57,7 +57,7 @@ fn of_identity(planned: &GoalPlan, goal: &Goal) -> Option<String> {
     None
 }
 
-/// The id of a provider that was only planned is not known.
+/// The id of a planned provider is unknown.
 fn same_provider(planned: &str, real: &str) -> bool {
     if planned == real {
         return true;
@@ -88,20 +88,20 @@ fn of_timeouts(planned: &GoalPlan, goal: &Goal) -> Option<String> {
         ("read timeout", planned.read, real.read),
     ]
     .into_iter()
-    // None and zero both leave it to the provider.
+    // None and zero both mean the default.
     .find(|(_, planned, real)| planned.unwrap_or_default().to_bits() != real.unwrap_or_default().to_bits())
     .map(|(what, planned, _)| changed(what, planned.unwrap_or_default()))
 }
 
 fn of_property_dependencies(planned: &GoalPlan, goal: &Goal) -> Option<String> {
-    // What was unknown in the plan may be unset now, and the other way round.
+    // A value that was unknown in the plan may be absent now, and vice versa.
     goal.property_dependencies.iter().find_map(|(key, real)| {
         let planned = planned.property_dependencies.get(key)?;
         of_sets(&format!("dependencies for {key}"), planned, real)
     })
 }
 
-/// Says what is new, and what is gone.
+/// Lists added and removed items.
 fn of_sets<T: ToString>(
     what: &str,
     planned: impl IntoIterator<Item = T>,
@@ -117,7 +117,7 @@ fn of_sets<T: ToString>(
     (!parts.is_empty()).then(|| format!("{what} changed: {}", parts.join("; ")))
 }
 
-/// The same alias may be written in several ways: what counts is which URN it stands for.
+/// One alias has several forms: they are compared by their URNs.
 fn of_aliases(urn: &Urn, planned: &GoalPlan, goal: &Goal) -> Option<String> {
     let stands_for = |alias: &Alias, parent: &Option<Urn>| alias_urn(alias, urn, parent.as_ref());
     let is_planned = |real: &&Alias| {
@@ -135,7 +135,7 @@ fn of_aliases(urn: &Urn, planned: &GoalPlan, goal: &Goal) -> Option<String> {
     of_sets("aliases", deleted.collect::<Vec<_>>(), added.collect::<Vec<_>>())
 }
 
-/// Returns the URN that an alias of the resource `urn` stands for.
+/// Returns the URN that an alias of the resource `urn` denotes.
 fn alias_urn(alias: &Alias, urn: &Urn, own_parent: Option<&Urn>) -> Urn {
     match alias {
         Alias::Urn(urn) => urn.clone(),
@@ -189,7 +189,7 @@ fn alias_text(alias: &Alias) -> String {
     }
 }
 
-/// The properties that are not as they were planned, in the order of their names.
+/// The properties that violate the plan, in the order of their names.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     reference: Vec<String>,
@@ -198,7 +198,7 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    /// Returns the message of them; `what` are the inputs or the outputs of the resource in the reference engine's word.
+    /// Returns the message; `what` is the reference engine's term for inputs or outputs.
     pub(super) fn message(&self, urn: &Urn, what: &str) -> Text {
         let mut reference = self.reference.clone();
         reference.sort_unstable();
@@ -212,15 +212,15 @@ impl Differences {
     }
 }
 
-/// Finds the properties that are not as they were planned.
+/// Finds the properties that violate the plan.
 ///
-/// What was to be added may be there already with another value, and what was to be changed or deleted may be so
-/// already: that is no violation.
+/// A planned addition that exists with another value, and a planned change or deletion that is already done, are no
+/// violations.
 pub(super) fn of_properties(planned: &PlanDiff, old: &PropertyMap, new: &PropertyMap) -> Option<Differences> {
     of_some_properties(planned, old, new, |_| true)
 }
 
-/// The same for those properties that count.
+/// The same for the compared properties.
 pub(super) fn of_some_properties(
     planned: &PlanDiff,
     old: &PropertyMap,
@@ -239,10 +239,10 @@ pub(super) fn of_some_properties(
     (!found.reference.is_empty()).then_some(found)
 }
 
-/// One property: what is planned for it, what it was, and what it is to be.
+/// One property: its plan, its old value, and its new value.
 struct Place<'a> {
     key: &'a Key,
-    /// What the plan does: `+` adds, `~` changes, `-` deletes, `=` leaves the property as it is.
+    /// The planned change: `+` adds, `~` changes, `-` deletes, `=` keeps the property.
     planned: char,
     expected: Option<&'a PropertyValue>,
     before: Option<&'a PropertyValue>,
@@ -271,7 +271,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns what the run does, in the same signs.
+    /// Returns the actual change, with the same signs.
     fn actual(&self) -> char {
         match (self.before, self.value) {
             (None, None) => '=',
@@ -284,9 +284,9 @@ impl<'a> Place<'a> {
 
     fn is_violation(&self) -> bool {
         match (self.planned, self.expected, self.value) {
-            // What was unknown may turn out to be absent.
+            // An unknown value may become absent.
             (_, Some(expected), None) => !matches!(expected, PropertyValue::Unknown(_)),
-            // What is to be changed must be there.
+            // A property to change must exist.
             ('~', Some(_), Some(_)) if self.before.is_none() => true,
             (_, Some(expected), Some(value)) => !matches(expected, value),
             ('-', None, value) => value.is_some(),
@@ -304,7 +304,7 @@ impl<'a> Place<'a> {
         let is_planned =
             matches!((self.expected, self.value), (Some(expected), Some(value)) if matches(expected, value));
         let (expected, value) = (self.expected.map(shown), self.value.map(shown));
-        // The second sign compares with the planned value where there is one.
+        // The second sign compares with the planned value, if there is one.
         let sign = match (&expected, &value) {
             (Some(_), Some(_)) => '~',
             (Some(_), None) => '-',
@@ -343,7 +343,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns the word for a sign.
+/// Returns the verb of a sign.
 const fn verb(sign: char) -> &'static str {
     match sign {
         '+' => "add",
@@ -353,7 +353,7 @@ const fn verb(sign: char) -> &'static str {
     }
 }
 
-/// Takes the braces of the reference engine off a value.
+/// Removes the braces of the reference engine around a value.
 fn bare_text(shown: &str) -> &str {
     let inside = shown.strip_prefix('{').and_then(|shown| shown.strip_suffix('}'));
     inside.unwrap_or(shown)
@@ -377,7 +377,7 @@ mod tests {
 
     type Numbers<'a> = &'a [(&'a str, f64)];
 
-    fn said(planned: (Numbers<'_>, Numbers<'_>), old: Numbers<'_>, new: Numbers<'_>) -> String {
+    fn diff(planned: (Numbers<'_>, Numbers<'_>), old: Numbers<'_>, new: Numbers<'_>) -> String {
         let diff = PlanDiff::between(&map(planned.0), &map(planned.1));
         of_properties(&diff, &map(old), &map(new))
             .map_or_else(String::new, |found| found.reference.join(", "))
@@ -386,37 +386,37 @@ mod tests {
     #[test]
     fn what_was_planned_is_allowed_also_when_it_is_so_already() {
         let create = (&[][..], &[("v", 2.0)][..]);
-        assert_eq!(said(create, &[], &[("v", 2.0)]), "");
-        assert_eq!(said(create, &[("v", 2.0)], &[("v", 2.0)]), "");
-        assert_eq!(said(create, &[("v", 1.0)], &[("v", 2.0)]), "");
+        assert_eq!(diff(create, &[], &[("v", 2.0)]), "");
+        assert_eq!(diff(create, &[("v", 2.0)], &[("v", 2.0)]), "");
+        assert_eq!(diff(create, &[("v", 1.0)], &[("v", 2.0)]), "");
         let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
-        assert_eq!(said(change, &[("v", 2.0)], &[("v", 2.0)]), "");
+        assert_eq!(diff(change, &[("v", 2.0)], &[("v", 2.0)]), "");
         let delete = (&[("v", 1.0)][..], &[][..]);
-        assert_eq!(said(delete, &[], &[]), "");
+        assert_eq!(diff(delete, &[], &[]), "");
     }
 
     #[test]
     fn another_value_than_the_planned_one_names_both() {
         let create = (&[][..], &[("v", 2.0)][..]);
-        assert_eq!(said(create, &[], &[("v", 5.0)]), "+~v[{2}!={5}]");
+        assert_eq!(diff(create, &[], &[("v", 5.0)]), "+~v[{2}!={5}]");
         let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
-        assert_eq!(said(change, &[("v", 1.0)], &[("v", 3.0)]), "~~v[{2}!={3}]");
-        assert_eq!(said(change, &[("v", 1.0)], &[("v", 1.0)]), "~~v[{2}!={1}]");
+        assert_eq!(diff(change, &[("v", 1.0)], &[("v", 3.0)]), "~~v[{2}!={3}]");
+        assert_eq!(diff(change, &[("v", 1.0)], &[("v", 1.0)]), "~~v[{2}!={1}]");
     }
 
     #[test]
     fn each_place_begins_with_what_is_planned_and_what_the_run_does() {
         let nothing = (&[][..], &[][..]);
-        assert_eq!(said(nothing, &[], &[("v", 1.0)]), "=+v[{1}]");
-        assert_eq!(said(nothing, &[("v", 1.0)], &[("v", 2.0)]), "=~v[{2}]");
-        assert_eq!(said(nothing, &[("v", 1.0)], &[]), "=-v");
+        assert_eq!(diff(nothing, &[], &[("v", 1.0)]), "=+v[{1}]");
+        assert_eq!(diff(nothing, &[("v", 1.0)], &[("v", 2.0)]), "=~v[{2}]");
+        assert_eq!(diff(nothing, &[("v", 1.0)], &[]), "=-v");
         let delete = (&[("v", 1.0)][..], &[][..]);
-        assert_eq!(said(delete, &[("v", 1.0)], &[("v", 1.0)]), "-=v[{1}]");
+        assert_eq!(diff(delete, &[("v", 1.0)], &[("v", 1.0)]), "-=v[{1}]");
         let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
-        assert_eq!(said(change, &[], &[("v", 2.0)]), "~~v[{2}]");
-        assert_eq!(said(change, &[("v", 1.0)], &[]), "~-v[{2}]");
+        assert_eq!(diff(change, &[], &[("v", 2.0)]), "~~v[{2}]");
+        assert_eq!(diff(change, &[("v", 1.0)], &[]), "~-v[{2}]");
         let create = (&[][..], &[("v", 2.0)][..]);
-        assert_eq!(said(create, &[("v", 1.0)], &[]), "+-v[{2}]");
+        assert_eq!(diff(create, &[("v", 1.0)], &[]), "+-v[{2}]");
     }
 
     #[test]
@@ -446,17 +446,17 @@ mod tests {
     }
 
     #[test]
-    fn what_was_secret_is_not_told_where_it_is_plain_now() {
+    fn a_former_secret_is_masked_when_it_is_plain_now() {
         let secret = |number: f64| PropertyMap::from_iter([("v", PropertyValue::secret(number.into()))]);
         let (none, plain) = (PropertyMap::new(), map(&[("v", 1.0)]));
-        let said = |planned: &PropertyMap, old: &PropertyMap, new: &PropertyMap| {
+        let diff = |planned: &PropertyMap, old: &PropertyMap, new: &PropertyMap| {
             let found = of_properties(&PlanDiff::between(&none, planned), old, new).unwrap_or_default();
             assert!(!format!("{found:?}").contains("{1}"), "{found:?}");
             found.reference.join(", ")
         };
-        assert_eq!(said(&secret(1.0), &none, &plain), "+~v[{[secret]}!={[secret]}]");
-        assert_eq!(said(&plain, &none, &secret(1.0)), "+~v[{[secret]}!={[secret]}]");
-        assert_eq!(said(&none, &secret(1.0), &plain), "=~v[{[secret]}]");
+        assert_eq!(diff(&secret(1.0), &none, &plain), "+~v[{[secret]}!={[secret]}]");
+        assert_eq!(diff(&plain, &none, &secret(1.0)), "+~v[{[secret]}!={[secret]}]");
+        assert_eq!(diff(&none, &secret(1.0), &plain), "=~v[{[secret]}]");
     }
 
     #[test]
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_that_differs_says_in_what() {
+    fn a_violation_names_the_options_that_differ() {
         let goal = Goal {
             resource_type: "test:index:Thing".into(),
             name: "a".to_owned(),
@@ -481,29 +481,29 @@ mod tests {
         let planned = GoalPlan::of(&goal, PlanDiff::default());
         let urn = Urn::new("dev", "shop", "", "test:index:Thing", "a");
         assert_eq!(of_goal(&urn, &planned, &goal), None);
-        let said = |change: &dyn Fn(&mut Goal)| {
+        let diff = |change: &dyn Fn(&mut Goal)| {
             let mut goal = goal.clone();
             change(&mut goal);
             of_goal(&urn, &planned, &goal).unwrap()
         };
         assert_eq!(
-            said(&|goal| goal.custom = false),
+            diff(&|goal| goal.custom = false),
             "resource kind changed (expected custom)"
         );
         assert_eq!(
-            said(&|goal| goal.protect = Some(true)),
+            diff(&|goal| goal.protect = Some(true)),
             "protect changed (expected false)"
         );
         assert_eq!(
-            said(&|goal| goal.delete_before_replace = Some(true)),
+            diff(&|goal| goal.delete_before_replace = Some(true)),
             "deleteBeforeReplace changed (expected no value)"
         );
         assert_eq!(
-            said(&|goal| goal.options.ignore_changes.push("v".into())),
+            diff(&|goal| goal.options.ignore_changes.push("v".into())),
             "ignoreChanges changed: added v"
         );
         assert_eq!(
-            said(&|goal| goal.options.custom_timeouts.create = Some(5.0)),
+            diff(&|goal| goal.options.custom_timeouts.create = Some(5.0)),
             "create timeout changed (expected 0)"
         );
     }
@@ -529,11 +529,11 @@ mod tests {
             ..Goal::default()
         };
         let planned = GoalPlan::of(&goal(vec![Alias::Urn(former("old"))]), PlanDiff::default());
-        let said = |aliases| of_goal(&former("a"), &planned, &goal(aliases));
-        assert_eq!(said(vec![named("old")]), None);
-        assert_eq!(said(vec![named("old"), Alias::Urn(former("old"))]), None);
+        let diff = |aliases| of_goal(&former("a"), &planned, &goal(aliases));
+        assert_eq!(diff(vec![named("old")]), None);
+        assert_eq!(diff(vec![named("old"), Alias::Urn(former("old"))]), None);
         assert_eq!(
-            said(vec![named("older")]),
+            diff(vec![named("older")]),
             Some(format!(
                 "aliases changed: added name=older; deleted {}",
                 former("old")

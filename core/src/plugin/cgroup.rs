@@ -1,4 +1,4 @@
-//! The control group of a plugin: all that the plugin starts ends with it, also what leaves the process group.
+//! The control group of a plugin: ends with every process that the plugin started, including those that left its group.
 
 use std::{
     fs, io,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::runtime::Runtime;
 
-/// How often the removal of a group is tried: its processes have been killed, and end within milliseconds.
+/// Number of attempts to remove a group. Its processes have been killed, and end within milliseconds.
 const REMOVALS: u32 = 12;
 
 /// A control group (version 2) below the one of the host's process.
@@ -16,8 +16,8 @@ const REMOVALS: u32 = 12;
 pub(super) struct ControlGroup(PathBuf);
 
 impl ControlGroup {
-    /// Creates an empty one. Returns `None` where this process may not, or the kernel cannot kill a control group as a whole.
-    /// Blocks.
+    /// Creates an empty group. Returns `None` if this process lacks the permission, or if the kernel cannot kill a
+    /// control group as a whole. Blocks.
     pub(super) fn create(runtime: &Runtime) -> Option<Self> {
         let own = own_folder()?;
         let name = format!("stackwright-{}-{}", std::process::id(), runtime.random.uuid());
@@ -37,14 +37,14 @@ impl ControlGroup {
         &self.0
     }
 
-    /// Moves a process into it, with the children that the process has already. What they start later is in it from its
-    /// beginning. Blocks.
+    /// Moves a process and its existing children into the group. Children that start later are in it from their start.
+    /// Blocks.
     ///
-    /// The caller has not waited for the process, so that the number is still its own.
+    /// The caller has not yet waited for the process, so its number has not been reused.
     pub(super) fn add(&self, pid: u32) -> io::Result<()> {
         fs::write(self.0.join("cgroup.procs"), pid.to_string())?;
         for child in children(pid) {
-            // The number may have become another process's since the list was read.
+            // The number may have been reused since the list was read.
             if parent(child) == Some(pid)
                 && let Err(error) = self.add(child)
             {
@@ -54,7 +54,7 @@ impl ControlGroup {
         Ok(())
     }
 
-    /// Removes it when its processes have been killed.
+    /// Removes the group after its processes have been killed.
     pub(super) async fn remove(&self, runtime: &Runtime) {
         let mut pause = Duration::from_millis(1);
         for _ in 0..REMOVALS {
@@ -72,7 +72,7 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        // Mostly it has been removed. Otherwise its guard may be gone.
+        // Usually removed already. Otherwise the guard may have ended.
         if fs::write(self.0.join("cgroup.kill"), "1").is_ok()
             && let Err(error) = fs::remove_dir(&self.0)
         {
@@ -88,7 +88,7 @@ fn own_folder() -> Option<PathBuf> {
     folder_of(&groups, &mounts)
 }
 
-/// Finds the folder of a process's control group by what the kernel writes about its groups and about what is mounted.
+/// Finds the folder of a process's control group from the kernel's list of its groups and the list of mounts.
 fn folder_of(groups: &str, mounts: &str) -> Option<PathBuf> {
     let group = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::"))?);
     mounts.lines().find_map(|line| {
@@ -103,12 +103,12 @@ fn folder_of(groups: &str, mounts: &str) -> Option<PathBuf> {
         let is_plain = below
             .components()
             .all(|part| matches!(part, std::path::Component::Normal(_)));
-        // The kernel writes spaces and the like as `\` and digits.
+        // The kernel escapes spaces and similar characters as `\` and digits.
         (is_plain && !point.contains('\\')).then(|| Path::new(point).join(below))
     })
 }
 
-/// Returns the numbers of a process's children, as far as the kernel lists them.
+/// Returns the numbers of a process's children; empty if the kernel provides no list.
 fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
@@ -128,7 +128,7 @@ fn numbers(list: &str) -> Vec<u32> {
 /// Returns the number of a process's parent.
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is a name in parentheses, which may hold anything; then come the state and the parent.
+    // The second field is a name in parentheses that may contain any character; the state and the parent follow it.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -171,7 +171,7 @@ mod tests {
         let listed = children(std::process::id());
         child.kill().unwrap();
         child.wait().unwrap();
-        // Kernels may lack the list.
+        // The kernel may not provide the list.
         let is_supported = Path::new("/proc/self/task")
             .join(std::process::id().to_string())
             .join("children");

@@ -1,4 +1,4 @@
-//! The code that a plugin runs from, to notice that it was replaced.
+//! The identity of a plugin's executable, for detecting that it was replaced.
 
 use std::{
     fs::{self, File},
@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Inheritance, PluginCommand};
+use super::{HostEnvironment, PluginCommand};
 
-/// What tells that an executable is still the same file with the same content.
+/// Identifies an executable with unchanged content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PluginCode {
     device: u64,
@@ -17,21 +17,23 @@ pub(crate) struct PluginCode {
     size: u64,
     /// Seconds and nanoseconds since the epoch.
     modified: (i64, i64),
-    /// The same, of the last change of content or of what is noted about it; can not be set at will.
+    /// Seconds and nanoseconds since the epoch of the last change of content or metadata; cannot be set by a program.
     changed: (i64, i64),
 }
 
 impl PluginCode {
-    /// Looks at a plugin's code; reads files, so it blocks.
+    /// Inspects the executable of a plugin. Reads files, so it blocks.
     ///
-    /// `None` when no one file tells: it can not be found, or it is a script, or an interpreter that is given one. The code of
-    /// those is in whatever they load, of which only they know.
-    pub(crate) fn look(
+    /// `None` if no single file identifies the code: the executable is not found, is a script, or is an interpreter
+    /// with a script as argument. The code of those is in files that only they know.
+    pub(crate) fn inspect(
         command: &PluginCommand,
         directory: Option<&Path>,
-        inheritance: &Inheritance,
+        host_environment: &HostEnvironment,
     ) -> Option<Self> {
-        let directory = directory.or(inheritance.directory()).unwrap_or(Path::new("/"));
+        let directory = directory
+            .or(host_environment.directory())
+            .unwrap_or(Path::new("/"));
         let interprets = command
             .arguments
             .iter()
@@ -39,7 +41,7 @@ impl PluginCode {
         if interprets {
             return None;
         }
-        let mut file = File::open(executable(command, directory, inheritance)?).ok()?;
+        let mut file = File::open(executable(command, directory, host_environment)?).ok()?;
         let mut start = Vec::new();
         file.by_ref().take(2).read_to_end(&mut start).ok()?;
         if start == b"#!" {
@@ -57,13 +59,13 @@ impl PluginCode {
 }
 
 /// Returns the folder that a plugin's code is in: of its executable, of the file that an interpreter is given, or the
-/// working directory where that is given a module (`-m`) or a text (`-c`). Looks at files, so it blocks.
+/// working directory if the argument is a module (`-m`) or a text (`-c`). Reads files, so it blocks.
 pub(super) fn folder(
     command: &PluginCommand,
     directory: Option<&Path>,
-    inheritance: &Inheritance,
+    host_environment: &HostEnvironment,
 ) -> Option<PathBuf> {
-    let directory = directory.or(inheritance.directory())?;
+    let directory = directory.or(host_environment.directory())?;
     for argument in &command.arguments {
         if argument == "-m" || argument == "-c" {
             return Some(directory.to_owned());
@@ -73,12 +75,16 @@ pub(super) fn folder(
             return file.parent().map(Path::to_owned);
         }
     }
-    let program = executable(command, directory, inheritance)?;
+    let program = executable(command, directory, host_environment)?;
     program.parent().map(Path::to_owned)
 }
 
 /// Finds the file that the operating system will run.
-fn executable(command: &PluginCommand, directory: &Path, inheritance: &Inheritance) -> Option<PathBuf> {
+fn executable(
+    command: &PluginCommand,
+    directory: &Path,
+    host_environment: &HostEnvironment,
+) -> Option<PathBuf> {
     let program = &command.program;
     if program.components().nth(1).is_some() {
         return Some(directory.join(program));
@@ -86,7 +92,7 @@ fn executable(command: &PluginCommand, directory: &Path, inheritance: &Inheritan
     let own = command.environment.iter().rev().find(|(name, _)| name == "PATH");
     let path = own
         .map(|(_, value)| value.as_os_str())
-        .or_else(|| inheritance.variable("PATH"))?;
+        .or_else(|| host_environment.variable("PATH"))?;
     std::env::split_paths(path)
         .map(|folder| directory.join(folder).join(program))
         .find(|file| {
@@ -100,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes an executable anew, as a build does: into a new file that takes the place of the old.
+    /// Replaces an executable as a build does: writes a new file and renames it over the old one.
     fn build(path: &Path, content: &[u8]) {
         let new = path.with_extension("new");
         fs::write(&new, content).unwrap();
@@ -116,39 +122,40 @@ mod tests {
         }
     }
 
-    fn look(command: &PluginCommand, directory: &Path) -> Option<PluginCode> {
-        PluginCode::look(command, Some(directory), &Inheritance::now())
+    fn inspect(command: &PluginCommand, directory: &Path) -> Option<PluginCode> {
+        PluginCode::inspect(command, Some(directory), &HostEnvironment::now())
     }
 
     #[test]
-    fn an_executable_that_was_built_again_is_another_one_even_with_the_same_content() {
+    fn a_rebuilt_executable_with_the_same_content_is_another_executable() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("pulumi-resource-files");
         let command = command(&program, &["--quiet"]);
         build(&program, b"\x7fELF");
-        let first = look(&command, folder.path());
+        let first = inspect(&command, folder.path());
         assert!(first.is_some());
-        assert_eq!(first, look(&command, folder.path()));
+        assert_eq!(first, inspect(&command, folder.path()));
         build(&program, b"\x7fELF");
-        assert_ne!(first, look(&command, folder.path()));
+        assert_ne!(first, inspect(&command, folder.path()));
     }
 
     #[test]
-    fn an_executable_without_a_folder_is_looked_for_as_the_operating_system_does() {
+    fn an_executable_without_a_folder_is_found_in_the_path() {
         let folder = tempfile::tempdir().unwrap();
         build(&folder.path().join("files"), b"\x7fELF");
-        let inheritance = Inheritance::now().with("PATH", &format!("/nowhere:{}", folder.path().display()));
-        let direct = look(&command("./files", &[]), folder.path());
-        let found = PluginCode::look(&command("files", &[]), None, &inheritance);
+        let host_environment =
+            HostEnvironment::now().with("PATH", &format!("/nowhere:{}", folder.path().display()));
+        let direct = inspect(&command("./files", &[]), folder.path());
+        let found = PluginCode::inspect(&command("files", &[]), None, &host_environment);
         assert!(found.is_some());
         assert_eq!(direct, found);
         let mut own = command("files", &[]);
         own.environment.push(("PATH".into(), "/nowhere".into()));
-        assert_eq!(PluginCode::look(&own, None, &inheritance), None);
+        assert_eq!(PluginCode::inspect(&own, None, &host_environment), None);
     }
 
     #[test]
-    fn a_plugin_is_at_home_where_its_own_code_is_and_not_where_its_interpreter_is() {
+    fn the_folder_of_a_plugin_is_that_of_its_script_and_not_of_its_interpreter() {
         let folder_of = tempfile::tempdir().unwrap();
         let work = folder_of.path();
         fs::create_dir(work.join("plugin")).unwrap();
@@ -157,7 +164,7 @@ mod tests {
         build(&work.join("bin/python"), b"\x7fELF");
         let python = work.join("bin/python");
         let python = python.to_str().unwrap();
-        let inheritance = Inheritance::now().with("PATH", work.join("bin").to_str().unwrap());
+        let host_environment = HostEnvironment::now().with("PATH", work.join("bin").to_str().unwrap());
         for (program, arguments, home) in [
             (python, &[][..], "bin"),
             ("python", &[], "bin"),
@@ -167,13 +174,13 @@ mod tests {
             (python, &["-c", "pass", "plugin/main.py"], ""),
         ] {
             let command = command(program, arguments);
-            let found = folder(&command, Some(work), &inheritance).unwrap();
+            let found = folder(&command, Some(work), &host_environment).unwrap();
             assert_eq!(found.join("."), work.join(home).join("."), "{arguments:?}");
         }
     }
 
     #[test]
-    fn the_code_of_scripts_and_of_what_interpreters_are_given_is_in_more_than_one_file() {
+    fn scripts_and_interpreted_plugins_have_no_single_file_of_code() {
         let folder = tempfile::tempdir().unwrap();
         build(&folder.path().join("script"), b"#!/bin/sh\n");
         build(&folder.path().join("python"), b"\x7fELF");
@@ -184,8 +191,8 @@ mod tests {
             ("./python", &["-m", "pulumi.dynamic"]),
             ("./missing", &[]),
         ] {
-            assert_eq!(look(&command(program, arguments), folder.path()), None);
+            assert_eq!(inspect(&command(program, arguments), folder.path()), None);
         }
-        assert!(look(&command("./python", &["-u"]), folder.path()).is_some());
+        assert!(inspect(&command("./python", &["-u"]), folder.path()).is_some());
     }
 }

@@ -1,14 +1,14 @@
-//! What this process does about interrupts: its children inherit it when it ignores them.
+//! The disposition of SIGINT in this process: child processes inherit it when it is "ignore".
 
 use std::fs;
 
 /// The bit of SIGINT in the sets of signals that Linux prints.
 const INTERRUPT: u64 = 1 << 1;
 
-/// Tells whether this process ignores SIGINT, as one does that a shell script has started in the background.
+/// Returns whether this process ignores SIGINT, like processes that a shell script starts in the background.
 ///
-/// A plugin of such a host does not hear that signal unless it asks for it. Linux alone tells; elsewhere the answer is
-/// no, and a plugin that does not hear is killed after its time to end.
+/// A plugin of such a host ignores the signal as well, unless it installs a handler. Detected on Linux only; elsewhere
+/// `false`, and a plugin that ignores the signal is killed after its time to end.
 pub(super) fn ignores_interrupts() -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(&status))
 }
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_set_of_ignored_signals_tells() {
+    fn the_set_of_ignored_signals_is_read() {
         assert!(is_ignored(
             "Name:\tsh\nSigIgn:\t0000000000000006\nSigCgt:\t0000000000000000\n"
         ));

@@ -1,24 +1,24 @@
-//! The environment variables that tell a plugin's process about the project.
+//! The environment variables that describe the project to a plugin's process.
 
 use std::{collections::BTreeMap, ffi::OsString};
 
 use serde_json::Value;
 
-/// What a plugin's process learns about the project through its environment.
+/// Facts about the project that a plugin's process receives through its environment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PluginEnvironment {
     /// The project's name.
     pub project: String,
-    /// The options of the program's runtime (`virtualenv`, `typescript`…); each is any JSON.
+    /// The options of the program's runtime (`virtualenv`, `typescript`…); any JSON values.
     pub runtime_options: BTreeMap<String, Value>,
     /// The stack's configuration of the plugin's package, without the namespace.
     pub config: BTreeMap<String, String>,
-    /// Variables under a new name: the new one and its value.
+    /// Variables under a new name: new name → value.
     pub mapped: BTreeMap<String, String>,
 }
 
 impl PluginEnvironment {
-    /// Returns the variables for the plugin of `package`, beside those that it inherits, sorted by name.
+    /// Returns the variables for the plugin of `package`, without those of the host, sorted by name.
     #[must_use]
     pub(crate) fn variables(&self, package: &str) -> Vec<(OsString, OsString)> {
         let mut variables = BTreeMap::new();
@@ -43,7 +43,7 @@ impl PluginEnvironment {
             let json = Value::Object(object.collect());
             variables.insert("PULUMI_CONFIG".to_owned(), json.to_string());
         }
-        // Python keeps what is written to a pipe until much has come together, the port among it.
+        // Python buffers output to a pipe, including the line with the port.
         variables.insert("PYTHONUNBUFFERED".to_owned(), "1".to_owned());
         variables.extend(self.mapped.clone());
         variables
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_learns_the_project_its_configuration_and_the_runtime_options() {
+    fn a_plugin_receives_the_project_its_configuration_and_the_runtime_options() {
         let environment = PluginEnvironment {
             project: "shop".into(),
             runtime_options: [

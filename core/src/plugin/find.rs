@@ -1,5 +1,5 @@
-//! Finding a plugin: the caller's commands, then executables in the caller's folders, a `PATH` and the cache of installed
-//! plugins.
+//! Finding a plugin, in this order: commands of the settings, executables in folders of the settings, a `PATH`, the
+//! cache of installed plugins.
 
 use std::{
     cmp::Ordering,
@@ -15,14 +15,14 @@ use crate::{
     plugin::{PluginCommand, PluginKind, PluginSettings},
 };
 
-/// Which plugin is wanted.
+/// The plugin to find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PluginQuery {
-    /// What it does.
+    /// Its kind.
     pub kind: PluginKind,
-    /// Its name, which is the package's unless the package is parameterized.
+    /// Its name: the package's name unless the package is parameterized.
     pub name: String,
-    /// Its version; `None` takes the newest.
+    /// Its version; `None` selects the newest.
     pub version: Option<Version>,
 }
 
@@ -34,36 +34,37 @@ impl PluginQuery {
     }
 }
 
-/// Where a plugin was found.
+/// The place where a plugin was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PluginOrigin {
-    /// In one of the caller's folders.
+    /// One of the folders of the settings.
     Directory,
-    /// In a folder of the `PATH`.
+    /// A folder of the `PATH`.
     Path,
-    /// In the cache of installed plugins.
+    /// The cache of installed plugins.
     Cache,
-    /// Nowhere: the caller said how to start it.
+    /// None: the settings contain a command that starts it.
     Command,
 }
 
 /// A plugin that can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoundPlugin {
-    /// How to start it.
+    /// The command that starts it.
     pub command: PluginCommand,
-    /// Where it was found.
+    /// The place where it was found.
     pub origin: PluginOrigin,
-    /// The version that its folder's name tells; only in the cache.
+    /// The version in the name of its folder; only in the cache.
     pub version: Option<Version>,
 }
 
-/// Looks for a plugin. Reads folders, so it blocks.
+/// Finds a plugin. Reads folders, so it blocks.
 ///
 /// # Errors
-/// [`ErrorKind::Plugin`] when there is none; the message lists the places that were searched.
+/// [`ErrorKind::Plugin`] if it is not found; the message lists the places that were searched.
 pub(crate) fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugin> {
-    // Part of the SDK that the program uses: an executable of that name belongs to another installation.
+    // Part of the SDK that the program uses: an executable of that name in another place belongs to another
+    // installation.
     if query.kind == PluginKind::Resource
         && let Some(command) = settings.commands.get(&query.name)
     {
@@ -103,13 +104,13 @@ fn found(program: PathBuf, origin: PluginOrigin, version: Option<Version>) -> Fo
     }
 }
 
-/// Returns the folders of the `PATH`. An empty entry would mean the working directory, which is not ours to interpret.
+/// Returns the folders of the `PATH`. Empty entries, which mean the working directory, are skipped.
 fn path_folders(settings: &PluginSettings) -> impl Iterator<Item = PathBuf> {
     let folders = settings.path.iter().flat_map(std::env::split_paths);
     folders.filter(|folder| folder.is_absolute())
 }
 
-/// Returns every place that was searched in vain, with the reason why it did not fit.
+/// Returns every place that was searched without success, with the reason.
 fn searched(settings: &PluginSettings, query: &PluginQuery) -> Vec<(String, String)> {
     let folders = settings.directories.iter().cloned();
     let mut places: Vec<_> = folders
@@ -124,12 +125,12 @@ fn searched(settings: &PluginSettings, query: &PluginQuery) -> Vec<(String, Stri
     }
     if places.is_empty() {
         let place = "folders of the engine".to_owned();
-        places.push((place, "it was given none to search".to_owned()));
+        places.push((place, "none are configured".to_owned()));
     }
     places
 }
 
-/// Returns why a folder does not hold the plugin's executable.
+/// Returns why a folder does not contain the plugin's executable.
 fn misfit(folder: &Path, file_name: &str) -> String {
     if !folder.is_dir() {
         return "there is no such folder".to_owned();
@@ -142,7 +143,7 @@ fn misfit(folder: &Path, file_name: &str) -> String {
     }
 }
 
-/// Returns why the folder of installed plugins does not hold the plugin.
+/// Returns why the folder of installed plugins does not contain the plugin.
 fn misfit_of_cache(cache: &Path, query: &PluginQuery) -> String {
     let Ok(entries) = fs::read_dir(cache) else {
         return "there is no such folder".to_owned();
@@ -208,7 +209,7 @@ fn executable(path: PathBuf) -> Option<PathBuf> {
         .find(|candidate| fs::metadata(candidate).is_ok_and(|metadata| is_executable(&metadata)))
 }
 
-/// An installed plugin's folder, `None` as version for one that does not tell.
+/// Returns the version of an installed plugin's folder; the inner `None` is a folder without a version.
 fn installed_version(folder: &str, query: &PluginQuery) -> Option<Option<Version>> {
     let rest = folder
         .strip_prefix(query.kind.name())?
@@ -220,14 +221,14 @@ fn installed_version(folder: &str, query: &PluginQuery) -> Option<Option<Version
     Version::parse(rest.strip_prefix("-v")?).ok().map(Some)
 }
 
-/// Tells whether the folder is one in which an installation was still being prepared.
+/// Returns whether the folder is that of an unfinished installation.
 fn is_temporary(folder: &str) -> bool {
     folder
         .rsplit_once(".tmp")
         .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Orders installed versions: those that tell none first, then previews, then stable ones; newer ones later.
+/// Orders installed versions: first those without a version, then previews, then stable ones, each by version.
 fn preference(left: Option<&Version>, right: Option<&Version>) -> Ordering {
     let stable = |version: &Version| version.pre.is_empty();
     match (left, right) {
@@ -252,14 +253,14 @@ fn find_installed(
         let Some(version) = installed_version(folder, query) else {
             continue;
         };
-        let wanted = match (&query.version, &version) {
+        let matches = match (&query.version, &version) {
             (Some(asked), Some(have)) if !ignore_versions => asked.cmp_precedence(have).is_eq(),
             _ => true,
         };
         let better = best
             .as_ref()
             .is_none_or(|(_, best)| preference(version.as_ref(), best.as_ref()).is_gt());
-        if !wanted || !better || is_temporary(folder) || cache.join(format!("{folder}.partial")).exists() {
+        if !matches || !better || is_temporary(folder) || cache.join(format!("{folder}.partial")).exists() {
             continue;
         }
         if let Some(program) = executable(entry.path().join(query.file_name())) {

@@ -1,4 +1,4 @@
-//! Tests of the look-up order, with folders made for them.
+//! Tests of the search order, with temporary folders.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Folders {
         self.0.path().join(name)
     }
 
-    /// Makes a file that may be run, or may not.
+    /// Creates a file with the permissions `mode`.
     fn file(&self, name: &str, mode: u32) -> PathBuf {
         use std::os::unix::fs::PermissionsExt as _;
         let path = self.path(name);
@@ -74,7 +74,7 @@ fn a_file_that_may_not_be_run_is_passed_over() {
 }
 
 #[test]
-fn a_version_that_was_asked_for_is_met_exactly() {
+fn a_requested_version_is_matched_exactly() {
     let folders = Folders::new();
     let old = folders.installed("resource-files-v1.2.3");
     folders.installed("resource-files-v1.2.4");
@@ -122,7 +122,7 @@ fn unfinished_installations_and_other_plugins_are_passed_over() {
 }
 
 #[test]
-fn a_command_of_the_host_serves_whatever_executables_there_are() {
+fn a_command_of_the_settings_comes_before_every_executable() {
     let folders = Folders::new();
     let command = PluginCommand {
         program: "/usr/bin/python".into(),
@@ -193,8 +193,5 @@ fn a_miss_lists_every_place_with_the_reason_why_it_did_not_fit() {
     assert_eq!(arguments["version"], "1.2.3");
     assert_eq!(arguments["places"].as_array().unwrap().len(), 4);
     let nowhere = find(&PluginSettings::default(), &query(None)).unwrap_err();
-    assert!(
-        nowhere.message().contains("it was given none to search"),
-        "{nowhere}"
-    );
+    assert!(nowhere.message().contains("none are configured"), "{nowhere}");
 }

@@ -1,18 +1,18 @@
-//! The guard of a plugin's process group: a tiny shell that kills the group as soon as the host is gone.
+//! The guard of a plugin's process group: a small shell that kills the group as soon as the host has ended.
 //!
-//! A process that is killed can not clean up, so another process must notice. The guard is started first and leads a
-//! process group of its own, which the plugin then joins. Its standard input is a pipe whose other end the host
-//! holds: when the host lets go of it, or dies in whatever way, the guard reads the end of the file and kills the
-//! group, itself included. This needs no unsafe code, works on every POSIX system, and also ends what the plugin has
+//! A killed process cannot clean up, so another process has to detect its end. The guard is started first and leads a
+//! process group of its own, which the plugin then joins. Its standard input is a pipe whose other end the host holds:
+//! when the host closes it, or ends for any reason, the guard reads the end of the file and kills the group, including
+//! itself. This needs no unsafe code, works on every POSIX system, and also ends the processes that the plugin has
 //! started. The kernel's own signal upon a parent's death (Linux only) would be tied to the thread that started the
-//! plugin, and would not reach the plugin's children.
+//! plugin, and would not end the plugin's children.
 //!
-//! Children that the host forks hold the pipe, too. So a second shell of the group polls for the host's process, and
+//! Children that the host forks hold the pipe as well. So a second shell of the group polls for the host's process, and
 //! kills the group once that has ended.
 //!
-//! The group exists as long as the guard does, so signals to it never reach a stranger that got the same number.
+//! The group exists as long as the guard does, so signals to it never reach an unrelated group with a reused number.
 //!
-//! Processes that leave the group are ended, too, where the plugin has a control group: the guard kills that first.
+//! Processes that leave the group are ended as well if the plugin has a control group: the guard kills that first.
 
 use std::{
     io,
@@ -28,11 +28,11 @@ use tokio::process::{Child, ChildStdin, Command};
 use super::cgroup::ControlGroup;
 use crate::{runtime::Runtime, store::ProcessIdentity};
 
-/// A function of the shell: whether the process `$1`, which started at the kernel's tick `$2`, runs. One that may not be
-/// signalled runs, too. An empty tick is not compared.
+/// A shell function: succeeds if the process `$1`, which started at the kernel's tick `$2`, runs. A process that may
+/// not be signalled counts as running. An empty tick is not compared.
 ///
-/// In `/proc/<pid>/stat` the state is the first field behind the name and its closing parenthesis, the tick the
-/// twentieth. Where the name holds a line break they are not in the first line, and the process counts as running.
+/// In `/proc/<pid>/stat` the state is the first field after the name and its closing parenthesis, the tick the
+/// twentieth. If the name contains a line break they are not in the first line, and the process counts as running.
 const HOST_RUNS: &str = r#"
 host_runs() {
     kill -0 "$1" || [ -d "/proc/$1" ] || return 1
@@ -45,8 +45,8 @@ host_runs() {
 }
 "#;
 
-/// A function of the shell: kills the control group `$3`, if there is one, and its own process group. Where the host
-/// (`$1`, `$2`) has ended, the guard alone is left to remove the control group, and waits for its processes.
+/// A shell function: kills the control group `$3`, if there is one, and its own process group. If the host
+/// (`$1`, `$2`) has ended, only the guard can remove the control group, so it waits for the group's processes.
 const END_ALL: &str = r#"
 end_all() {
     [ -z "$3" ] || echo 1 >"$3/cgroup.kill"
@@ -60,8 +60,8 @@ end_all() {
 }
 "#;
 
-/// Waits for the end of its input, deaf to the signals that are meant for the plugin. A second shell polls for the host
-/// (`$1`, `$2`), and for the first shell.
+/// Waits for the end of the input and ignores the signals that are meant for the plugin. A second shell polls for the
+/// host (`$1`, `$2`), and for the first shell.
 const WAIT: &str = r#"
 trap "" HUP INT QUIT TERM
 { while kill -0 $$ && host_runs "$1" "$2"; do sleep 2 || exit; done; end_all "$1" "$2" "$3"; } &
@@ -69,18 +69,18 @@ while read -r _; do :; done
 end_all "$1" "$2" "$3"
 "#;
 
-/// The longest pause between two looks at whether the members of a dying group are gone.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How many looks there are: for about ten seconds.
-const LOOKS: u32 = 20;
+/// The longest pause between two checks whether the members of a killed group have ended.
+const MAX_REAP_PAUSE: Duration = Duration::from_secs(1);
+/// Number of those checks: about ten seconds.
+const MAX_REAP_CHECKS: u32 = 20;
 
-/// The end of the pipe that keeps a group alive. Clones share it; the group dies when it is released or when all
-/// clones are gone.
+/// The end of the pipe that keeps a group running. Clones share it. The group is killed when it is released or when all
+/// clones are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Lifeline(Arc<Mutex<Option<ChildStdin>>>);
 
 impl Lifeline {
-    /// Lets the guard kill the group now.
+    /// Makes the guard kill the group now.
     pub(super) fn release(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
@@ -89,18 +89,18 @@ impl Lifeline {
 /// A running guard.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// The shell, to be waited for.
+    /// The shell process; the owner waits for it.
     pub(super) process: Child,
-    /// What keeps it waiting.
+    /// The pipe that keeps it waiting.
     pub(super) lifeline: Lifeline,
     /// The process group that it leads.
     pub(super) group: Group,
-    /// The control group that it ends, where there is one.
+    /// The control group that it kills; `None` if there is none.
     pub(super) control_group: Option<Arc<ControlGroup>>,
 }
 
 impl Guard {
-    /// Starts a guard with a new, otherwise empty process group, which ends with `host`, as does the control group.
+    /// Starts a guard with a new, otherwise empty process group. The guard kills both groups when `host` ends.
     pub(super) fn start(
         shell: &Path,
         host: &ProcessIdentity,
@@ -150,29 +150,29 @@ impl Group {
         self.0.as_raw_nonzero().get()
     }
 
-    /// Asks all of the group to end.
+    /// Sends SIGINT to the group.
     pub(super) fn interrupt(self) {
         self.signal(Signal::INT);
     }
 
-    /// Asks once more, those who are deaf to the first signal.
+    /// Sends SIGTERM to the group, for processes that ignore SIGINT.
     pub(super) fn terminate(self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends all of the group.
+    /// Sends SIGKILL to the group.
     pub(super) fn kill(self) {
         self.signal(Signal::KILL);
     }
 
-    /// Takes note of the deaths of those whom the host has inherited from a plugin that has ended: where the host is the first
-    /// process of a container, or has asked to be told of orphans, nobody else does, and they would stay as zombies.
+    /// Reaps the group's processes that the host has inherited from a plugin that has ended. A host that is the first
+    /// process of a container, or a subreaper, is their parent; they would otherwise remain as zombies.
     ///
-    /// To be called when the leader has been waited for, and all of the group have been killed; only members of the group are
-    /// touched. Elsewhere there are none, which the first look tells.
+    /// The leader has been waited for and the group has been killed before the call; only members of the group are
+    /// touched. Returns after the first check if the host has inherited no process.
     pub(super) async fn reap(self, runtime: &Runtime) {
         let mut pause = Duration::from_millis(1);
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_REAP_CHECKS {
             loop {
                 match waitpgid(self.0, WaitOptions::NOHANG) {
                     Ok(Some(_)) => {}
@@ -180,16 +180,19 @@ impl Group {
                     Err(_) => return,
                 }
             }
-            // As long as one is left, the number is this group's.
+            // The number is this group's as long as a member exists.
             runtime.clock.wait(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_REAP_PAUSE);
         }
-        tracing::debug!(group = self.number(), "processes of a plugin do not die");
+        tracing::debug!(
+            group = self.number(),
+            "processes of a plugin do not end after SIGKILL"
+        );
     }
 
     fn signal(self, signal: Signal) {
         if let Err(error) = kill_process_group(self.0, signal) {
-            tracing::debug!(group = self.number(), %error, "a process group took no signal");
+            tracing::debug!(group = self.number(), %error, "a process group could not be signalled");
         }
     }
 }
@@ -198,7 +201,7 @@ impl Group {
 mod tests {
     use super::*;
 
-    /// A process that lives until it is killed.
+    /// A process that runs until it is killed.
     fn sleeper() -> std::process::Child {
         std::process::Command::new("sleep").arg("600").spawn().unwrap()
     }
@@ -208,7 +211,7 @@ mod tests {
         known.into_iter().filter(|shell| Path::new(shell).exists())
     }
 
-    /// Returns what the guard's function makes of a process.
+    /// Returns the result of the guard's function for a process.
     fn host_runs(shell: &str, host: &ProcessIdentity) -> bool {
         let started = host.started.map(|tick| tick.to_string()).unwrap_or_default();
         let asked = std::process::Command::new(shell)
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guard_tells_a_host_that_runs_from_one_that_has_ended() {
+    fn the_guard_distinguishes_a_running_host_from_an_ended_one() {
         for shell in shells() {
             let own = ProcessIdentity::of(std::process::id());
             assert!(host_runs(shell, &own), "{shell}");
@@ -251,7 +254,7 @@ mod tests {
             let mut ended = sleeper();
             let identity = ProcessIdentity::of(ended.id());
             ended.kill().unwrap();
-            // It stays as a zombie until it is waited for.
+            // A zombie until it is waited for.
             while host_runs(shell, &identity) {}
             ended.wait().unwrap();
             assert!(!host_runs(shell, &identity), "{shell}");

@@ -1,4 +1,4 @@
-//! Plugin processes: finding, starting, listening to and reaping them, and nothing else.
+//! Plugin processes: finding, starting, reading output and reaping.
 
 mod cgroup;
 mod code;
@@ -6,7 +6,7 @@ mod disposition;
 mod environment;
 mod find;
 mod guard;
-mod inheritance;
+mod host_environment;
 mod output;
 mod port;
 mod process;
@@ -21,12 +21,12 @@ use std::{
 pub(crate) use code::PluginCode;
 pub(crate) use environment::PluginEnvironment;
 pub(crate) use find::{FoundPlugin, PluginOrigin, PluginQuery, find};
-pub use inheritance::Inheritance;
-pub(crate) use inheritance::InheritanceDigest;
+pub use host_environment::HostEnvironment;
+pub(crate) use host_environment::HostEnvironmentDigest;
 pub(crate) use output::{DiagnosticSink, OutputRoute};
 pub use process::{PluginProcess, Start};
 
-/// What a plugin does; the name is part of its file's name.
+/// The kind of a plugin; its name is part of the plugin's file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PluginKind {
     /// Manages the resources of a package.
@@ -54,32 +54,32 @@ impl PluginKind {
 pub struct PluginCommand {
     /// The executable.
     pub program: PathBuf,
-    /// What comes before the engine's address.
+    /// The arguments before the engine's address.
     pub arguments: Vec<OsString>,
-    /// Environment variables beside those of the host.
+    /// Environment variables in addition to those of the host.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// Where plugins are looked for and how their processes are run. Nothing here is read from the environment.
+/// Where plugins are searched and how their processes run. No setting is read from the environment.
 #[derive(Clone, Debug)]
 pub struct PluginSettings {
-    /// Folders that hold plugins' executables; searched in this order, before the `PATH`.
+    /// Folders that contain executables of plugins; searched in this order, before the `PATH`.
     pub directories: Vec<PathBuf>,
     /// A list of folders in the form of the variable `PATH`, searched next.
     pub path: Option<OsString>,
     /// A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last.
     pub cache: Option<PathBuf>,
-    /// How to start plugins that are part of a language's SDK, by name (`pulumi-python`, `pulumi-nodejs`), whatever
-    /// executables of their names there are.
+    /// Commands of plugins that are part of a language's SDK, by name (`pulumi-python`, `pulumi-nodejs`). They take
+    /// precedence over executables of that name.
     pub commands: BTreeMap<String, PluginCommand>,
-    /// Takes the newest version in the cache, whichever was asked for.
+    /// Uses the newest version in the cache instead of the requested one.
     pub ignore_versions: bool,
-    /// Names of plugins whose calls may wait for later registrations, which the protocol has no way to declare. For these
-    /// calls `parallel` is no strict limit.
+    /// Names of plugins whose calls may wait for later registrations, which the protocol cannot declare. `parallel` is
+    /// no strict limit for these calls.
     pub waits_for_registrations: BTreeSet<String>,
-    /// The POSIX shell that guards each process against the death of the host; `None` starts them unguarded.
+    /// The POSIX shell that guards each process against the end of the host; `None` starts plugins unguarded.
     pub guard_shell: Option<PathBuf>,
-    /// How long things may take.
+    /// The timeouts of plugin processes.
     pub timeouts: PluginTimeouts,
 }
 
@@ -98,16 +98,16 @@ impl Default for PluginSettings {
     }
 }
 
-/// How long a plugin may take for what is not its real work.
+/// Timeouts of plugin processes, without those of resource operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PluginTimeouts {
-    /// From the start of the process until it has written its port.
+    /// From the start of the process until it writes its port.
     pub port: Duration,
-    /// From then until its server answers.
+    /// From the port until its server answers.
     pub ready: Duration,
-    /// For the answer to Cancel when it is to end.
+    /// For the response to Cancel when the plugin is closed.
     pub cancel: Duration,
-    /// From the interrupt until it is killed.
+    /// From the interrupt until the process is killed.
     pub interrupt: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What a plugin writes after its port: lines that become diagnostics, and a short memory of the last ones.
+//! The output of a plugin after its port: lines that become diagnostics, and a buffer of the last lines.
 
 use std::{
     collections::VecDeque,
@@ -10,15 +10,16 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// Takes what a plugin has to say. It is called from the task that empties the plugin's pipes, so it must not block.
+/// Receives a plugin's diagnostics. Called from the task that reads the plugin's pipes, so it must not block.
 pub(crate) type DiagnosticSink = Arc<dyn Fn(Diagnostic) + Send + Sync>;
 
-/// How many bytes of a line are shown. What is behind them is left out: a secret across two pieces would be found in neither.
+/// The maximum number of bytes of a line that are emitted. The rest is dropped: a secret that is split between two
+/// diagnostics would be redacted in neither.
 const LINE_LIMIT: u64 = 64 * 1024;
-/// How many lines are remembered for the message about a plugin that died.
+/// Number of lines that are kept for the message about a plugin that ended unexpectedly.
 const REMEMBERED_LINES: usize = 50;
 
-/// Which of its two streams a plugin wrote to.
+/// The stream that a plugin wrote to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     /// Standard output.
@@ -27,7 +28,7 @@ pub(super) enum Stream {
     Error,
 }
 
-/// Where the lines of a plugin go: to whoever uses the plugin at the time.
+/// Passes the lines of a plugin to its current user.
 #[derive(Default)]
 pub(crate) struct OutputRoute {
     sink: Mutex<Option<DiagnosticSink>>,
@@ -36,7 +37,7 @@ pub(crate) struct OutputRoute {
 }
 
 impl OutputRoute {
-    /// Creates a route; the lines of a `visible` plugin are for people, those of others for debugging.
+    /// Creates a route; the lines of a `visible` plugin are informational, those of others are debug messages.
     #[must_use]
     pub(crate) fn new(sink: Option<DiagnosticSink>, visible: bool) -> Self {
         Self {
@@ -46,7 +47,7 @@ impl OutputRoute {
         }
     }
 
-    /// Sends what comes from now on somewhere else; `None` drops it. The lines of the previous user are forgotten.
+    /// Changes the destination of later lines; `None` drops them. The buffered lines of the previous user are removed.
     pub(crate) fn redirect(&self, sink: Option<DiagnosticSink>) {
         self.remembered
             .lock()
@@ -56,14 +57,14 @@ impl OutputRoute {
     }
 
     /// Passes a diagnostic on.
-    pub(crate) fn tell(&self, diagnostic: Diagnostic) {
+    pub(crate) fn emit(&self, diagnostic: Diagnostic) {
         let sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(sink) = sink {
             sink(diagnostic);
         }
     }
 
-    /// Returns the last lines, each with its end, oldest first.
+    /// Returns the last lines, each with a line break, oldest first.
     #[must_use]
     pub(crate) fn last_lines(&self) -> String {
         let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,10 +88,10 @@ impl OutputRoute {
             }
             remembered.push_back(text.clone());
         }
-        self.tell(Diagnostic::new(severity, text));
+        self.emit(Diagnostic::new(severity, text));
     }
 
-    /// Empties a pipe until its end, whatever the lines' fate, so that the plugin never waits for us.
+    /// Reads a pipe until its end, also when lines are dropped, so that the plugin never blocks on writing.
     pub(super) async fn drain(&self, stream: Stream, mut reader: impl AsyncBufRead + Unpin) {
         let mut line = Vec::new();
         loop {
@@ -114,7 +115,7 @@ impl OutputRoute {
     }
 }
 
-/// Reads to the end of the line, and returns how many bytes stand before that.
+/// Reads to the end of the line, and returns the number of bytes before it.
 async fn skip_line(mut reader: impl AsyncBufRead + Unpin) -> usize {
     let mut skipped = 0;
     loop {
@@ -132,7 +133,7 @@ async fn skip_line(mut reader: impl AsyncBufRead + Unpin) -> usize {
     }
 }
 
-/// Cuts a text of which the end is missing behind its last whole word: the beginning of a secret is not found.
+/// Cuts a truncated text after its last whole word: the beginning of a secret would not be redacted.
 fn shortened(text: &str, left_out: usize) -> String {
     let whole = text.rfind(char::is_whitespace).map_or("", |end| &text[..end]);
     let left_out = left_out + text.len() - whole.len();
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_go_to_the_sink_of_the_moment_and_the_last_are_remembered() {
+    async fn lines_go_to_the_current_sink_and_the_last_are_buffered() {
         let (sink, seen) = collector();
         let route = OutputRoute::new(Some(sink), true);
         route.drain(Stream::Output, &b"one\n\ntwo\r\n"[..]).await;

@@ -1,12 +1,12 @@
 //! The first line that a plugin writes: the port that it listens on.
 
-/// Progress marks that .NET's runner writes to a terminal that is none.
+/// Progress marks that .NET's runner writes even if standard output is not a terminal.
 const TERMINAL_SEQUENCES: [&str; 2] = ["\u{1b}]9;4;3;\u{1b}\\", "\u{1b}]9;4;0;\u{1b}\\"];
 
 /// Reads the port.
 ///
 /// # Errors
-/// Says what is wrong with the text.
+/// A description of the malformed text.
 pub(super) fn parse_port(line: &str) -> Result<u16, String> {
     let mut text = line.to_owned();
     for sequence in TERMINAL_SEQUENCES {

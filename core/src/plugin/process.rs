@@ -1,4 +1,4 @@
-//! One plugin's process: started, listened to, and ended together with all that it started.
+//! The process of a plugin: start, output and end, including all processes that it starts.
 
 use std::{
     ffi::OsString,
@@ -22,7 +22,7 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     plugin::{
-        DiagnosticSink, Inheritance, OutputRoute, PluginCommand, PluginTimeouts,
+        DiagnosticSink, HostEnvironment, OutputRoute, PluginCommand, PluginTimeouts,
         cgroup::ControlGroup,
         code,
         disposition::ignores_interrupts,
@@ -34,40 +34,40 @@ use crate::{
     store::ProcessIdentity,
 };
 
-/// The longest first line that may still be a port.
+/// The maximum number of bytes of the first line, which contains the port.
 const PORT_LINE_LIMIT: u64 = 4096;
-/// How long to wait for the last words of a process that has closed its output.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long to wait for the remaining output of a process that has closed a stream.
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How to start a plugin.
 #[derive(Clone)]
 pub struct Start {
-    /// What messages call it: `files (resource)`.
+    /// The plugin's name in messages: `files (resource)`.
     pub label: String,
-    /// The command line, without the engine's address.
+    /// The command line without the engine's address.
     pub command: PluginCommand,
-    /// Where the Engine service listens: the last argument.
+    /// The address of the Engine service: the last argument.
     pub engine_address: String,
     /// The working directory; `None` is the host's.
     pub directory: Option<PathBuf>,
-    /// The variables that it takes over from the host; those of the command and those below come on top.
-    pub inheritance: Inheritance,
-    /// Variables beside those of the host and of the command.
+    /// The variables of the host. Those of the command and of `environment` override them.
+    pub host_environment: HostEnvironment,
+    /// Variables in addition to those of the host and of the command.
     pub environment: Vec<(OsString, OsString)>,
-    /// Whether people shall see what it writes.
+    /// Whether its output is informational instead of debug output.
     pub visible: bool,
-    /// Who gets what it writes.
+    /// Receives its output; `None` drops it.
     pub sink: Option<DiagnosticSink>,
-    /// The shell that guards it; `None` leaves it unguarded.
+    /// The shell that guards it; `None` starts it unguarded.
     pub guard_shell: Option<PathBuf>,
-    /// How long things may take.
+    /// The timeouts of the process.
     pub timeouts: PluginTimeouts,
 }
 
-/// A running plugin. Dropping it kills it and all that it started.
+/// A running plugin. Dropping it kills the process and all that it started.
 pub struct PluginProcess {
     program: String,
-    /// Where its code is.
+    /// The folder of its code.
     folder: Option<PathBuf>,
     port: u16,
     watched: Watched,
@@ -76,13 +76,13 @@ pub struct PluginProcess {
     runtime: Runtime,
 }
 
-/// What must happen to a process once it runs, whoever forgets it.
+/// The handle of a watched process. Dropping it kills the process group.
 #[derive(Debug)]
 struct Watched {
     group: Group,
     lifeline: Option<Lifeline>,
     exit: watch::Receiver<Option<String>>,
-    /// Closed when nothing is left of the group.
+    /// Closed when no process of the group is left.
     left: watch::Receiver<()>,
     expected: Arc<AtomicBool>,
 }
@@ -92,7 +92,7 @@ impl Drop for Watched {
         self.expected.store(true, Ordering::Relaxed);
         match &self.lifeline {
             Some(lifeline) => lifeline.release(),
-            // Not reaped yet, so that the number is still its own.
+            // Not reaped yet, so its number has not been reused.
             None if self.exit.borrow().is_none() => self.group.kill(),
             None => {}
         }
@@ -108,7 +108,7 @@ impl Watched {
         }
     }
 
-    /// Waits until the process, what it started and its guard have ended and been taken note of.
+    /// Waits until the process, its children and its guard have ended and have been reaped.
     async fn reaped(&self) {
         let mut left = self.left.clone();
         while left.changed().await.is_ok() {}
@@ -119,13 +119,17 @@ impl PluginProcess {
     /// Starts a plugin and waits for its port.
     ///
     /// # Errors
-    /// [`ErrorKind::Plugin`] when it can not be started or does not write a port in time; the process is gone then.
+    /// [`ErrorKind::Plugin`] if it cannot be started or writes no port in time; the process has ended then.
     ///
     /// # Cancel safety
     /// Dropping the future ends the process.
     pub async fn start(start: Start, runtime: &Runtime) -> Result<Self> {
         let program = start.command.program.display().to_string();
-        let folder = code::folder(&start.command, start.directory.as_deref(), &start.inheritance);
+        let folder = code::folder(
+            &start.command,
+            start.directory.as_deref(),
+            &start.host_environment,
+        );
         let cannot_start = |error: std::io::Error| {
             plugin_error(format!("could not start plugin [{program}]: {error}")).with_source(error)
         };
@@ -191,14 +195,14 @@ impl PluginProcess {
             Ok(None) => {
                 let end = tokio::select! {
                     exit = watched.exited() => exit,
-                    () = runtime.clock.wait(LAST_WORDS) => "it closed its standard output".to_owned(),
+                    () = runtime.clock.wait(OUTPUT_DRAIN_TIMEOUT) => "it closed its standard output".to_owned(),
                 };
                 format!("could not read plugin [{program}]: {end}")
             }
             Err(fault) => format!("{} plugin [{program}] {fault}", start.label),
         };
         drop(watched);
-        Err(with_last_words(failure, &route, errors, runtime).await)
+        Err(with_remaining_output(failure, &route, errors, runtime).await)
     }
 
     /// Returns the port of 127.0.0.1 that it listens on.
@@ -213,35 +217,35 @@ impl PluginProcess {
         &self.program
     }
 
-    /// Returns the folder that its code is in, where that is known.
+    /// Returns the folder of its code, if known.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// Returns where its lines go.
+    /// Returns the route of its output.
     #[must_use]
     pub(crate) fn route(&self) -> &OutputRoute {
         &self.route
     }
 
-    /// Says how the process ended, if it has ended.
+    /// Returns how the process ended; `None` while it runs.
     #[must_use]
     pub fn exit(&self) -> Option<String> {
         self.watched.exit.borrow().clone()
     }
 
-    /// Waits until the process has ended and says how.
+    /// Waits until the process has ended and returns how.
     pub async fn exited(&self) -> String {
         self.watched.exited().await
     }
 
-    /// Takes the end of the process as its due from now on, not as a fault to report.
+    /// Marks the end of the process as expected, so that it is not reported as an error.
     pub fn expect_exit(&self) {
         self.watched.expected.store(true, Ordering::Relaxed);
     }
 
-    /// Interrupts the process and all that it started, and kills what is left after a while.
+    /// Interrupts the process and all that it started, and kills the rest after the timeout.
     pub async fn close(&self) {
         self.expect_exit();
         if self.exit().is_none() {
@@ -255,32 +259,32 @@ impl PluginProcess {
 
     async fn end(&self) {
         let group = self.watched.group;
-        let patience = self.timeouts.interrupt;
+        let timeout = self.timeouts.interrupt;
         group.interrupt();
-        // Who started in a host that ignores interrupts does not hear them, unless it has asked for them since.
+        // Processes started by a host that ignores SIGINT ignore it as well, unless they have installed a handler.
         let first = if ignores_interrupts() {
-            patience / 4
+            timeout / 4
         } else {
-            patience
+            timeout
         };
         if self.ends_within(first).await {
             return;
         }
-        if first < patience {
+        if first < timeout {
             group.terminate();
-            if self.ends_within(patience - first).await {
+            if self.ends_within(timeout - first).await {
                 return;
             }
         }
         group.kill();
-        // A process that hangs in the kernel can not be waited for.
-        self.ends_within(patience).await;
+        // Waits with a limit: a process that hangs in the kernel does not end.
+        self.ends_within(timeout).await;
     }
 
-    async fn ends_within(&self, patience: Duration) -> bool {
+    async fn ends_within(&self, timeout: Duration) -> bool {
         tokio::select! {
             _ = self.watched.exited() => true,
-            () = self.runtime.clock.wait(patience) => false,
+            () = self.runtime.clock.wait(timeout) => false,
         }
     }
 }
@@ -298,7 +302,7 @@ impl std::fmt::Debug for PluginProcess {
 
 impl std::fmt::Debug for Start {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The environment may hold secret configuration.
+        // The environment may contain secret configuration.
         formatter
             .debug_struct("Start")
             .field("label", &self.label)
@@ -317,7 +321,7 @@ fn spawn(start: &Start, group: i32) -> std::io::Result<Child> {
         .args(&start.command.arguments)
         .arg(&start.engine_address)
         .env_clear()
-        .envs(start.inheritance.variables())
+        .envs(start.host_environment.variables())
         .envs(
             start
                 .command
@@ -339,7 +343,7 @@ fn spawn(start: &Start, group: i32) -> std::io::Result<Child> {
 
 /// Moves a process into its control group.
 async fn joined(child: Child, group: Arc<ControlGroup>, runtime: &Runtime) -> Result<Child> {
-    // The task owns the process, so that its number stays its own until it is in the group.
+    // The task owns the process, so its number is not reused before it is in the group.
     let joining = runtime.spawner.spawn_blocking(move || {
         if let Some(Err(error)) = child.id().map(|pid| group.add(pid)) {
             tracing::debug!(%error, "a plugin stays outside of its control group");
@@ -349,7 +353,7 @@ async fn joined(child: Child, group: Arc<ControlGroup>, runtime: &Runtime) -> Re
     joining.await
 }
 
-/// Starts the task that waits for the process, reports an end that nobody asked for, and reaps the guard.
+/// Starts the task that waits for the process, reports an unexpected end, and reaps the guard.
 fn watch_over(
     mut child: Child,
     guard: Option<Guard>,
@@ -389,7 +393,7 @@ fn watch_over(
         if !expected.load(Ordering::Relaxed) {
             let lines = route.last_lines();
             let text = format!("plugin [{program}] exited prematurely: {end}\n{lines}");
-            route.tell(Diagnostic::error(text.trim_end()));
+            route.emit(Diagnostic::error(text.trim_end()));
         }
         group.reap(&reaper).await;
     });
@@ -404,7 +408,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Reads the first line; `None` when the output ends before it does.
+/// Reads the first line; `None` if the output ends before the line does.
 async fn first_line(output: &mut BufReader<ChildStdout>) -> Result<Option<String>, String> {
     let mut line = Vec::new();
     match output.take(PORT_LINE_LIMIT).read_until(b'\n', &mut line).await {
@@ -416,11 +420,16 @@ async fn first_line(output: &mut BufReader<ChildStdout>) -> Result<Option<String
     }
 }
 
-/// Adds what a process that is being ended has written to its error stream.
-async fn with_last_words(message: String, route: &OutputRoute, errors: Task<()>, runtime: &Runtime) -> Error {
+/// Appends the error output of a process that is being ended to a message.
+async fn with_remaining_output(
+    message: String,
+    route: &OutputRoute,
+    errors: Task<()>,
+    runtime: &Runtime,
+) -> Error {
     tokio::select! {
         _ = errors => {}
-        () = runtime.clock.wait(LAST_WORDS) => {}
+        () = runtime.clock.wait(OUTPUT_DRAIN_TIMEOUT) => {}
     }
     let words = route.last_lines();
     let words = words.trim_end();

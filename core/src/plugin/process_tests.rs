@@ -1,4 +1,4 @@
-//! Tests of processes that behave, that do not, and that die; each is a short shell script.
+//! Tests of processes that start, fail and end; each is a short shell script.
 
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ fn script(text: &str) -> Start {
         },
         engine_address: "127.0.0.1:1".into(),
         directory: None,
-        inheritance: Inheritance::now(),
+        host_environment: HostEnvironment::now(),
         environment: vec![("PULUMI_PROJECT".into(), "shop".into())],
         visible: false,
         sink: None,
@@ -44,14 +44,14 @@ fn sink() -> (Option<DiagnosticSink>, Seen) {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     let sender = Mutex::new(sender);
     let sink: DiagnosticSink = Arc::new(move |diagnostic| {
-        // The test may have seen enough.
+        // The receiver may be dropped already.
         drop(sender.lock().unwrap().send(diagnostic));
     });
     (Some(sink), receiver)
 }
 
 #[tokio::test]
-async fn a_plugin_gets_its_arguments_and_environment_and_is_heard_after_its_port() {
+async fn a_plugin_receives_arguments_and_environment_and_its_output_is_emitted() {
     let (sink, mut seen) = sink();
     let text = r#"echo 4711; echo "$1 $GIVEN_BY_COMMAND $PULUMI_PROJECT"; pwd >&2; exec sleep 60"#;
     let folder = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ async fn a_plugin_gets_its_arguments_and_environment_and_is_heard_after_its_port
     assert_eq!(process.exit().unwrap(), asked_to_end());
 }
 
-/// Tells how a plugin ends that does nothing about signals.
+/// Returns how a plugin without signal handlers ends.
 fn asked_to_end() -> &'static str {
     if ignores_interrupts() {
         "killed by signal 15"
@@ -84,19 +84,19 @@ fn asked_to_end() -> &'static str {
     }
 }
 
-/// This very process is tried once more as one that ignores interrupts.
+/// Runs this test's executable again in a process that ignores SIGINT.
 #[test]
 fn a_plugin_is_asked_to_end_also_by_a_host_that_ignores_interrupts() {
     let test =
-        "plugin::process::tests::a_plugin_gets_its_arguments_and_environment_and_is_heard_after_its_port";
+        "plugin::process::tests::a_plugin_receives_arguments_and_environment_and_its_output_is_emitted";
     let done = std::process::Command::new("/bin/sh")
         .args(["-c", r#"trap "" INT; exec "$0" --exact "$1""#])
         .arg(std::env::current_exe().unwrap())
         .arg(test)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success() && told.contains("1 passed"), "{told}");
+    let output = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && output.contains("1 passed"), "{output}");
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn a_plugin_that_writes_garbage_is_named_with_what_it_wrote() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_never_ends_its_first_line_is_refused() {
+async fn a_plugin_without_an_end_of_the_first_line_is_refused() {
     let message = failure(script(
         "while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done",
     ))
@@ -118,15 +118,15 @@ async fn a_plugin_that_never_ends_its_first_line_is_refused() {
 }
 
 #[tokio::test]
-async fn a_plugin_gets_the_host_s_variables_as_they_were_when_it_was_asked_for() {
+async fn a_plugin_receives_the_host_s_variables_of_the_time_of_its_request() {
     let (sink, mut seen) = sink();
     let text = r#"echo 4711; echo "$TOKEN $GIVEN_BY_COMMAND $([ -n "$PATH" ] && echo found)"; exec sleep 60"#;
-    let inheritance = Inheritance::now()
+    let host_environment = HostEnvironment::now()
         .with("TOKEN", "of the host")
         .with("GIVEN_BY_COMMAND", "no");
     let process = PluginProcess::start(
         Start {
-            inheritance,
+            host_environment,
             sink,
             visible: true,
             ..script(text)
@@ -143,7 +143,7 @@ async fn a_plugin_gets_the_host_s_variables_as_they_were_when_it_was_asked_for()
 }
 
 #[tokio::test]
-async fn a_plugin_that_exits_at_once_leaves_its_last_words() {
+async fn a_plugin_that_exits_at_once_is_reported_with_its_error_output() {
     let message = failure(script("echo no licence >&2; exit 3")).await;
     assert_eq!(
         message,
@@ -152,7 +152,7 @@ async fn a_plugin_that_exits_at_once_leaves_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_never_writes_its_port_is_given_up() {
+async fn a_plugin_that_writes_no_port_times_out() {
     let mut start = script("echo starting >&2; exec sleep 60");
     start.timeouts.port = Duration::from_millis(300);
     let message = failure(start).await;
@@ -171,7 +171,7 @@ async fn a_program_that_does_not_exist_is_named() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_is_deaf_to_signals_is_killed_with_all_that_it_started() {
+async fn a_plugin_that_ignores_signals_is_killed_with_all_that_it_started() {
     let text = "trap '' INT TERM; echo 1; sleep 60 & wait";
     let mut start = script(text);
     start.timeouts.interrupt = Duration::from_millis(200);
@@ -202,7 +202,7 @@ async fn an_unexpected_end_is_reported_with_the_last_lines() {
 }
 
 #[tokio::test]
-async fn forgetting_a_plugin_ends_all_that_it_started() {
+async fn dropping_a_plugin_ends_all_that_it_started() {
     for guard_shell in [Some("/bin/sh".into()), None] {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("alive");
@@ -213,7 +213,7 @@ async fn forgetting_a_plugin_ends_all_that_it_started() {
                 .unwrap()
                 .success()
         );
-        // The plugin and its child hold the fifo open as long as they live: its end is theirs.
+        // The plugin and its child hold the fifo open until they end.
         let text = format!("exec 9>'{}'; sleep 60 & echo 1; wait", fifo.display());
         let reader = tokio::task::spawn_blocking(move || std::fs::read(fifo).unwrap());
         let process = PluginProcess::start(

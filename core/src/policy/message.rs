@@ -1,4 +1,4 @@
-//! What packs are sent of resources, and what their answers come to.
+//! Requests to policy packs about resources, and their decoded responses.
 
 use std::sync::Arc;
 
@@ -22,34 +22,34 @@ use crate::{
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A resource that packs are asked about.
+/// A resource in requests to policy packs.
 pub(crate) struct Subject<'a> {
-    /// The record as it is asked for.
+    /// The planned or recorded state.
     pub(crate) state: &'a ResourceState,
-    /// Whether the program wants the old one deleted first.
+    /// Whether the program deletes the old resource before it creates the replacement.
     pub(crate) delete_before_replace: Option<bool>,
-    /// Former URNs that the program names.
+    /// The aliases in the program.
     pub(crate) aliases: Vec<String>,
     /// The record of its provider.
     pub(crate) provider: Option<Arc<ResourceState>>,
 }
 
-/// What rewriting came to.
+/// The result of Remediate.
 #[derive(Default)]
 pub(crate) struct Rewriting {
-    /// The inputs, when any policy has changed them.
+    /// The changed inputs; `None` if no policy changed them.
     pub(crate) inputs: Option<PropertyMap>,
-    /// What each policy did, or why it could not.
-    pub(crate) told: Vec<Result<PolicyRemediation, PolicyViolation>>,
-    /// Policies that said that they are not about this.
+    /// The remediation of each policy, or the reason of its failure.
+    pub(crate) results: Vec<Result<PolicyRemediation, PolicyViolation>>,
+    /// Policies that do not apply to the resource.
     pub(crate) not_applicable: Vec<String>,
 }
 
-/// What a pack found.
+/// The result of Analyze and AnalyzeStack.
 #[derive(Default)]
 pub(crate) struct Analysis {
     pub(crate) violations: Vec<PolicyViolation>,
-    /// Policies that said that they are not about this.
+    /// Policies that do not apply to the resource.
     pub(crate) not_applicable: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Subject<'_> {
         })
     }
 
-    /// Describes the resource for policies that look at all of them: with its outputs.
+    /// Describes the resource for AnalyzeStack: with its outputs.
     pub(super) fn resource(&self) -> Result<rpc::AnalyzerResource> {
         let state = self.state;
         let dependencies = state.property_dependencies.iter().map(|(name, urns)| {
@@ -123,7 +123,7 @@ fn provider(state: &ResourceState) -> Result<rpc::AnalyzerProviderResource> {
     })
 }
 
-/// Properties that providers keep for themselves: packs neither see nor lose them.
+/// Returns whether a property is internal to the provider: packs neither receive nor remove it.
 fn is_internal(name: &str) -> bool {
     name.starts_with("__")
 }
@@ -158,7 +158,7 @@ impl Pack {
         }
     }
 
-    /// Applies rewrites in their order.
+    /// Applies the remediations in their order.
     pub(super) fn read_rewriting(
         &self,
         urn: &Urn,
@@ -177,7 +177,7 @@ impl Pack {
                 remediation.policy_pack_version,
             );
             if !remediation.diagnostic.is_empty() {
-                rewriting.told.push(Err(PolicyViolation {
+                rewriting.results.push(Err(PolicyViolation {
                     urn: urn.clone(),
                     name,
                     message: remediation.diagnostic,
@@ -199,7 +199,7 @@ impl Pack {
                 after.insert(key.clone(), value.clone());
             }
             rewriting.inputs = Some(after.clone());
-            rewriting.told.push(Ok(PolicyRemediation {
+            rewriting.results.push(Ok(PolicyRemediation {
                 urn: urn.clone(),
                 name,
                 before,
@@ -209,7 +209,7 @@ impl Pack {
         Ok(rewriting)
     }
 
-    /// Reads what a pack found; `place` says where a violation belongs that names this URN, or none.
+    /// Decodes an analysis; `place` returns the resource of a violation's URN, which may be empty.
     pub(super) fn read_analysis(
         &self,
         response: rpc::AnalyzeResponse,
@@ -219,13 +219,13 @@ impl Pack {
         for found in response.diagnostics {
             let level = read_level(found.enforcement_level).ok_or_else(|| {
                 format!(
-                    "the enforcement level {} of {:?}",
+                    "unknown enforcement level {} of policy {:?}",
                     found.enforcement_level, found.policy_name
                 )
             })?;
             let level = match level {
                 EnforcementLevel::Disabled => continue,
-                // What could not be put right is as bad as if nobody had tried.
+                // A violation that was not remediated is mandatory.
                 EnforcementLevel::Remediate | EnforcementLevel::Mandatory => EnforcementLevel::Mandatory,
                 EnforcementLevel::Advisory => EnforcementLevel::Advisory,
             };

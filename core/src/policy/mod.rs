@@ -1,4 +1,4 @@
-//! Policy packs: analyzers at addresses that rewrite the inputs of resources and say what is wrong with them.
+//! Policy packs: analyzers at addresses that rewrite the inputs of resources and report violations.
 
 mod message;
 mod option;
@@ -26,36 +26,36 @@ pub(crate) use message::{Analysis, Rewriting, Subject};
 pub use option::PolicyPackOption;
 pub(crate) use pack::Pack;
 
-/// The policy packs of one run, in the order in which they rewrite inputs.
+/// The policy packs of one run, in the order of their remediations.
 pub struct Policies {
     packs: Vec<Pack>,
 }
 
-/// A pack that is to be loaded.
+/// A pack to load.
 pub(crate) struct PackToLoad {
     pub(crate) option: PolicyPackOption,
-    /// Where it listens.
+    /// The address of its analyzer.
     pub(crate) address: String,
-    /// True for a pack of the user, false for one that an organization demands.
+    /// True for a pack of the user, false for one that an organization requires.
     pub(crate) is_local: bool,
-    /// Where it reaches the engine.
+    /// The engine's endpoint for the pack.
     pub(crate) engine: Arc<EngineEndpoint>,
 }
 
-/// What all packs of a run are told.
+/// The data of the run in the handshake of all packs.
 pub(crate) struct PolicySurroundings {
     pub(crate) runtime: Runtime,
     pub(crate) timeouts: PluginTimeouts,
-    /// The operation that the packs work for, as their calls of the engine see it.
+    /// The operation that the packs work for.
     pub(crate) operation: Weak<PluginOperation>,
     pub(crate) stack: rpc::AnalyzerStackConfigureRequest,
 }
 
 impl Policies {
-    /// Connects to packs and tells them what they are to look after, all at the same time.
+    /// Connects to and configures packs, concurrently.
     ///
     /// # Errors
-    /// That of the first pack that cannot be used; it names the pack.
+    /// The error of the first pack that cannot be used; it names the pack.
     pub(crate) async fn load(packs: Vec<PackToLoad>, surroundings: &PolicySurroundings) -> Result<Self> {
         let loading = packs.into_iter().map(|pack| Pack::load(pack, surroundings));
         let packs = try_join_all(loading).await?;
@@ -67,19 +67,19 @@ impl Policies {
         &self.packs
     }
 
-    /// Returns what people should know of the settings: those that no policy takes.
+    /// Returns warnings about settings without a policy.
     pub(crate) fn warnings(&self) -> Vec<Diagnostic> {
         let texts = self.packs.iter().flat_map(Pack::unused_settings);
         texts.map(Diagnostic::warning).collect()
     }
 
-    /// Returns the packs as summaries name them: by name, the version, or `(local)`.
+    /// Returns the packs for summaries: by name, the version or `(local)`.
     pub(crate) fn summary(&self) -> BTreeMap<String, String> {
         let packs = self.packs.iter();
         packs.map(|pack| (pack.name().to_owned(), pack.tag())).collect()
     }
 
-    /// Asks every pack to give up what it is doing.
+    /// Asks every pack to cancel.
     pub(crate) async fn cancel(&self) {
         join_all(self.packs.iter().map(Pack::cancel)).await;
     }

@@ -1,4 +1,4 @@
-//! A policy pack as options name it, and the settings that they give its policies.
+//! A policy pack in an operation's options, with the settings of its policies.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::{
     event::EnforcementLevel,
 };
 
-/// The key of settings that hold for every policy of a pack that has none of its own.
+/// The key of the settings that apply to every policy of a pack without settings of its own.
 const ALL: &str = "all";
-/// The member of a policy's settings that says how strictly it is enforced.
+/// The member of a policy's settings that contains its enforcement level.
 const LEVEL: &str = "enforcementLevel";
 
 /// A policy pack. A name or a path is required.
@@ -31,15 +31,15 @@ pub struct PolicyPackOption {
     pub path: String,
     /// The required version; any, when left out.
     pub version: String,
-    /// The address at which the pack's analyzer listens: `host:port`, or an `http` URL. Left out, the engine's resolver is
-    /// asked for an `analyzer` of this name and version, with path and settings.
+    /// The address at which the pack's analyzer listens: `host:port`, or an `http` URL. Left out, the engine's resolver
+    /// is asked for an `analyzer` of this name and version, with path and settings.
     pub address: String,
     /// The address from which the pack can be downloaded, for the resolver.
     pub download_url: String,
     /// Hex checksums by platform, for the resolver.
     pub checksums: BTreeMap<String, String>,
-    /// Settings by policy, and for `all`: an enforcement level (`advisory`, `mandatory`, `remediate`, `disabled`), or an
-    /// object with `enforcementLevel` and the members of the policy's own schema.
+    /// Settings by policy, and for `all`: an enforcement level (`advisory`, `mandatory`, `remediate`, `disabled`), or
+    /// an object with `enforcementLevel` and the members of the policy's own schema.
     #[schemars(extend(
         "x-takes" = "an object of settings by policy",
         "x-python" = "Mapping[str, PolicySettings]",
@@ -48,15 +48,15 @@ pub struct PolicyPackOption {
     pub config: BTreeMap<String, Value>,
 }
 
-/// What options say about one policy.
+/// The settings of one policy in the options.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct PolicyConfigSource {
     pub(super) level: Option<EnforcementLevel>,
     pub(super) properties: Map<String, Value>,
 }
 
 impl PolicyPackOption {
-    /// Refuses what is wrong in itself.
+    /// Checks the option by itself.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] that names the pack and the policy.
@@ -72,10 +72,10 @@ impl PolicyPackOption {
         }
         self.config
             .keys()
-            .try_for_each(|policy| self.wanted(policy).map(drop))
+            .try_for_each(|policy| self.config_source(policy).map(drop))
     }
 
-    /// Returns the same option with a name: that of a pack without one is its path.
+    /// Returns the same option with a name; the name defaults to the path.
     pub(crate) fn named(&self) -> Self {
         let mut option = self.clone();
         if option.name.is_empty() {
@@ -84,32 +84,32 @@ impl PolicyPackOption {
         option
     }
 
-    /// Returns what the options say about a policy: its own settings, its level else that of all.
-    pub(super) fn wanted(&self, policy: &str) -> Result<Wanted> {
+    /// Returns the settings of a policy: its own, with the level of `all` as default.
+    pub(super) fn config_source(&self, policy: &str) -> Result<PolicyConfigSource> {
         let all = self.read(ALL)?;
         let own = if policy == ALL {
             all.clone()
         } else {
             self.read(policy)?
         };
-        Ok(Wanted {
+        Ok(PolicyConfigSource {
             level: own.level.or(all.level),
             properties: own.properties,
         })
     }
 
-    /// Returns the policies that settings are given for.
+    /// Returns the names of policies with settings.
     pub(super) fn configured(&self) -> impl Iterator<Item = &str> {
         self.config.keys().map(String::as_str).filter(|name| *name != ALL)
     }
 
-    /// Tells whether policies are given more than a level.
+    /// Returns whether any policy has settings other than a level.
     pub(super) fn has_properties(&self) -> bool {
         let mut settings = self.config.values().filter_map(Value::as_object);
         settings.any(|members| members.keys().any(|name| name != LEVEL))
     }
 
-    fn read(&self, policy: &str) -> Result<Wanted> {
+    fn read(&self, policy: &str) -> Result<PolicyConfigSource> {
         let level = |value: &Value| {
             serde_json::from_value(value.clone()).map_err(|_| {
                 self.wrong(&format!(
@@ -118,15 +118,15 @@ impl PolicyPackOption {
             })
         };
         match self.config.get(policy) {
-            None => Ok(Wanted::default()),
-            Some(text @ Value::String(_)) => Ok(Wanted {
+            None => Ok(PolicyConfigSource::default()),
+            Some(text @ Value::String(_)) => Ok(PolicyConfigSource {
                 level: Some(level(text)?),
                 properties: Map::new(),
             }),
             Some(Value::Object(members)) => {
                 let mut properties = members.clone();
                 let level = properties.remove(LEVEL).map(|value| level(&value)).transpose()?;
-                Ok(Wanted { level, properties })
+                Ok(PolicyConfigSource { level, properties })
             }
             Some(_) => Err(self.wrong(&format!(
                 "policy {policy:?} has settings that are neither a level nor an object"
@@ -154,17 +154,17 @@ mod tests {
                 "c": {"enforcementLevel": "disabled", "limit": 4}}}"#,
         );
         option.check().unwrap();
-        let level = |policy| option.wanted(policy).unwrap().level.unwrap();
+        let level = |policy| option.config_source(policy).unwrap().level.unwrap();
         assert_eq!(level("a"), EnforcementLevel::Mandatory);
         assert_eq!(level("b"), EnforcementLevel::Advisory);
         assert_eq!(level("c"), EnforcementLevel::Disabled);
         assert_eq!(level("other"), EnforcementLevel::Advisory);
-        assert_eq!(option.wanted("c").unwrap().properties["limit"], 4);
+        assert_eq!(option.config_source("c").unwrap().properties["limit"], 4);
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_pack_and_policy() {
-        for (text, said) in [
+    fn errors_name_the_pack_and_the_policy() {
+        for (text, expected) in [
             ("{}", "has neither a name nor a path"),
             (r#"{"path": "packs/guard", "version": "one"}"#, "packs/guard"),
             (r#"{"name": "guard", "version": "one"}"#, "guard"),
@@ -176,7 +176,7 @@ mod tests {
             (r#"{"name": "guard", "config": {"a": 3}}"#, "\"a\""),
         ] {
             let error = option(text).check().unwrap_err();
-            assert!(error.message().contains(said), "{error}");
+            assert!(error.message().contains(expected), "{error}");
         }
     }
 }

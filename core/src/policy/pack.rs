@@ -1,4 +1,4 @@
-//! One policy pack at its address: greeted, configured, asked, cancelled.
+//! A connection to one policy pack: handshake, configuration, analysis and cancellation.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,36 +20,38 @@ use crate::{
     error::{Error, ErrorKind, Result},
     event::{EnforcementLevel, PolicyFindings, PolicyQuestion},
     property::PropertyMap,
-    provider::{EngineEndpoint, ProviderError, ProviderResult, ProviderStatus, RouteHold, grpc::break_down},
+    provider::{
+        EngineEndpoint, ProviderError, ProviderResult, ProviderStatus, RouteHold, grpc::transport_failure,
+    },
     runtime::Runtime,
     transport,
     urn::Urn,
 };
 
-/// How long to wait between attempts to reach an analyzer that does not listen yet.
-const RETRY: Duration = Duration::from_millis(20);
-/// How long a pack may think about resources. Nobody waits for ever for one that hangs.
-const THOUGHT: Duration = Duration::from_secs(300);
+/// The pause between attempts to connect to an analyzer that does not listen yet.
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// The timeout of a pack's responses about resources.
+const ANALYZE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A policy pack that has been configured.
+/// A configured policy pack.
 pub(crate) struct Pack {
     option: PolicyPackOption,
     is_local: bool,
-    /// The name that the pack gives itself.
+    /// The name that the pack reports.
     name: String,
     version: String,
     policies: Vec<Policy>,
     supports_config: bool,
     client: AnalyzerClient<Channel>,
-    line: Line,
-    /// Leads its calls of the engine to the operation.
+    connection: AnalyzerConnection,
+    /// Routes its calls of the engine to the operation.
     _hold: RouteHold,
-    /// Where it reaches the engine; the endpoint listens for as long as the pack is used.
+    /// The engine's endpoint, which listens as long as the pack is used.
     _engine: Arc<EngineEndpoint>,
 }
 
-/// Whom a connection leads to, and how long things may take.
-struct Line {
+/// The address of an analyzer, with the timeouts of its calls.
+struct AnalyzerConnection {
     name: String,
     address: String,
     ready: Duration,
@@ -58,10 +60,10 @@ struct Line {
 }
 
 impl Pack {
-    /// Connects to a pack and tells it what it is to look after.
+    /// Connects to a pack and configures its policies.
     ///
     /// # Errors
-    /// [`ErrorKind::Plugin`] that names the pack and where it listens; what is wrong with its settings.
+    /// [`ErrorKind::Plugin`] with the name and the address of the pack; an error in its settings.
     pub(super) async fn load(pack: PackToLoad, surroundings: &PolicySurroundings) -> Result<Self> {
         let PackToLoad {
             option,
@@ -70,14 +72,14 @@ impl Pack {
             engine,
         } = pack;
         let hold = engine.route.hold(&surroundings.operation);
-        let line = Line {
+        let connection = AnalyzerConnection {
             name: option.name.clone(),
             address,
             ready: surroundings.timeouts.ready,
             cancel: surroundings.timeouts.cancel,
             runtime: surroundings.runtime.clone(),
         };
-        let mut client = AnalyzerClient::new(line.connect().await?)
+        let mut client = AnalyzerClient::new(connection.connect().await?)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
         let greeting = rpc::AnalyzerHandshakeRequest {
@@ -85,19 +87,24 @@ impl Pack {
             root_directory: None,
             program_directory: None,
         };
-        // Older packs know neither of the two.
-        line.ask_to_load("Handshake", client.handshake(greeting)).await?;
-        let stack = surroundings.stack.clone();
-        line.ask_to_load("ConfigureStack", client.configure_stack(stack))
+        // Both calls are optional for older packs.
+        connection
+            .ask_to_load("Handshake", client.handshake(greeting))
             .await?;
-        let info = line.ask_to_load("GetAnalyzerInfo", client.get_analyzer_info(()));
+        let stack = surroundings.stack.clone();
+        connection
+            .ask_to_load("ConfigureStack", client.configure_stack(stack))
+            .await?;
+        let info = connection.ask_to_load("GetAnalyzerInfo", client.get_analyzer_info(()));
         let Some(info) = info.await? else {
-            let failure = Status::unimplemented("it does not know the call");
-            return Err(line.load_failure(&line.fault("GetAnalyzerInfo", &failure)));
+            let failure = Status::unimplemented("the call is not implemented");
+            return Err(connection.load_failure(&connection.call_error("GetAnalyzerInfo", &failure)));
         };
         let (policies, request) = reconcile(&option, &info)?;
         if !request.policy_config.is_empty() {
-            line.ask_to_load("Configure", client.configure(request)).await?;
+            connection
+                .ask_to_load("Configure", client.configure(request))
+                .await?;
         }
         let name = if info.name.is_empty() {
             option.name.clone()
@@ -112,23 +119,23 @@ impl Pack {
             policies,
             supports_config: info.supports_config,
             client,
-            line,
+            connection,
             _hold: hold,
             _engine: engine,
         })
     }
 
-    /// Returns the name that the pack gives itself.
+    /// Returns the name that the pack reports.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the pack's version; empty when it has none.
+    /// Returns the pack's version; empty without one.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
-    /// Returns what summaries say of the pack beside its name.
+    /// Returns the pack's version or `(local)` for summaries.
     pub(super) fn tag(&self) -> String {
         if self.is_local {
             "(local)".to_owned()
@@ -137,14 +144,14 @@ impl Pack {
         }
     }
 
-    /// Returns a text for each setting that no policy takes.
+    /// Returns a warning for each setting without a policy.
     pub(super) fn unused_settings(&self) -> Vec<String> {
         let name = &self.option.name;
         if !self.supports_config && self.option.has_properties() {
             return vec![format!("the policy pack {name} takes no settings")];
         }
         let unknown = self.option.configured();
-        let unknown = unknown.filter(|wanted| !self.policies.iter().any(|policy| policy.name == *wanted));
+        let unknown = unknown.filter(|setting| !self.policies.iter().any(|policy| policy.name == *setting));
         unknown
             .map(|policy| {
                 format!("the policy pack {name} has no policy {policy:?}, for which there are settings")
@@ -152,7 +159,7 @@ impl Pack {
             .collect()
     }
 
-    /// Asks whether the pack would rewrite the inputs of a resource.
+    /// Requests the remediation of a resource's inputs.
     pub(crate) async fn remediate(
         &self,
         subject: &Subject<'_>,
@@ -161,25 +168,28 @@ impl Pack {
         let request = subject.request(inputs).map_err(|error| self.unsendable(&error))?;
         let mut client = self.client.clone();
         let answer = self
-            .line
-            .ask("Remediate", THOUGHT, client.remediate(request))
+            .connection
+            .ask("Remediate", ANALYZE_TIMEOUT, client.remediate(request))
             .await?;
         self.read_rewriting(&subject.state.urn, inputs, answer.unwrap_or_default())
-            .map_err(|why| self.nonsense("Remediate", &why))
+            .map_err(|why| self.malformed_response("Remediate", &why))
     }
 
-    /// Asks what the pack thinks of one resource.
+    /// Requests the analysis of one resource.
     pub(crate) async fn analyze(&self, subject: &Subject<'_>) -> ProviderResult<Analysis> {
         let request = subject
             .request(&subject.state.inputs)
             .map_err(|error| self.unsendable(&error))?;
         let mut client = self.client.clone();
-        let answer = self.line.ask("Analyze", THOUGHT, client.analyze(request)).await?;
+        let answer = self
+            .connection
+            .ask("Analyze", ANALYZE_TIMEOUT, client.analyze(request))
+            .await?;
         self.read_analysis(answer.unwrap_or_default(), |_| subject.state.urn.clone())
-            .map_err(|why| self.nonsense("Analyze", &why))
+            .map_err(|why| self.malformed_response("Analyze", &why))
     }
 
-    /// Asks what the pack thinks of all resources together. What is about none of them is about `root`.
+    /// Requests the analysis of all resources together. Violations without a resource are those of `root`.
     pub(crate) async fn analyze_stack(
         &self,
         subjects: &[Subject<'_>],
@@ -191,8 +201,8 @@ impl Pack {
         };
         let mut client = self.client.clone();
         let answer = self
-            .line
-            .ask("AnalyzeStack", THOUGHT, client.analyze_stack(request))
+            .connection
+            .ask("AnalyzeStack", ANALYZE_TIMEOUT, client.analyze_stack(request))
             .await?;
         let urns: FxHashMap<&str, &Urn> = subjects
             .iter()
@@ -200,10 +210,10 @@ impl Pack {
             .collect();
         let place = |urn: &str| urns.get(urn).copied().unwrap_or(root).clone();
         self.read_analysis(answer.unwrap_or_default(), place)
-            .map_err(|why| self.nonsense("AnalyzeStack", &why))
+            .map_err(|why| self.malformed_response("AnalyzeStack", &why))
     }
 
-    /// Sums up what the policies found that a question was for.
+    /// Returns the results of the policies that apply to a request.
     pub(crate) fn findings(
         &self,
         question: PolicyQuestion,
@@ -236,32 +246,36 @@ impl Pack {
         }
     }
 
-    /// Asks the pack to give up, within a limit; not every pack knows how to.
+    /// Asks the pack to cancel, with a time limit; the call is optional for packs.
     pub(super) async fn cancel(&self) {
         let mut client = self.client.clone();
-        if let Err(error) = self.line.ask("Cancel", self.line.cancel, client.cancel(())).await {
+        if let Err(error) = self
+            .connection
+            .ask("Cancel", self.connection.cancel, client.cancel(()))
+            .await
+        {
             tracing::debug!(pack = self.name, status = ?error.status, "a policy pack failed to cancel");
         }
     }
 
     fn unsendable(&self, error: &Error) -> ProviderError {
         let text = format!(
-            "policy pack {} cannot be asked: {}",
+            "cannot encode the request to policy pack {}: {}",
             self.option.name,
             error.message()
         );
         ProviderError::new(ProviderStatus::InvalidArgument, text)
     }
 
-    /// Returns the error of an answer that nobody can read.
-    pub(crate) fn nonsense(&self, call: &str, why: &str) -> ProviderError {
-        let Line { name, address, .. } = &self.line;
-        let text = format!("policy pack {name} [{address}] answered {call} with what nobody can read: {why}");
+    /// Creates the error of a response that cannot be decoded.
+    pub(crate) fn malformed_response(&self, call: &str, why: &str) -> ProviderError {
+        let AnalyzerConnection { name, address, .. } = &self.connection;
+        let text = format!("malformed {call} response from policy pack {name} [{address}]: {why}");
         ProviderError::new(ProviderStatus::Internal, text)
     }
 }
 
-impl Line {
+impl AnalyzerConnection {
     async fn connect(&self) -> Result<Channel> {
         let Self { name, address, .. } = self;
         let failed = |why: &str| {
@@ -283,7 +297,7 @@ impl Line {
             loop {
                 match transport::connect(&endpoint, &self.runtime).await {
                     Ok(channel) => return channel,
-                    Err(_) => self.runtime.clock.wait(RETRY).await,
+                    Err(_) => self.runtime.clock.wait(CONNECT_RETRY_INTERVAL).await,
                 }
             }
         };
@@ -293,18 +307,18 @@ impl Line {
         }
     }
 
-    /// Awaits an answer; `None` when the pack does not know the call.
+    /// Awaits a response; `None` if the pack does not implement the call.
     async fn ask<T>(
         &self,
         call: &'static str,
-        patience: Duration,
+        timeout: Duration,
         answer: impl Future<Output = Result<Response<T>, Status>>,
     ) -> ProviderResult<Option<T>> {
         let answer = tokio::select! {
             answer = answer => answer,
-            () = self.runtime.clock.wait(patience) => {
+            () = self.runtime.clock.wait(timeout) => {
                 let Self { name, address, .. } = self;
-                let seconds = patience.as_secs_f64();
+                let seconds = timeout.as_secs_f64();
                 let text = format!("policy pack {name} [{address}] did not answer {call} within {seconds} s");
                 return Err(ProviderError::new(ProviderStatus::DeadlineExceeded, text));
             }
@@ -312,7 +326,7 @@ impl Line {
         match answer {
             Ok(answer) => Ok(Some(answer.into_inner())),
             Err(failure) if failure.code() == Code::Unimplemented => Ok(None),
-            Err(failure) => Err(self.fault(call, &failure)),
+            Err(failure) => Err(self.call_error(call, &failure)),
         }
     }
 
@@ -329,13 +343,13 @@ impl Line {
         Error::new(ErrorKind::Plugin, error.message.clone()).with_phase("load")
     }
 
-    fn fault(&self, call: &str, failure: &Status) -> ProviderError {
+    fn call_error(&self, call: &str, failure: &Status) -> ProviderError {
         let Self { name, address, .. } = self;
         let status = ProviderStatus::from_code(i32::from(failure.code()));
-        let text = match break_down(failure) {
-            Some(broken) => format!(
-                "policy pack {name} [{address}] could not be spoken to during {call}: {}",
-                broken.text
+        let text = match transport_failure(failure) {
+            Some(transport) => format!(
+                "policy pack {name} [{address}] did not complete {call}: {}",
+                transport.text
             ),
             None => format!(
                 "policy pack {name} [{address}] failed during {call}: {}",

@@ -1,4 +1,4 @@
-//! What each policy of a pack is told: what the options want, over what the pack brings along.
+//! The configuration of a pack's policies: the options override the defaults of the pack.
 
 use stackwright_proto::{pulumirpc as rpc, values::Struct};
 
@@ -13,16 +13,16 @@ use crate::{
     },
 };
 
-/// A policy as this run enforces it.
+/// A policy with its effective level.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Policy {
     pub(super) name: String,
     pub(super) level: EnforcementLevel,
-    /// True when it looks at all resources together.
+    /// True if it analyzes all resources together.
     pub(super) is_of_stack: bool,
 }
 
-/// Returns the policies of a pack with their levels, and what the pack is to be told of them.
+/// Returns the enforced policies of a pack, and the configuration to send to it.
 pub(super) fn reconcile(
     option: &PolicyPackOption,
     info: &rpc::AnalyzerInfo,
@@ -31,21 +31,21 @@ pub(super) fn reconcile(
     let mut request = rpc::ConfigureAnalyzerRequest::default();
     for policy in &info.policies {
         let initial = info.initial_config.get(&policy.name);
-        let wanted = option.wanted(&policy.name)?;
+        let source = option.config_source(&policy.name)?;
         let given = initial.map_or(policy.enforcement_level, |initial| initial.enforcement_level);
-        let level = match wanted.level {
+        let level = match source.level {
             Some(level) => level,
             None => read_level(given).ok_or_else(|| {
-                broken(
+                malformed_info(
                     option,
-                    &format!("its policy {:?} has the level {given}", policy.name),
+                    &format!("policy {:?} has the unknown level {given}", policy.name),
                 )
             })?,
         };
         let mut properties = initial
             .and_then(|initial| initial.properties.clone())
             .unwrap_or_default();
-        let own = to_message(wanted.properties)?;
+        let own = to_message(source.properties)?;
         properties.fields.extend(own.fields);
         let schema = policy.config_schema.as_ref();
         let enforced = level != EnforcementLevel::Disabled;
@@ -80,14 +80,17 @@ fn to_message(members: serde_json::Map<String, serde_json::Value>) -> Result<Str
     to_struct(&properties, &EncodeOptions::all("config"))
 }
 
-fn broken(option: &PolicyPackOption, why: &str) -> Error {
+fn malformed_info(option: &PolicyPackOption, why: &str) -> Error {
     Error::new(
         crate::error::ErrorKind::Plugin,
-        format!("policy pack {} says what nobody can read: {why}", option.name),
+        format!(
+            "malformed GetAnalyzerInfo response from policy pack {}: {why}",
+            option.name
+        ),
     )
 }
 
-/// Reads a level of the protocol.
+/// Converts a level of the protocol; `None` if it is unknown.
 pub(super) fn read_level(number: i32) -> Option<EnforcementLevel> {
     Some(match rpc::EnforcementLevel::try_from(number).ok()? {
         rpc::EnforcementLevel::Advisory => EnforcementLevel::Advisory,
@@ -106,7 +109,7 @@ fn write_level(level: EnforcementLevel) -> i32 {
     })
 }
 
-/// Reads a severity of the protocol; one that nobody knows is none.
+/// Converts a severity of the protocol; `None` if it is unknown.
 pub(super) fn read_severity(number: i32) -> Option<PolicySeverity> {
     match rpc::PolicySeverity::try_from(number).ok()? {
         rpc::PolicySeverity::Unspecified => None,
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn options_win_over_what_a_pack_brings_along() {
+    fn options_override_the_defaults_of_a_pack() {
         let option = option(r#"{"name": "guard", "config": {"all": "advisory", "b": {"limit": 3}}}"#);
         let (policies, request) = reconcile(&option, &info()).unwrap();
         assert!(
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_nobody_knows_is_refused() {
+    fn an_unknown_level_is_refused() {
         let mut info = info();
         info.policies[0].enforcement_level = 9;
         let error = reconcile(&option(r#"{"name": "guard"}"#), &info).unwrap_err();

@@ -18,13 +18,13 @@ where
     R: Future<Output = Result<()>> + Send,
 {
     async fn run(&self, context: ProgramContext) -> Result<()> {
-        // A program of our own API has a root stack like any other.
+        // The root stack is registered as in the programs of the SDKs.
         context.monitor.register_root_stack().await?;
         (self.0)(context).await
     }
 }
 
-/// Makes a program of an async closure; the root stack is registered for it.
+/// Creates a program from an async closure; the root stack is registered for it.
 pub fn from_fn<F, R>(run: F) -> Arc<dyn Program>
 where
     F: Fn(ProgramContext) -> R + Send + Sync + 'static,

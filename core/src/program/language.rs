@@ -29,19 +29,19 @@ use crate::{
     transport,
 };
 
-/// How long a runtime may take until it can be connected to.
-const REACH: Duration = Duration::from_secs(10);
-/// How long to wait between two attempts.
-const RETRY: Duration = Duration::from_millis(50);
-/// How long a program whose run has ended is waited for, so that it can still say something.
-const LAST_WORDS: Duration = Duration::from_secs(3);
-/// How long a runtime may take to hear of a cancellation.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(30);
+/// How long to try to connect to a runtime.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause between two attempts to connect.
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
+/// How long to wait for a program after the end of its run, so that it can emit its last messages.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
+/// How long to wait for a runtime's response to Cancel.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The program's place in its folder, and the folder itself where none is known.
-const HERE: &str = ".";
+/// The program's entry point within its folder; also the folder if none is known.
+const CURRENT_DIR: &str = ".";
 
-/// A program that runs in a language runtime which listens already, such as the server of an SDK's inline programs.
+/// A program in a language runtime that is listening already, such as the server of an SDK's inline programs.
 ///
 /// Each run has a monitor server of its own, which serves both the ResourceMonitor and the Engine service.
 pub struct LanguageRuntimeProgram {
@@ -78,7 +78,7 @@ impl LanguageRuntimeProgram {
                 ))
             })?
             .tcp_nodelay(true);
-        let deadline = runtime.clock.elapsed() + REACH;
+        let deadline = runtime.clock.elapsed() + CONNECT_TIMEOUT;
         loop {
             match transport::connect(&endpoint, runtime).await {
                 Ok(channel) => {
@@ -87,9 +87,9 @@ impl LanguageRuntimeProgram {
                         .max_encoding_message_size(MESSAGE_LIMIT));
                 }
                 Err(error) if runtime.clock.elapsed() >= deadline => {
-                    return Err(self.failed("it can not be connected to").with_source(error));
+                    return Err(self.failed("connection failed").with_source(error));
                 }
-                Err(_) => runtime.clock.wait(RETRY).await,
+                Err(_) => runtime.clock.wait(CONNECT_RETRY_INTERVAL).await,
             }
         }
     }
@@ -108,7 +108,7 @@ impl LanguageRuntimeProgram {
         ))
     }
 
-    /// Greets the runtime, which may refuse to run anything before; one that does not know the greeting needs none.
+    /// Sends the handshake, which the runtime may refuse; the call is optional for runtimes.
     async fn greet(
         &self,
         client: &mut LanguageRuntimeClient<Channel>,
@@ -137,14 +137,14 @@ impl LanguageRuntimeProgram {
         &self,
         mut client: LanguageRuntimeClient<Channel>,
         context: &ProgramContext,
-        hearing: impl Send,
+        cancellation_guard: impl Send,
     ) -> Result<()> {
         let runtime = context.monitor.runtime();
         let server = MonitorServer::start(&context.monitor, runtime)?;
         let address = server.address();
         let place = place(&context.info)?;
         let request = request(&context.info, place.clone(), &address);
-        // A held session answers, or leaves unanswered, longer than the program runs.
+        // A held session serves requests longer than the program runs.
         let monitor = context.monitor.clone();
         drop(runtime.spawner.spawn(async move {
             monitor.closed().await;
@@ -168,24 +168,24 @@ impl LanguageRuntimeProgram {
             tokio::select! {
                 answer = canceller.cancel(()) => match answer {
                     Err(status) if status.code() != Code::Unimplemented => {
-                        tracing::debug!(address = self.address, code = ?status.code(), "a language runtime refused to cancel");
+                        tracing::debug!(address = self.address, code = ?status.code(), "a language runtime failed to cancel");
                     }
                     _ => {}
                 },
-                () = runtime.clock.wait(CANCEL_PATIENCE) => {
-                    tracing::warn!(address = self.address, "a language runtime did not answer to a cancellation");
+                () = runtime.clock.wait(CANCEL_TIMEOUT) => {
+                    tracing::warn!(address = self.address, "a language runtime did not respond to a cancellation");
                 }
             }
-            drop(hearing);
+            drop(cancellation_guard);
             std::future::pending::<()>().await;
         };
         let given_up = async {
             context.ended().await;
-            runtime.clock.wait(LAST_WORDS).await;
+            runtime.clock.wait(SHUTDOWN_GRACE).await;
         };
         tokio::select! {
             verdict = &mut running => verdict,
-            // Why the run ended is known better elsewhere.
+            // The cause of the end is reported elsewhere.
             () = given_up => Ok(()),
             () = cancelled => Ok(()),
         }
@@ -195,21 +195,21 @@ impl LanguageRuntimeProgram {
 #[async_trait]
 impl Program for LanguageRuntimeProgram {
     async fn run(&self, context: ProgramContext) -> Result<()> {
-        // Held until the runtime has heard of a cancellation, or runs nothing that could be cancelled.
-        let Some(hearing) = context.monitor.hears_of_cancellation() else {
+        // Held until the runtime has received a cancellation, or runs no program.
+        let Some(cancellation_guard) = context.monitor.hears_of_cancellation() else {
             return Ok(());
         };
         let client = tokio::select! {
             biased;
-            // It is not to begin what is over.
+            // The program does not start if the operation has ended already.
             () = context.monitor.cancelled() => return Ok(()),
             () = context.ended() => return Ok(()),
             client = self.connect(context.monitor.runtime()) => client?,
         };
-        self.run_at(client, &context, hearing).await
+        self.run_at(client, &context, cancellation_guard).await
     }
 
-    /// As where a project names a runtime that listens already: `runtime: {name: client, options: {address: …}}`.
+    /// The options of the project setting `runtime: {name: client, options: {address: …}}`.
     fn runtime_options(&self) -> BTreeMap<String, Value> {
         BTreeMap::from([("address".to_owned(), self.address.as_str().into())])
     }
@@ -224,15 +224,15 @@ impl std::fmt::Debug for LanguageRuntimeProgram {
     }
 }
 
-/// Tells the runtime all that the program is told. What serves the monitor serves the engine, schemas and mappings, too.
-#[expect(deprecated, reason = "runtimes that know no `info` read the older fields")]
+/// Creates the request of a run. The monitor's server also serves the engine, schemas and mappings.
+#[expect(deprecated, reason = "runtimes without `info` read the older fields")]
 fn request(info: &RunInfo, place: ProgramInfo, address: &str) -> RunRequest {
     RunRequest {
         project: info.project.clone(),
         stack: info.stack.clone(),
         organization: info.organization.clone(),
         pwd: place.root_directory.clone(),
-        program: HERE.to_owned(),
+        program: CURRENT_DIR.to_owned(),
         args: vec![address.to_owned()],
         config: info.config.clone(),
         config_secret_keys: info.config_secret_keys.clone(),
@@ -246,21 +246,21 @@ fn request(info: &RunInfo, place: ProgramInfo, address: &str) -> RunRequest {
     }
 }
 
-/// Returns the place of the program and the options of its runtime.
+/// Returns the program's entry point and the options of its runtime.
 fn place(info: &RunInfo) -> Result<ProgramInfo> {
     let directory = match &info.root_directory {
         Some(directory) => directory.display().to_string(),
-        None => HERE.to_owned(),
+        None => CURRENT_DIR.to_owned(),
     };
     Ok(ProgramInfo {
         root_directory: directory.clone(),
         program_directory: directory,
-        entry_point: HERE.to_owned(),
+        entry_point: CURRENT_DIR.to_owned(),
         options: Some(options(&info.runtime_options)?),
     })
 }
 
-/// Returns the options of a runtime as a message.
+/// Converts the options of a runtime to a message.
 fn options(options: &BTreeMap<String, Value>) -> Result<Struct> {
     let members = options.iter().map(|(name, value)| (name.clone(), value.clone()));
     let plain: PlainMap = serde_json::from_value(Value::Object(members.collect()))

@@ -1,4 +1,4 @@
-//! Programs: the trait of whatever says which resources a stack is to have.
+//! Programs: the trait of code that registers the resources of a stack.
 
 mod closure;
 mod language;
@@ -17,35 +17,35 @@ use crate::{
 pub use closure::from_fn;
 pub use language::LanguageRuntimeProgram;
 
-/// Says which resources a stack is to have, by registering them with the monitor that it is given.
+/// Registers the resources of a stack with the monitor of its context.
 #[async_trait]
 pub trait Program: Send + Sync + 'static {
-    /// Runs the program once. The monitor is this run's own.
+    /// Runs the program once. The monitor belongs to this run only.
     ///
-    /// When [`ProgramContext::ended`] resolves, the run is over: nothing is answered any more, and the program should
-    /// return soon.
+    /// When [`ProgramContext::ended`] resolves, the run is over: requests get no response any more, and the program
+    /// should return soon.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Program`] when the program raised an error of its own; the run fails with it.
+    /// [`crate::ErrorKind::Program`] if the program raised an error of its own; the run fails with it.
     async fn run(&self, context: ProgramContext) -> Result<()>;
 
-    /// Returns options of its runtime, by name, that are known without the project; the project's own go before them.
+    /// Returns options of its runtime by name, independent of the project; the project's options override them.
     fn runtime_options(&self) -> BTreeMap<String, Value> {
         BTreeMap::new()
     }
 }
 
-/// What a program is given: who it is, and what it talks to. Cheap to clone.
+/// The context of a program's run. Cheap to clone.
 #[derive(Clone)]
 pub struct ProgramContext {
-    /// What the program is told of its run.
+    /// Facts about the run.
     pub info: Arc<RunInfo>,
-    /// Where it registers its resources.
+    /// The monitor at which it registers resources.
     pub monitor: Monitor,
 }
 
 impl ProgramContext {
-    /// Resolves when the run has ended without the program.
+    /// Resolves when the run has ended before the program.
     pub async fn ended(&self) {
         self.monitor.closed().await;
     }

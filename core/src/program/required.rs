@@ -1,4 +1,4 @@
-//! What a language runtime says that its program needs: packages, and the plugins in which versions that serve them.
+//! The requirements of a program as reported by its language runtime: packages, and plugins with versions.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use stackwright_proto::pulumirpc::{
 };
 use tonic::{Code, Status, transport::Channel};
 
-use crate::provider::{BasePlugin, ProviderWish, settings::ProviderSettings};
+use crate::provider::{BasePlugin, ProviderSpec, settings::ProviderSettings};
 
-/// What the protocol calls plugins that are providers.
+/// The protocol's name of provider plugins.
 const RESOURCE: &str = "resource";
 
-/// What a program needs.
+/// The requirements of a program.
 #[derive(Default)]
 pub(super) struct Required {
-    /// Which plugin serves each package. Extensions are left out: they make no package of their own.
+    /// The plugin of each package, without extensions, which have no package of their own.
     pub(super) packages: Vec<ProviderSettings>,
-    /// The plugins that are to be there, those that take parameters included.
-    pub(super) plugins: Vec<ProviderWish>,
+    /// The plugins to install, including those of parameterized packages.
+    pub(super) plugins: Vec<ProviderSpec>,
 }
 
-/// Asks which packages the program needs. A runtime that knows no packages is asked for plugins, and one that knows
-/// neither needs nothing.
+/// Requests the packages of the program. A runtime without that call is asked for plugins; without both calls, there
+/// are no requirements.
 ///
 /// # Errors
-/// What the runtime said, or what of its answer cannot be read, for people.
+/// The error message of the runtime, or the description of a malformed response.
 pub(super) async fn ask(
     client: &mut LanguageRuntimeClient<Channel>,
     program: ProgramInfo,
@@ -58,7 +58,7 @@ pub(super) async fn ask(
             let plugins = plugins(client, program).await?.into_iter();
             plugins.map(|plugin| (plugin, Serves::Itself)).collect()
         }
-        Err(status) => return Err(said(&status)),
+        Err(status) => return Err(message(&status)),
     };
     let mut required = Required::default();
     for (plugin, serves) in named {
@@ -66,7 +66,7 @@ pub(super) async fn ask(
             continue;
         }
         let settings = match settings(plugin) {
-            // No package is to be served by it, so that nobody need read its version.
+            // An extension serves no package, so its version is not needed.
             Err(_) if matches!(serves, Serves::Nothing) => continue,
             settings => settings?,
         };
@@ -80,17 +80,17 @@ pub(super) async fn ask(
     Ok(required)
 }
 
-/// The package that a plugin is required for.
+/// The package of a required plugin.
 enum Serves {
-    /// That of its name.
+    /// The package with the plugin's name.
     Itself,
-    /// One that a parameter makes of it.
+    /// A parameterized package.
     Made(PackageParameterization),
-    /// None.
+    /// None: the plugin is an extension.
     Nothing,
 }
 
-/// Returns the package that a parameter makes of a plugin.
+/// Returns the settings of the parameterized package.
 fn made_of(plugin: ProviderSettings, made: PackageParameterization) -> Result<ProviderSettings, String> {
     Ok(ProviderSettings {
         version: version(&made.name, &made.version)?,
@@ -104,20 +104,20 @@ fn made_of(plugin: ProviderSettings, made: PackageParameterization) -> Result<Pr
     })
 }
 
-/// Reads a version that may be left out.
+/// Parses an optional version.
 fn version(package: &str, text: &str) -> Result<Option<semver::Version>, String> {
     match text.trim_start_matches('v') {
         "" => Ok(None),
         bare => semver::Version::parse(bare).map(Some).map_err(|error| {
-            format!("it needs version {text:?} of package '{package}', which is none: {error}")
+            format!("it requires the invalid version {text:?} of package '{package}': {error}")
         }),
     }
 }
 
-/// Asks a runtime that knows no packages.
+/// Requests the plugins from a runtime that reports no packages.
 #[expect(
     deprecated,
-    reason = "older runtimes know nothing else, and read the older fields"
+    reason = "older runtimes implement only this call, and read the older fields"
 )]
 async fn plugins(
     client: &mut LanguageRuntimeClient<Channel>,
@@ -132,11 +132,11 @@ async fn plugins(
     match client.get_required_plugins(request).await {
         Ok(answer) => Ok(answer.into_inner().plugins),
         Err(status) if status.code() == Code::Unimplemented => Ok(Vec::new()),
-        Err(status) => Err(said(&status)),
+        Err(status) => Err(message(&status)),
     }
 }
 
-fn said(status: &Status) -> String {
+fn message(status: &Status) -> String {
     match status.message() {
         "" => status.code().description().to_owned(),
         message => message.to_owned(),

@@ -1,4 +1,4 @@
-//! Strategies for property tests: any property value, every kind of it.
+//! Strategies for property tests: property values of every kind.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::{
     urn::Urn,
 };
 
-/// Any unknown.
+/// Generates any unknown.
 pub(crate) fn unknown() -> impl Strategy<Value = Unknown> {
     proptest::sample::select(&Unknown::ALL)
 }
 
-/// Texts of all lengths around the limit of inline storage, with quotes, separators and other scripts.
+/// Generates texts with lengths around the limit of inline storage, with quotes, separators and other scripts.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{0,30}",
@@ -28,12 +28,12 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A URN.
+/// Generates a URN.
 pub(crate) fn urn() -> impl Strategy<Value = Urn> {
     "[a-z]{1,6}".prop_map(|name| Urn::new("dev", "shop", "", "pkg:index:Type", &name))
 }
 
-/// Any finite or infinite number; NaN has no equality to test with.
+/// Generates any finite or infinite number; NaN is not equal to itself.
 pub(crate) fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<f64>(),
@@ -108,8 +108,8 @@ fn leaf() -> impl Strategy<Value = PropertyValue> {
     ]
 }
 
-/// Any value, nested a few levels. An output's element is never an output or an unknown itself, nor a secret's a
-/// secret: the constructors and codecs fold those.
+/// Generates any value, nested a few levels. The element of an output is neither an output nor an unknown, that of a
+/// secret is no secret: the constructors and codecs merge those.
 pub(crate) fn value() -> impl Strategy<Value = PropertyValue> {
     leaf().prop_recursive(4, 48, 5, |inner| {
         prop_oneof![
@@ -133,7 +133,7 @@ fn entries(value: impl Strategy<Value = PropertyValue>) -> impl Strategy<Value =
     collection::vec((text(), value), 0..5).prop_map(|entries| entries.into_iter().collect())
 }
 
-/// Any map.
+/// Generates any map.
 pub(crate) fn map() -> impl Strategy<Value = PropertyMap> {
     entries(value())
 }

@@ -1,4 +1,4 @@
-//! Contents of assets and archives: whether a value has any, and restoring those that a message left out.
+//! Contents of assets and archives: detection, and restoration of contents that a message left out.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 use crate::property::{Archive, ArchiveSource, PropertyMap, PropertyValue};
 
 impl PropertyMap {
-    /// Tells whether an asset or an archive is anywhere in the map.
+    /// Returns whether the map contains an asset or an archive at any level.
     #[must_use]
     pub fn contains_assets(&self) -> bool {
         self.values().any(|value| {
@@ -16,7 +16,7 @@ impl PropertyMap {
         })
     }
 
-    /// Restores assets and archives of which the map has the hash alone, from those in `recorded` with the same hash.
+    /// Restores assets and archives without contents from those in `recorded` with the same hash.
     pub fn restore_contents<'a>(&mut self, recorded: impl IntoIterator<Item = &'a Self>) {
         if !self.values().any(is_elided) {
             return;
@@ -31,7 +31,7 @@ impl PropertyMap {
     }
 }
 
-/// Tells whether an asset or an archive without contents is anywhere in the value.
+/// Returns whether the value contains an asset or an archive without contents at any level.
 fn is_elided(value: &PropertyValue) -> bool {
     value.any(&mut |value| match value {
         PropertyValue::Asset(asset) => asset.is_elided(),
@@ -40,7 +40,7 @@ fn is_elided(value: &PropertyValue) -> bool {
     })
 }
 
-/// The hash of an asset or archive that has contents.
+/// Returns the hash of an asset or archive with contents.
 fn hash_of_complete(value: &PropertyValue) -> Option<&SmolStr> {
     let hash = match value {
         PropertyValue::Asset(asset) if !asset.is_elided() => &asset.hash,
@@ -73,7 +73,7 @@ impl Contents {
         }
     }
 
-    /// Returns the asset or archive of that hash, if it is one of the same kind as `value`.
+    /// Returns the asset or archive of a hash, if it is of the same kind as `value`.
     fn known(&self, hash: &str, value: &PropertyValue) -> PropertyValue {
         let found = self
             .0

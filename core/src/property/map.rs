@@ -1,4 +1,4 @@
-//! Values by name: a sorted vector behind a shared pointer, compact in memory and canonical in order.
+//! Property maps: a sorted vector behind a shared pointer.
 
 use std::{fmt, sync::Arc};
 
@@ -9,17 +9,17 @@ use crate::property::PropertyValue;
 /// A property's name.
 pub type Key = SmolStr;
 
-/// Values by name, in the order of the names' bytes. Cloning shares the content.
+/// Property values by name, sorted by the bytes of the names. Clones share the content.
 #[derive(Clone, Default)]
 pub struct PropertyMap(Option<Arc<Vec<(Key, PropertyValue)>>>);
 
 impl PropertyMap {
-    /// Tells whether both are one map: a clone shares the content until either changes.
+    /// Returns whether both share their content: a clone does until either changes.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         matches!((&self.0, &other.0), (Some(own), Some(other)) if Arc::ptr_eq(own, other))
     }
 
-    /// Creates an empty map; allocates nothing.
+    /// Creates an empty map without allocation.
     #[must_use]
     pub const fn new() -> Self {
         Self(None)
@@ -44,7 +44,7 @@ impl PropertyMap {
         self.entries().len()
     }
 
-    /// Tells whether there are no entries.
+    /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
@@ -58,7 +58,7 @@ impl PropertyMap {
             .map(|position| &self.entries()[position].1)
     }
 
-    /// Tells whether there is an entry for `key`.
+    /// Returns whether there is an entry for `key`.
     #[must_use]
     pub fn contains_key(&self, key: &str) -> bool {
         self.position(key).is_ok()
@@ -76,19 +76,19 @@ impl PropertyMap {
         }
     }
 
-    /// Takes the entry of `key` out.
+    /// Removes the entry of `key`.
     pub fn remove(&mut self, key: &str) -> Option<PropertyValue> {
         let position = self.position(key).ok()?;
         Some(self.entries_mut().remove(position).1)
     }
 
-    /// Returns the value of `key` for changing; copies the content first when it is shared.
+    /// Returns a mutable reference to the value of `key`; copies shared content first.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut PropertyValue> {
         let position = self.position(key).ok()?;
         Some(&mut self.entries_mut()[position].1)
     }
 
-    /// Returns the entries in order with values for changing; copies the content first when it is shared.
+    /// Returns the entries in order with mutable values; copies shared content first.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Key, &mut PropertyValue)> {
         let entries: &mut [(Key, PropertyValue)] = match &mut self.0 {
             Some(entries) => Arc::make_mut(entries).as_mut_slice(),
@@ -97,7 +97,7 @@ impl PropertyMap {
         entries.iter_mut().map(|(key, value)| (&*key, value))
     }
 
-    /// Keeps a list whose names already stand in strictly ascending order.
+    /// Creates a map from entries with strictly ascending names.
     pub(crate) fn from_ascending(entries: Vec<(Key, PropertyValue)>) -> Self {
         debug_assert!(entries.is_sorted_by(|left, right| left.0 < right.0));
         if entries.is_empty() {
@@ -121,7 +121,7 @@ impl PropertyMap {
         self.entries().iter().map(|(_, value)| value)
     }
 
-    /// Tells whether both share one content, which makes them equal without a look inside.
+    /// Returns whether both share their content, and are equal therefore.
     #[must_use]
     pub fn same_content(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -131,13 +131,13 @@ impl PropertyMap {
         }
     }
 
-    /// Tells whether an unknown is anywhere in the map.
+    /// Returns whether the map contains an unknown at any level.
     #[must_use]
     pub fn contains_unknowns(&self) -> bool {
         self.values().any(PropertyValue::contains_unknowns)
     }
 
-    /// Removes every unknown, at every level, as receivers of the protocol do that keep none. A map without any stays shared.
+    /// Removes the unknowns at every level, for receivers without unknowns. A map without any stays shared.
     #[must_use]
     pub fn without_unknowns(self) -> Self {
         if !self.contains_unknowns() {
@@ -149,7 +149,7 @@ impl PropertyMap {
         known.collect()
     }
 
-    /// Tells whether a secret is anywhere in the map.
+    /// Returns whether the map contains a secret at any level.
     #[must_use]
     pub fn contains_secrets(&self) -> bool {
         self.values().any(PropertyValue::contains_secrets)
@@ -172,7 +172,7 @@ impl<K: Into<Key>> FromIterator<(K, PropertyValue)> for PropertyMap {
             return Self::new();
         }
         if !entries.is_sorted_by(|left, right| left.0 < right.0) {
-            // A later entry of the same name wins, as with any map: keep the last of each run.
+            // The last of several entries with the same name is kept.
             entries.sort_by(|left, right| left.0.cmp(&right.0));
             entries.reverse();
             entries.dedup_by(|later, kept| later.0 == kept.0);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_insertion_leaves_clones_as_they_were() {
+    fn an_insertion_does_not_change_clones() {
         let mut map = PropertyMap::new();
         map.insert("a", true.into());
         let before = map.clone();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn unknowns_are_left_out_at_every_level_and_all_else_stays() {
+    fn unknowns_are_removed_at_every_level_and_other_values_kept() {
         let inner = PropertyMap::from_iter([("c", PropertyValue::unknown()), ("d", 2.0.into())]);
         let map = PropertyMap::from_iter([
             ("a", PropertyValue::unknown()),

@@ -1,4 +1,4 @@
-//! Property values: what programs, providers and state exchange. Immutable and cheap to clone.
+//! Property values of programs, providers and state. Immutable and cheap to clone.
 
 mod map;
 pub(crate) mod signature;
@@ -25,8 +25,8 @@ pub use value::{
     Archive, ArchiveSource, Asset, AssetSource, Output, PropertyValue, ResourceReference, Unknown,
 };
 
-/// How deep values may nest in either codec: past it both report an error instead of exhausting the stack.
+/// The maximum nesting depth of values in both codecs; deeper values are an error instead of a stack overflow.
 pub const MAX_DEPTH: usize = 1_024;
 
-// What messages cut off is refused here.
+// Values beyond the decoding limit of messages are beyond this limit as well.
 const _: () = assert!(MAX_DEPTH + 8 < stackwright_proto::values::DEEPEST);

@@ -1,8 +1,8 @@
-//! Signatures and sentinels: the reserved texts by which the protocol and the state tell special values from plain ones.
+//! Signatures and sentinels: the reserved texts of special values in messages and state.
 
 use crate::property::Unknown;
 
-/// The key that marks an object as a special value; its value says which kind.
+/// The key of a special value's object; its value is the kind's signature.
 pub(crate) const SIGNATURE: &str = "4dabf18193072939515e22adb298388d";
 /// Marks a secret.
 pub(crate) const SECRET: &str = "1b47061264138c4ac30d75fd1eb44270";
@@ -16,7 +16,7 @@ pub(crate) const RESOURCE: &str = "5cf8f73096256a8f31e491e813e4eb8e";
 pub(crate) const OUTPUT: &str = "d0e6a833031e9bbcd3f4e8bde6ca49a4";
 /// Marks a byte string.
 pub(crate) const BYTES: &str = "803fd3297a5875dc03ca845dda5d2a98";
-/// Marks a number that JSON has no text for; only in JSON.
+/// Marks a number that JSON cannot represent; only in JSON.
 pub(crate) const SPECIAL_NUMBER: &str = "8ad145fe-0d11-4827-bfd7-1abcbf086f5c";
 
 impl Unknown {
@@ -31,7 +31,7 @@ impl Unknown {
         Self::Object,
     ];
 
-    /// Returns the text that stands for an unknown of this kind on the wire; in state only that of a string is used.
+    /// Returns the text of an unknown of this kind in messages; state uses only that of a string.
     #[must_use]
     pub const fn sentinel(self) -> &'static str {
         match self {
@@ -45,10 +45,10 @@ impl Unknown {
         }
     }
 
-    /// Returns the kind that `text` is the sentinel of.
+    /// Returns the kind with the sentinel `text`.
     #[must_use]
     pub fn from_sentinel(text: &str) -> Option<Self> {
-        // All sentinels have the length of a UUID; most texts are told apart by that alone.
+        // All sentinels have the length of a UUID, which excludes most texts.
         if text.len() != 36 {
             return None;
         }

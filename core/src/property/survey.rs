@@ -1,4 +1,4 @@
-//! One look through values: what is in them that somebody has to see to.
+//! A single pass over values that reports the special kinds in them.
 
 use zeroize::Zeroizing;
 
@@ -7,25 +7,24 @@ use crate::property::{
     signature::SIGNATURE,
 };
 
-/// The JSON texts of secret arrays and objects that are shorter, in bytes, occur by chance: they are not secret.
+/// The minimum length in bytes of a secret array's or object's JSON text; shorter texts occur by chance.
 const MIN_JSON_LENGTH: usize = 8;
 
-/// What is anywhere in a map.
+/// The special kinds of values in a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Survey {
     /// An asset or an archive.
     pub(crate) assets: bool,
     /// A secret.
     pub(crate) secrets: bool,
-    /// Something that is not known.
+    /// An unknown value.
     pub(crate) unknowns: bool,
-    /// A plain object with the key by which state and messages tell special values from objects: it could be written,
-    /// but not read again.
+    /// A plain object with the signature key of special values: it could be written, but not read again.
     pub(crate) forged: bool,
 }
 
 impl PropertyMap {
-    /// Looks through all values, once.
+    /// Inspects all values in one pass.
     pub(crate) fn survey(&self) -> Survey {
         let mut survey = Survey::default();
         for value in self.values() {
@@ -34,7 +33,7 @@ impl PropertyMap {
         survey
     }
 
-    /// Returns what is wrong with values that hold an object which cannot be told from a special value.
+    /// Returns the error for an object that cannot be distinguished from a special value; `None` without one.
     pub(crate) fn forgery(&self, label: &str) -> Option<String> {
         let place = self
             .iter()
@@ -46,7 +45,7 @@ impl PropertyMap {
         })
     }
 
-    /// Tells whether an object of this content would be taken for a special value.
+    /// Returns whether an object with this content would be read as a special value.
     pub(crate) fn is_forged(&self) -> bool {
         // Names are sorted, and nearly all begin with a letter.
         self.keys()
@@ -57,7 +56,7 @@ impl PropertyMap {
 }
 
 impl PropertyValue {
-    /// Looks through this value and all inside, once.
+    /// Inspects this value and all values inside in one pass.
     pub(crate) fn survey(&self) -> Survey {
         let mut survey = Survey::default();
         self.look_through(&mut survey);
@@ -98,13 +97,14 @@ impl PropertyValue {
                 .iter()
                 .enumerate()
                 .find_map(|(index, value)| value.forged_below(path.clone(), index.into())),
-            // What is below is nobody's to know.
+            // Secret values are not descended into, so their paths stay hidden.
             Self::Secret(_) | Self::Output(_) => self.survey().forged.then_some(path),
             _ => None,
         }
     }
 
-    /// Calls `learn` with every text that is secret, the JSON of secret arrays and objects among them (names in order); the second argument is true for the texts of numbers and booleans.
+    /// Calls `learn` with every secret text, including the JSON of secret arrays and objects (sorted names); the second
+    /// argument is true for the texts of numbers and booleans.
     pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str, bool)) {
         self.any(&mut |value| {
             if value.is_secret() {
@@ -139,8 +139,8 @@ impl PropertyValue {
         });
     }
 
-    /// Writes the JSON text of a secret array or object, with separators of items and members; `None` for all others, and
-    /// where a part is not plain data.
+    /// Writes the JSON text of a secret array or object, with separators of items and members; `None` for other values,
+    /// and if a part is not plain data.
     fn write_secret_json(&self, separators: (&str, &str), text: &mut String) -> Option<()> {
         match self {
             Self::Secret(inner) => inner.element.write_secret_json(separators, text),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_finds_what_is_there_and_only_that() {
+    fn a_survey_reports_exactly_the_kinds_in_a_map() {
         assert_eq!(PropertyMap::new().survey(), Survey::default());
         let map = from_plain_json(br#"{"a": [{"b": {"5": 1, "4": "x"}}], "c": "text"}"#).unwrap();
         assert_eq!(map.survey(), Survey::default());
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_object_is_named_by_its_path_and_what_is_secret_is_not() {
+    fn a_forged_object_is_reported_by_its_path_without_secret_parts() {
         let place = |value: PropertyValue| {
             let map: PropertyMap = [("a", "x".into()), ("b", value)].into_iter().collect();
             assert!(map.survey().forged);
@@ -224,13 +224,13 @@ mod tests {
         let inner = PropertyMap::from_iter([("0", 1.0.into()), ("k", forged())]);
         assert_eq!(place(inner.clone().into()), "inputs.b.k");
         assert_eq!(place(PropertyValue::secret(inner.into())), "inputs.b");
-        // The names of a map itself are nobody's mark.
+        // The names of the map itself have no special meaning.
         let map: PropertyMap = [(SIGNATURE, "zzz".into())].into_iter().collect();
         assert!(!map.survey().forged && map.forgery("inputs").is_none());
     }
 
     #[test]
-    fn texts_and_numbers_count_as_secret_inside_of_secrets_only() {
+    fn only_texts_and_numbers_inside_secrets_are_secret() {
         let sealed = from_plain_json(br#"{"user": "bob", "list": ["one", 2]}"#).unwrap();
         let value = PropertyValue::array(vec!["open".into(), PropertyValue::secret(sealed.into())]);
         let mut texts = Vec::new();

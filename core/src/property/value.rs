@@ -10,10 +10,9 @@ use smol_str::SmolStr;
 
 use crate::{property::PropertyMap, token::ResourceId, urn::Urn};
 
-/// A property value. Compound kinds share their content, so that a clone costs no more than a pointer's.
+/// A property value. Compound kinds share their content, so cloning is cheap.
 ///
-/// Equality is that of recorded values: NaN is equal to NaN, so that an input that is NaN differs from its record only when it
-/// has changed.
+/// Equality is that of recorded values: NaN is equal to NaN, so that an unchanged NaN is no difference.
 #[derive(Clone, Default)]
 pub enum PropertyValue {
     /// No value.
@@ -21,7 +20,7 @@ pub enum PropertyValue {
     Null,
     /// A truth value.
     Bool(bool),
-    /// A number; the protocol knows only doubles.
+    /// A number; the protocol has only doubles.
     Number(f64),
     /// A text.
     String(SmolStr),
@@ -31,17 +30,17 @@ pub enum PropertyValue {
     Array(Arc<Vec<Self>>),
     /// Values by name.
     Object(PropertyMap),
-    /// A file's worth of data.
+    /// The contents of a file.
     Asset(Arc<Asset>),
     /// A tree of assets.
     Archive(Arc<Archive>),
     /// A reference to another resource.
     ResourceReference(Arc<ResourceReference>),
-    /// A value that must never be shown or stored in the clear.
+    /// A value that is never shown or stored in plaintext.
     Secret(Arc<Secret>),
     /// A value with its dependencies, possibly unknown and possibly secret: only between program and engine.
     Output(Arc<Output>),
-    /// A value that is not known before the resource that makes it exists.
+    /// A value that is unknown until its resource has been created.
     Unknown(Unknown),
 }
 
@@ -66,9 +65,9 @@ impl PartialEq for PropertyValue {
     }
 }
 
-/// What kind of value an unknown stands for; each has a sentinel of its own on the wire.
+/// The kind of value of an unknown; each has its own sentinel in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are sufficient")]
 pub enum Unknown {
     Bool,
     Number,
@@ -79,19 +78,19 @@ pub enum Unknown {
     Object,
 }
 
-/// A file's worth of data: where it comes from, and the hash of its contents.
+/// The contents of a file: their source and their hash.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asset {
     /// Lower-case hex SHA-256 of the contents; empty when not computed.
     pub hash: SmolStr,
-    /// Where the contents are.
+    /// The source of the contents.
     pub source: AssetSource,
 }
 
-/// Where an asset's contents are.
+/// The source of an asset's contents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AssetSource {
-    /// The text itself; empty with a hash of other contents when the contents were elided.
+    /// The text itself; empty with a hash of other contents if the contents were elided.
     Text(String),
     /// A file, relative to the program's directory.
     Path(String),
@@ -105,16 +104,16 @@ impl Default for AssetSource {
     }
 }
 
-/// A tree of assets: where it comes from, and the hash of its contents.
+/// A tree of assets: its source and its hash.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Archive {
     /// Lower-case hex SHA-256 as the reference engine computes it; empty when not computed.
     pub hash: SmolStr,
-    /// Where the contents are.
+    /// The source of the contents.
     pub source: ArchiveSource,
 }
 
-/// Where an archive's contents are.
+/// The source of an archive's contents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArchiveSource {
     /// Assets and archives by name.
@@ -131,14 +130,14 @@ impl Default for ArchiveSource {
     }
 }
 
-/// The hash of an asset without contents: that of no bytes at all.
+/// The hash of an asset without contents: that of zero bytes.
 pub(crate) const EMPTY_ASSET_HASH: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-/// The hash of an archive without entries: that of a tar's two closing blocks.
+/// The hash of an archive without entries: that of a tar's two final blocks.
 pub(crate) const EMPTY_ARCHIVE_HASH: &str =
     "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef";
 
 impl Asset {
-    /// Tells whether only the hash is left of other contents: state and messages may leave contents out.
+    /// Returns whether the contents were left out and only their hash is kept, as state and messages may do.
     #[must_use]
     pub fn is_elided(&self) -> bool {
         matches!(&self.source, AssetSource::Text(text) if text.is_empty())
@@ -148,7 +147,7 @@ impl Asset {
 }
 
 impl Archive {
-    /// Tells whether only the hash is left of other contents: state and messages may leave contents out.
+    /// Returns whether the contents were left out and only their hash is kept, as state and messages may do.
     #[must_use]
     pub fn is_elided(&self) -> bool {
         matches!(&self.source, ArchiveSource::Assets(assets) if assets.is_empty())
@@ -162,25 +161,25 @@ impl Archive {
 pub struct ResourceReference {
     /// The resource.
     pub urn: Urn,
-    /// `None` for a component; otherwise the id, or `Err` of an unknown one.
+    /// `None` for a component; otherwise the id, or `Err` for an unknown one.
     pub id: Option<Result<ResourceId, Unknown>>,
     /// The version of the package that defines the resource; may be empty.
     pub package_version: SmolStr,
 }
 
-/// A value that must never be shown; it remembers the text it was last encrypted to.
+/// A secret value with its cached ciphertext.
 #[derive(Clone, Default)]
 pub struct Secret {
-    /// The value in the clear.
+    /// The value in plaintext.
     pub element: PropertyValue,
-    /// What the secrets manager made of it, so that an unchanged secret keeps its ciphertext between saves.
+    /// The ciphertext of the last encryption, so that an unchanged secret keeps it between saves.
     pub(crate) ciphertext: OnceLock<CachedCiphertext>,
 }
 
-/// A ciphertext and the manager that made it.
+/// A ciphertext and the manager that created it.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedCiphertext {
-    /// Identifies the manager's key; the text means nothing to another.
+    /// The identity of the manager's key; other managers cannot decrypt the text.
     pub manager: Arc<str>,
     /// The ciphertext, in the manager's own format.
     pub text: Arc<str>,
@@ -195,11 +194,11 @@ impl PartialEq for Secret {
 /// A value with its dependencies, as SDKs send it for remote components and calls.
 #[derive(Clone, PartialEq)]
 pub struct Output {
-    /// The value; `None` while it is unknown.
+    /// The value; `None` if it is unknown.
     pub element: Option<PropertyValue>,
-    /// Whether it must not be shown.
+    /// Whether the value is secret.
     pub secret: bool,
-    /// The resources that it came from, in the order of the wire.
+    /// The resources that the value depends on, in the order of the message.
     pub dependencies: Vec<Urn>,
 }
 
@@ -215,7 +214,7 @@ impl PropertyValue {
         Self::Array(Arc::new(values))
     }
 
-    /// Wraps a value as secret; a secret stays as it is.
+    /// Wraps a value as secret; a secret is returned unchanged.
     #[must_use]
     pub fn secret(element: Self) -> Self {
         match element {
@@ -227,13 +226,13 @@ impl PropertyValue {
         }
     }
 
-    /// Returns the unknown that stands for anything.
+    /// Returns the untyped unknown.
     #[must_use]
     pub const fn unknown() -> Self {
         Self::Unknown(Unknown::String)
     }
 
-    /// Returns the text of a string, looking through secrets and outputs.
+    /// Returns the text of a string, through secrets and outputs.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self.unwrapped() {
@@ -255,13 +254,13 @@ impl PropertyValue {
         }
     }
 
-    /// Tells whether this is null or an empty output of one.
+    /// Returns whether this is null.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// Tells whether this value is itself a secret (not whether it holds one).
+    /// Returns whether this value is itself a secret (not whether it contains one).
     #[must_use]
     pub fn is_secret(&self) -> bool {
         match self {
@@ -271,7 +270,7 @@ impl PropertyValue {
         }
     }
 
-    /// Tells whether an unknown is anywhere in the value.
+    /// Returns whether the value contains an unknown at any level.
     #[must_use]
     pub fn contains_unknowns(&self) -> bool {
         self.any(&mut |value| {
@@ -280,7 +279,7 @@ impl PropertyValue {
         })
     }
 
-    /// Returns the value without the unknowns in it; `None` when it is one itself.
+    /// Returns the value without the unknowns in it; `None` if it is an unknown itself.
     pub(super) fn without_unknowns(&self) -> Option<Self> {
         Some(match self {
             Self::Unknown(_) => return None,
@@ -298,13 +297,13 @@ impl PropertyValue {
         })
     }
 
-    /// Tells whether a secret is anywhere in the value.
+    /// Returns whether the value contains a secret at any level.
     #[must_use]
     pub fn contains_secrets(&self) -> bool {
         self.any(&mut Self::is_secret)
     }
 
-    /// Tells whether `test` holds for this value or any value inside.
+    /// Returns whether `test` holds for this value or any value inside.
     pub fn any(&self, test: &mut impl FnMut(&Self) -> bool) -> bool {
         if test(self) {
             return true;

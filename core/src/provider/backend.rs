@@ -1,5 +1,5 @@
-//! The one method by which the engine reaches a provider: typed code of the host, a process over gRPC, a table of C functions
-//! or an object of another language transports the call.
+//! The single method by which the engine calls a provider. It is implemented by typed host code, gRPC connections, C
+//! function tables and objects of other languages.
 
 use async_trait::async_trait;
 
@@ -10,7 +10,7 @@ use crate::provider::{
     ReadResponse, SchemaRequest, UpdateRequest, UpdateResponse,
 };
 
-/// A call of a provider, with its request. [`Provider`] describes each.
+/// A call of a provider with its request. [`Provider`] describes each call.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the methods of `Provider` describe the calls")]
 pub enum Call {
@@ -19,8 +19,8 @@ pub enum Call {
     CheckConfig(CheckRequest),
     DiffConfig(DiffRequest),
     Configure(ConfigureRequest),
-    /// Asks what the provider understands, for providers that say so as late as in their answer to Configure. Resolves when
-    /// the configuration has settled, and fails as Configure did.
+    /// Returns the capabilities of a provider that reports them in its response to Configure. Resolves when the
+    /// configuration has settled, and fails as Configure did.
     Understands,
     Check(CheckRequest),
     Diff(DiffRequest),
@@ -31,13 +31,13 @@ pub enum Call {
     Invoke(InvokeRequest),
     GetSchema(SchemaRequest),
     GetMapping(MappingRequest),
-    /// The ecosystem.
+    /// The ecosystem: `terraform` for instance.
     GetMappings(String),
     Cancel,
     Close,
 }
 
-/// The answer to a [`Call`].
+/// The response to a [`Call`].
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// To Handshake.
@@ -48,7 +48,7 @@ pub enum Reply {
     Check(CheckResponse),
     /// To Diff and DiffConfig.
     Diff(DiffResponse),
-    /// To Configure, when it changed what Handshake said, and to Understands; `None` where Handshake said it all.
+    /// To Configure, if it changed the capabilities of Handshake, and to Understands; `None` if Handshake was complete.
     Understands(Option<Capabilities>),
     /// To Create.
     Create(CreateResponse),
@@ -95,15 +95,13 @@ impl Call {
     }
 }
 
-/// What transports calls to a provider.
+/// Transports calls to a provider.
 ///
-/// The engine keeps what providers have in common to itself: it takes the marks off secrets that a provider declines and
-/// puts them back, makes up the previews of a provider that has none, and answers for one whose configuration is not known
-/// yet. A backend only carries a call there and the answer back. Where the provider has no method for a call, it returns
-/// [`Call::without_method`].
+/// The engine handles the rules that all providers share: it unwraps and restores secrets for a provider that declines
+/// them, previews for a provider without preview, and responds for a provider whose configuration is unknown. A backend
+/// only transports a call and its response. For a call without a method it returns [`Call::without_method`].
 ///
-/// Calls come concurrently, many at a time and from any thread. Dropping a call's future gives the call up. Each
-/// [`Provider`] is a backend.
+/// Calls are concurrent, from any thread. Dropping a call's future cancels the call. Each [`Provider`] is a backend.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -128,7 +126,7 @@ impl Call {
 /// ```
 #[async_trait]
 pub trait ProviderBackend: Send + Sync + 'static {
-    /// Calls the provider. The answer's variant is that of the call.
+    /// Calls the provider. The variant of the reply matches that of the call.
     async fn call(&self, call: Call) -> ProviderResult<Reply>;
 }
 
@@ -164,7 +162,7 @@ impl<P: Provider> ProviderBackend for P {
     }
 }
 
-/// The error of an answer that belongs to another call.
+/// Creates the error for a reply that belongs to another call.
 pub(super) fn mismatch(call: &str) -> ProviderError {
     ProviderError::new(
         ProviderStatus::Internal,
@@ -172,7 +170,7 @@ pub(super) fn mismatch(call: &str) -> ProviderError {
     )
 }
 
-/// Defines methods that make a call and take its answer apart.
+/// Defines methods that make one call and unpack its reply.
 macro_rules! typed_calls {
     ($($name:ident: $call:ident($request:ty) -> $reply:ident($response:ty);)*) => {$(
         pub(crate) async fn $name(&self, request: $request) -> ProviderResult<$response> {
@@ -193,12 +191,13 @@ impl dyn ProviderBackend {
         get_mappings: GetMappings(String) -> Mappings(Vec<String>);
     }
 
-    /// Asks the provider to give up what it does. A failure changes nothing: the running calls are given up.
+    /// Asks the provider to cancel its running calls. Errors are ignored: the engine stops waiting for the calls
+    /// anyway.
     pub(crate) async fn cancel(&self) {
         drop(self.call(Call::Cancel).await);
     }
 
-    /// Ends the provider. A failure changes nothing: no call follows.
+    /// Closes the provider. Errors are ignored: no call follows.
     pub(crate) async fn close(&self) {
         drop(self.call(Call::Close).await);
     }

@@ -1,4 +1,4 @@
-//! The plugin behind a parameterized package, as provider resources record it.
+//! The plugin of a parameterized package, as recorded in provider resources.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -11,23 +11,23 @@ const NAME: &str = "name";
 const VERSION: &str = "version";
 const PARAMETER: &str = "parameterization";
 
-/// The plugin of many packages that a parameter makes one package of.
+/// A plugin that serves different packages, depending on a parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct BasePlugin {
-    /// Its name, which is not the package's.
+    /// Its name; differs from the package's.
     pub name: String,
-    /// Its version, which is not the package's.
+    /// Its version; differs from the package's.
     pub version: Option<semver::Version>,
-    /// The parameter, which only the plugin understands.
+    /// The parameter; opaque to the engine.
     pub value: Vec<u8>,
 }
 
 impl BasePlugin {
-    /// Reads the plugin of a package out of the engine's object of a provider's inputs; `None` for a package that no
-    /// parameter makes. A plugin that is not named has the package's name.
+    /// Reads the plugin of a package from the engine's object of a provider's inputs; `None` for a package without
+    /// parameter. A plugin without a name has the package's name.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when the parameter is no base64, or the version none.
+    /// [`crate::ErrorKind::InvalidInput`] if the parameter is not base64 text, or the version is invalid.
     pub(super) fn read(package: &str, internal: &PropertyMap) -> Result<Option<Self>> {
         let Some(parameter) = internal.get(PARAMETER) else {
             return Ok(None);
@@ -61,7 +61,7 @@ impl BasePlugin {
         }))
     }
 
-    /// Writes it into the engine's object.
+    /// Writes the plugin to the engine's object.
     pub(super) fn write(&self, internal: &mut PropertyMap) {
         internal.insert(NAME, self.name.as_str().into());
         if let Some(version) = &self.version {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_written_as_the_reference_engine_writes_it_and_read_again() {
+    fn it_is_written_like_the_reference_engine_and_read_again() {
         let plugin = BasePlugin {
             name: "terraform-provider".into(),
             version: semver::Version::parse("0.8.1").ok(),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_parameter_there_is_none_and_an_empty_one_is_one() {
+    fn a_missing_parameter_is_none_and_an_empty_parameter_is_some() {
         let named = object(&[("name", "base"), ("version", "1.0.0")]);
         assert_eq!(BasePlugin::read("made", &named).unwrap(), None);
         let empty = BasePlugin::read("made", &object(&[("parameterization", "")])).unwrap();
@@ -115,8 +115,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_with_the_package() {
-        for (entries, said) in [
+    fn malformed_fields_are_refused_with_the_name_of_the_package() {
+        for (entries, expected) in [
             (
                 object(&[("parameterization", "?")]),
                 "could not read the parameter of package made: ",
@@ -133,7 +133,7 @@ mod tests {
             ),
         ] {
             let error = BasePlugin::read("made", &entries).unwrap_err();
-            assert!(error.message().starts_with(said), "{error}");
+            assert!(error.message().starts_with(expected), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The shapes of a provider's calls: requests and responses, independent of any transport.
+//! Requests and responses of provider calls, independent of any transport.
 
 use crate::{
     event::DetailedDiff,
@@ -8,29 +8,29 @@ use crate::{
     urn::Urn,
 };
 
-/// What a provider understands.
+/// The capabilities of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Secrets stay wrapped in what it is sent.
+    /// Requests contain wrapped secrets.
     pub accept_secrets: bool,
-    /// Resource references stay references in what it is sent.
+    /// Requests contain resource references.
     pub accept_resources: bool,
-    /// Output values stay so in what Construct and Call are sent.
+    /// Requests of Construct and Call contain output values.
     pub accept_outputs: bool,
-    /// Create and Update know how to preview.
+    /// Create and Update support previews.
     pub supports_preview: bool,
-    /// It takes names that the engine proposes.
+    /// The provider uses names that the engine proposes.
     pub supports_autonaming: bool,
-    /// Raw bytes stay bytes in what it is sent.
+    /// Requests contain raw bytes.
     pub accept_byte_strings: bool,
-    /// Its calls on resources may wait for what only a later registration or step causes. Such calls give way when all that
-    /// `parallel` allows stand still, so `parallel` is no strict limit for them.
+    /// Calls on resources may wait for the effect of a later registration or step. Such calls stop counting towards
+    /// `parallel` while all counted calls are blocked, so `parallel` is no strict limit for them.
     pub waits_for_registrations: bool,
 }
 
 impl Capabilities {
-    /// What code written against this library's own API understands: everything. Its calls do not wait for later
-    /// registrations.
+    /// Returns the capabilities of code written against this library's own API: all, except that its calls do not wait
+    /// for later registrations.
     #[must_use]
     pub const fn all() -> Self {
         Self {
@@ -45,23 +45,23 @@ impl Capabilities {
     }
 }
 
-/// Greets a provider.
+/// The request of Handshake.
 #[derive(Clone, Debug, Default)]
 pub struct HandshakeRequest {
-    /// Where the Engine service listens; `None` for code of the host, which needs none.
+    /// The address of the Engine service; `None` for code of the host.
     pub engine_address: Option<String>,
-    /// Where schemas of packages, and mappings to them, can be had; `None` where they are not served.
+    /// The address that serves schemas of packages and mappings; `None` if they are not served.
     pub codegen_address: Option<String>,
 }
 
-/// Facts of the provider itself.
+/// Facts about the provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginInfo {
-    /// The version, when it has one.
+    /// The version, if known.
     pub version: Option<semver::Version>,
 }
 
-/// Which resource a call is about.
+/// The request of Check and CheckConfig.
 #[derive(Clone, Debug)]
 pub struct CheckRequest {
     /// The resource.
@@ -70,35 +70,35 @@ pub struct CheckRequest {
     pub resource_type: TypeToken,
     /// Its name.
     pub name: String,
-    /// The recorded inputs; `None` when there are none to reuse defaults from.
+    /// The recorded inputs; `None` for a new resource.
     pub olds: Option<PropertyMap>,
-    /// The inputs that the program asks for.
+    /// The inputs of the program.
     pub news: PropertyMap,
-    /// 32 random bytes that are the same whenever this registration is checked again; empty for configurations.
+    /// 32 random bytes, identical for each check of the same registration; empty for configurations.
     pub random_seed: Vec<u8>,
-    /// True while previewing; unknowns may occur.
+    /// True in previews; the inputs may contain unknowns.
     pub preview: bool,
-    /// How the real thing is to be named; `None` leaves that to the provider.
+    /// The name to use for the physical resource; `None` leaves naming to the provider.
     pub autonaming: Option<Autonaming>,
 }
 
-/// Says how a real thing is to be named.
+/// How a physical resource is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Autonaming {
-    /// The name; empty when there must be none.
+    /// The name; empty with [`AutonamingMode::Disable`].
     pub proposed_name: String,
-    /// How much the provider may differ from it.
+    /// How much the provider may deviate from it.
     pub mode: AutonamingMode,
 }
 
-/// How much a provider may differ from a proposed name.
+/// How much a provider may deviate from a proposed name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AutonamingMode {
-    /// It may change the name, for one that its rules allow.
+    /// The provider may change the name to match its rules.
     Propose,
-    /// It must take the name, or fail.
+    /// The provider uses the name or fails.
     Enforce,
-    /// It must not make up a name: the program has to give one.
+    /// The provider generates no name: the program has to set one.
     Disable,
 }
 
@@ -117,25 +117,25 @@ impl AutonamingMode {
     }
 }
 
-/// One thing that is wrong with inputs.
+/// One invalid input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckFailure {
-    /// The path of the property; empty for the whole resource.
+    /// The path of the property; empty for the resource as a whole.
     pub property: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
-/// Checked inputs.
+/// The response of Check and CheckConfig.
 #[derive(Clone, Debug, Default)]
 pub struct CheckResponse {
-    /// The inputs to go on with.
+    /// The inputs, completed with defaults.
     pub inputs: PropertyMap,
-    /// What is wrong with them.
+    /// The failures; empty if the inputs are valid.
     pub failures: Vec<CheckFailure>,
 }
 
-/// Asks for a comparison.
+/// The request of Diff and DiffConfig.
 #[derive(Clone, Debug)]
 pub struct DiffRequest {
     /// The resource.
@@ -150,59 +150,59 @@ pub struct DiffRequest {
     pub old_inputs: PropertyMap,
     /// The recorded outputs.
     pub old_outputs: PropertyMap,
-    /// The new inputs, as Check left them.
+    /// The new inputs, as returned by Check.
     pub news: PropertyMap,
     /// Paths whose changes are ignored.
     pub ignore_changes: Vec<String>,
-    /// True while previewing; unknowns may occur.
+    /// True in previews; the inputs may contain unknowns.
     pub preview: bool,
 }
 
-/// Whether a comparison found anything.
+/// Whether a comparison found changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DiffChanges {
-    /// The provider cannot tell; the engine compares the inputs itself.
+    /// Unknown; the engine compares the inputs itself.
     #[default]
     Unknown,
-    /// Nothing differs.
+    /// There are no changes.
     None,
-    /// Something differs.
+    /// There are changes.
     Some,
 }
 
-/// What a comparison found.
+/// The response of Diff and DiffConfig.
 #[derive(Clone, Debug, Default)]
 pub struct DiffResponse {
-    /// Whether anything differs.
+    /// Whether there are changes.
     pub changes: DiffChanges,
     /// Properties whose change needs a replacement.
     pub replaces: Vec<String>,
-    /// Properties that will not change.
+    /// Properties that do not change.
     pub stables: Vec<String>,
-    /// Properties that differ.
+    /// Properties that change.
     pub diffs: Vec<String>,
-    /// How each differs; `None` when the provider does not say.
+    /// The kind of each change; `None` if the provider reports none.
     pub detailed_diff: Option<DetailedDiff>,
-    /// Whether a replacement must delete first.
+    /// Whether a replacement deletes the old resource before it creates the new one.
     pub delete_before_replace: bool,
-    /// Set when the provider's own configuration is not known yet: people are warned with this text.
+    /// Set if the provider's own configuration is unknown: the text of a warning.
     pub unavailable: Option<String>,
 }
 
-/// Configures a provider.
+/// The request of Configure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigureRequest {
     /// The provider resource.
     pub urn: Urn,
     /// Its name.
     pub name: String,
-    /// Its id; the unknown sentinel during the preview of a new one.
+    /// Its id; the unknown sentinel in the preview of a new provider.
     pub id: ResourceId,
-    /// The configuration, as the provider's own Check left it, without the engine's internal fields.
+    /// The configuration, as returned by CheckConfig, without the engine's internal fields.
     pub inputs: PropertyMap,
 }
 
-/// Asks for a creation.
+/// The request of Create.
 #[derive(Clone, Debug)]
 pub struct CreateRequest {
     /// The resource.
@@ -211,28 +211,28 @@ pub struct CreateRequest {
     pub resource_type: TypeToken,
     /// Its name.
     pub name: String,
-    /// The inputs, as Check left them.
+    /// The inputs, as returned by Check.
     pub inputs: PropertyMap,
-    /// How long it may take, in seconds; 0 leaves it to the provider.
+    /// The timeout in seconds; 0 leaves it to the provider.
     pub timeout: f64,
-    /// True while previewing: nothing may be made.
+    /// True in previews: nothing is created.
     pub preview: bool,
-    /// Where steps on its views are published.
+    /// Publishes steps on its views.
     pub views: Views,
 }
 
-/// What was created.
+/// The response of Create.
 #[derive(Clone, Debug, Default)]
 pub struct CreateResponse {
-    /// The id; may be empty only while previewing.
+    /// The id; may be empty only in previews.
     pub id: ResourceId,
     /// The outputs.
     pub outputs: PropertyMap,
-    /// Whether the resource wants to be read before each update.
+    /// Whether the resource is read before each update.
     pub refresh_before_update: bool,
 }
 
-/// Asks for a resource as it is.
+/// The request of Read.
 #[derive(Clone, Debug)]
 pub struct ReadRequest {
     /// The resource.
@@ -243,33 +243,33 @@ pub struct ReadRequest {
     pub name: String,
     /// Its id.
     pub id: ResourceId,
-    /// The recorded inputs; `None` for an import, which has none.
+    /// The recorded inputs; `None` for an import.
     pub inputs: Option<PropertyMap>,
-    /// The recorded outputs; `None` for an import, which has none.
+    /// The recorded outputs; `None` for an import.
     pub properties: Option<PropertyMap>,
-    /// How long it may take, in seconds; 0 leaves it to the provider.
+    /// The timeout in seconds; 0 leaves it to the provider.
     pub timeout: f64,
-    /// True while previewing.
+    /// True in previews.
     pub preview: bool,
-    /// Its recorded views, and where steps on them are published.
+    /// The recorded views; publishes steps on them.
     pub views: Views,
 }
 
-/// A resource as it is.
+/// The response of Read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadResponse {
-    /// The id. When it is empty, a refresh finds that the resource does not exist; a read and an import keep the id of
-    /// the request.
+    /// The id. If it is empty, a refresh treats the resource as deleted; a read and an import keep the id of the
+    /// request.
     pub id: ResourceId,
-    /// The inputs; `None` when the provider does not return them.
+    /// The inputs; `None` if the provider does not return them.
     pub inputs: Option<PropertyMap>,
-    /// The outputs; `None` when the resource does not exist.
+    /// The outputs; `None` if the resource does not exist.
     pub outputs: Option<PropertyMap>,
-    /// Whether the resource wants to be read before each update.
+    /// Whether the resource is read before each update.
     pub refresh_before_update: bool,
 }
 
-/// Asks for a change in place.
+/// The request of Update.
 #[derive(Clone, Debug)]
 pub struct UpdateRequest {
     /// The resource.
@@ -284,28 +284,28 @@ pub struct UpdateRequest {
     pub old_inputs: PropertyMap,
     /// The recorded outputs.
     pub old_outputs: PropertyMap,
-    /// The new inputs, as Check left them.
+    /// The new inputs, as returned by Check.
     pub news: PropertyMap,
     /// Paths whose changes are ignored.
     pub ignore_changes: Vec<String>,
-    /// How long it may take, in seconds; 0 leaves it to the provider.
+    /// The timeout in seconds; 0 leaves it to the provider.
     pub timeout: f64,
-    /// True while previewing: nothing may be changed.
+    /// True in previews: nothing is changed.
     pub preview: bool,
-    /// Its recorded views, and where steps on them are published.
+    /// The recorded views; publishes steps on them.
     pub views: Views,
 }
 
-/// What was changed.
+/// The response of Update.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateResponse {
     /// The outputs.
     pub outputs: PropertyMap,
-    /// Whether the resource wants to be read before each update.
+    /// Whether the resource is read before each update.
     pub refresh_before_update: bool,
 }
 
-/// Asks for a removal.
+/// The request of Delete.
 #[derive(Clone, Debug)]
 pub struct DeleteRequest {
     /// The resource.
@@ -320,28 +320,28 @@ pub struct DeleteRequest {
     pub inputs: PropertyMap,
     /// The recorded outputs.
     pub outputs: PropertyMap,
-    /// How long it may take, in seconds; 0 leaves it to the provider.
+    /// The timeout in seconds; 0 leaves it to the provider.
     pub timeout: f64,
-    /// Its recorded views, and where steps on them are published.
+    /// The recorded views; publishes steps on them.
     pub views: Views,
 }
 
-/// Calls a function of a package.
+/// The request of Invoke.
 #[derive(Clone, Debug)]
 pub struct InvokeRequest {
     /// The function: `package:module:member`.
     pub token: String,
     /// The arguments.
     pub arguments: PropertyMap,
-    /// True while previewing.
+    /// True in previews.
     pub preview: bool,
 }
 
-/// What a function returned.
+/// The response of Invoke.
 #[derive(Clone, Debug, Default)]
 pub struct InvokeResponse {
     /// The result.
     pub result: PropertyMap,
-    /// What is wrong with the arguments.
+    /// The failures; empty if the arguments are valid.
     pub failures: Vec<CheckFailure>,
 }

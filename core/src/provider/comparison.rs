@@ -1,4 +1,4 @@
-//! The comparison of inputs that a provider leaves to the engine.
+//! The comparison of inputs by the engine, for providers that report no result.
 
 use crate::{
     event::{DetailedDiff, DiffKind, PropertyDiff},
@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl DiffResponse {
-    /// Completes an answer that does not tell whether there are changes by a comparison of the inputs themselves, whether
-    /// or not they are secret. Any other answer stays as it is.
+    /// Completes a response with unknown changes by a comparison of the plain inputs, ignoring secrets. Any other
+    /// response is returned unchanged.
     #[must_use]
     pub(crate) fn completed(mut self, old_inputs: &PropertyMap, new_inputs: &PropertyMap) -> Self {
         if self.changes != DiffChanges::Unknown {
@@ -51,20 +51,20 @@ mod tests {
     }
 
     #[test]
-    fn what_became_secret_is_still_the_same() {
+    fn a_value_that_became_secret_is_unchanged() {
         let (plain, secret) = (map("x".into()), map(PropertyValue::secret("x".into())));
         let completed = DiffResponse::default().completed(&plain, &secret);
         assert_eq!(completed.changes, DiffChanges::None);
     }
 
     #[test]
-    fn an_answer_that_tells_stays_as_it_is() {
-        let told = DiffResponse {
+    fn a_response_with_known_changes_is_kept() {
+        let known = DiffResponse {
             changes: DiffChanges::None,
             ..DiffResponse::default()
         };
         assert_eq!(
-            told.completed(&map("x".into()), &map("y".into())).changes,
+            known.completed(&map("x".into()), &map("y".into())).changes,
             DiffChanges::None
         );
     }

@@ -1,4 +1,4 @@
-//! The endpoints at which plugins reach the engine, and the operation that a plugin's calls belong to.
+//! The endpoints at which plugins call the engine, and the operation that a plugin's calls belong to.
 
 use std::{
     any::Any,
@@ -10,56 +10,56 @@ use async_trait::async_trait;
 use super::grpc::ViewTokens;
 use crate::{diagnostic::Diagnostic, error::Result, event::EventSink, urn::Urn};
 
-/// Opens the endpoints at which plugins reach the engine.
+/// Opens the endpoints at which plugins call the engine.
 #[async_trait]
 pub(crate) trait EngineEndpoints: Send + Sync + 'static {
     /// Opens an endpoint for one plugin process. It listens until it is dropped.
     ///
     /// # Errors
-    /// When it cannot listen.
+    /// If it cannot listen.
     async fn process_endpoint(&self) -> Result<Arc<EngineEndpoint>>;
 
-    /// Returns the endpoint for the plugin that listens at `address`: the same one for as long as anything uses it, because
-    /// a plugin that serves several operations knows only one address of the engine.
+    /// Returns the endpoint for the plugin that listens at `address`. It is the same one as long as it is in use,
+    /// because a plugin that serves several operations knows only one address of the engine.
     ///
     /// # Errors
-    /// When it cannot listen.
+    /// If it cannot listen.
     async fn address_endpoint(&self, address: &str) -> Result<Arc<EngineEndpoint>>;
 }
 
-/// A listening server with the Engine and ResourceStatus services, and with Loader and Mapper where packages are served.
+/// A listening server with the Engine and ResourceStatus services, and with Loader and Mapper if packages are served.
 pub(crate) struct EngineEndpoint {
     /// The address, such as `127.0.0.1:4711`.
     pub address: String,
-    /// Whether the same address serves schemas of packages, and mappings to them.
+    /// Whether the same address serves schemas of packages and mappings.
     pub serves_packages: bool,
-    /// The tokens that the ResourceStatus service knows.
+    /// The tokens of the ResourceStatus service.
     pub tokens: ViewTokens,
-    /// Where the plugin's calls of the Engine service lead.
+    /// The route of the plugin's calls of the Engine service.
     pub route: Arc<EngineRoute>,
     /// Keeps the server listening.
     pub _listening: Box<dyn Any + Send + Sync>,
 }
 
-/// An operation as the Engine service of its plugins sees it.
+/// The parts of an operation that the Engine service uses for its plugins.
 pub(crate) struct PluginOperation {
     project: String,
     stack: String,
-    /// Tells the operation's stack from all others of the engine, also from those of the same name.
+    /// Identifies the operation's stack among all stacks of the engine, including those of the same name.
     identity: String,
     events: EventSink,
     root: Mutex<Arc<OnceLock<Urn>>>,
-    /// Endpoints that plugins at addresses may go on using until the operation ends.
+    /// Endpoints of plugins at fixed addresses; they listen until the operation ends.
     endpoints: Mutex<Vec<Arc<EngineEndpoint>>>,
 }
 
 impl PluginOperation {
-    /// Returns what tells the operation's stack from others.
+    /// Returns the identity of the operation's stack.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Creates what plugins see of an operation on a stack, which `identity` tells from all others of the engine.
+    /// Creates the endpoint data of an operation on a stack with a unique `identity`.
     #[must_use]
     pub(crate) fn new(project: &str, stack: &str, identity: &str, events: EventSink) -> Arc<Self> {
         Arc::new(Self {
@@ -94,12 +94,13 @@ impl PluginOperation {
     }
 }
 
-/// Leads the calls of one plugin to the operations that hold it.
+/// Routes the calls of one plugin to the operations that hold it.
 #[derive(Default)]
 pub(crate) struct EngineRoute(Mutex<Vec<Weak<PluginOperation>>>);
 
 impl EngineRoute {
-    /// Lets an operation hold the plugin until the hold is dropped. A plugin that is loaded for no operation has no holder.
+    /// Registers an operation as holder until the hold is dropped. A plugin that is loaded for no operation has no
+    /// holder.
     #[must_use = "the plugin is held for as long as the hold exists"]
     pub(crate) fn hold(self: &Arc<Self>, operation: &Weak<PluginOperation>) -> RouteHold {
         self.lock().push(Weak::clone(operation));
@@ -111,9 +112,9 @@ impl EngineRoute {
 
     /// Emits a plugin's message in the operation that it belongs to.
     ///
-    /// A URN names the stack. Without one, a message belongs to the only operation that holds the plugin. While several
-    /// hold it, or none, the message is dropped: it may contain secrets of one stack, which the others do not redact. So is one
-    /// with a URN while operations on different stacks of the same name hold the plugin: a host may supply several.
+    /// A URN identifies the stack. Without one, a message belongs to the only operation that holds the plugin. If
+    /// several hold it, or none, the message is dropped: it may contain secrets of one stack, which the others do not
+    /// redact. A message with a URN is dropped if operations on different stacks of the same name hold the plugin.
     pub(crate) fn log(&self, diagnostic: Diagnostic) {
         let holders = match &diagnostic.urn {
             Some(urn) => self.holders_on(urn),
@@ -130,7 +131,7 @@ impl EngineRoute {
         }
     }
 
-    /// Returns the root resource of the operation that holds the plugin; `None` while several do.
+    /// Returns the root resource of the operation that holds the plugin; `None` if several do.
     #[must_use]
     pub(crate) fn root(&self) -> Option<Urn> {
         match self.holders().as_slice() {
@@ -139,7 +140,7 @@ impl EngineRoute {
         }
     }
 
-    /// Sets the root resource of the operations on the URN's stack, where it is not known yet.
+    /// Sets the root resource of the operations on the URN's stack, unless it is set already.
     pub(crate) fn set_root(&self, urn: &Urn) {
         for holder in self.holders_on(urn) {
             holder.root().get_or_init(|| urn.clone());
@@ -150,7 +151,7 @@ impl EngineRoute {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns those of the holders that work on the URN's stack; none where they work on several stacks of its name.
+    /// Returns the holders on the URN's stack; empty if they belong to several stacks of its name.
     fn holders_on(&self, urn: &Urn) -> Vec<Arc<PluginOperation>> {
         let mut holders = self.holders();
         holders.retain(|holder| holder.has(urn));
@@ -163,7 +164,7 @@ impl EngineRoute {
         holders
     }
 
-    /// Returns the operations that hold the plugin, each once.
+    /// Returns the operations that hold the plugin, without duplicates.
     fn holders(&self) -> Vec<Arc<PluginOperation>> {
         let mut holders: Vec<Arc<PluginOperation>> = Vec::new();
         for holder in self.lock().iter().filter_map(Weak::upgrade) {
@@ -175,7 +176,7 @@ impl EngineRoute {
     }
 }
 
-/// Holds a plugin for an operation.
+/// The hold of an operation on a plugin.
 pub(crate) struct RouteHold {
     route: Arc<EngineRoute>,
     operation: Weak<PluginOperation>,
@@ -207,7 +208,7 @@ mod tests {
         events
             .diagnostics()
             .into_iter()
-            .map(|said| said.message.library().to_owned())
+            .map(|diagnostic| diagnostic.message.library().to_owned())
             .collect()
     }
 
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_has_ended_holds_nothing() {
+    fn an_ended_operation_holds_no_plugin() {
         let route = Arc::new(EngineRoute::default());
         let ((dev, _), (prod, prod_events)) = (operation("dev"), operation("prod"));
         let _kept = route.hold(&Arc::downgrade(&dev));

@@ -1,4 +1,4 @@
-//! How a provider's call fails: the status, the message unchanged, and the details that the protocol defines.
+//! Failures of a provider's call: the status, the unchanged message, and the details that the protocol defines.
 
 use std::fmt;
 
@@ -53,7 +53,7 @@ impl ProviderStatus {
         }
     }
 
-    /// Tells whether such a failure leaves the state of the real thing unknown.
+    /// Returns whether such a failure leaves the state of the physical resource unknown.
     #[must_use]
     pub const fn leaves_state_unknown(self) -> bool {
         matches!(self, Self::Unknown | Self::Internal | Self::DataLoss)
@@ -61,7 +61,7 @@ impl ProviderStatus {
 }
 
 impl fmt::Display for ProviderStatus {
-    /// Writes the name that programs in Go know the status by.
+    /// Writes the name of the status in Go's gRPC library.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cancelled => formatter.write_str("Canceled"),
@@ -70,20 +70,20 @@ impl fmt::Display for ProviderStatus {
     }
 }
 
-/// A resource that exists, but whose initialization failed.
+/// The state of a resource that exists, but whose initialization failed.
 #[derive(Clone, Debug, Default)]
 pub struct InitFailure {
-    /// The id of what exists.
+    /// Its id.
     pub id: String,
-    /// The inputs as the provider sees them; only Read's count.
+    /// The inputs as read by the provider; used for Read only.
     pub inputs: Option<PropertyMap>,
     /// The outputs so far.
     pub outputs: PropertyMap,
-    /// Why the initialization failed.
+    /// The reasons of the failure.
     pub reasons: Vec<String>,
-    /// Whether the resource wants to be read before each update.
+    /// Whether the resource is read before each update.
     pub refresh_before_update: bool,
-    /// Steps on views that were taken all the same, and that the provider has not published yet.
+    /// Steps on views that were performed, and that the provider has not published yet.
     pub view_steps: Vec<ViewStep>,
 }
 
@@ -92,16 +92,16 @@ pub struct InitFailure {
 pub struct ProviderError {
     /// The status.
     pub status: ProviderStatus,
-    /// The provider's own words.
+    /// The provider's message, unchanged.
     pub message: String,
-    /// Set when the resource exists all the same.
+    /// Set if the resource exists despite the failure.
     pub init_failure: Option<Box<InitFailure>>,
-    /// True when the call was sent and no readable answer came: the answer is malformed, or the provider died. The call
-    /// may have done what it was for.
+    /// True if the call was sent but no response could be decoded: the response is malformed, or the provider ended.
+    /// The call may have taken effect.
     pub outcome_unknown: bool,
-    /// Configuration keys that are missing, with their descriptions.
+    /// Missing configuration keys with their descriptions.
     pub missing_keys: Vec<(String, String)>,
-    /// The error of the engine's that kept the provider from being asked: its plugin is missing, for instance.
+    /// The engine's error that prevented the call: a missing plugin, for instance.
     pub cause: Option<Error>,
 }
 
@@ -118,7 +118,7 @@ impl ProviderError {
         }
     }
 
-    /// Returns the message for tools and for people: an error of the engine's may have other words for people.
+    /// Returns the message in the reference's and in the library's wording; they may differ for an error of the engine.
     pub(crate) fn text(&self) -> Text {
         let cause = self.cause.as_ref().map(Error::text);
         match cause.filter(|text| text.reference() == self.message) {
@@ -127,7 +127,7 @@ impl ProviderError {
         }
     }
 
-    /// Creates the error of a call that did not reach the provider.
+    /// Creates the error of a call that was not sent.
     pub(crate) fn unreached(error: &Error) -> Self {
         Self {
             cause: Some(error.clone()),
@@ -135,12 +135,12 @@ impl ProviderError {
         }
     }
 
-    /// Creates the error of a call that the provider does not know.
+    /// Creates the error of a call that the provider does not implement.
     pub fn unimplemented(message: impl Into<String>) -> Self {
         Self::new(ProviderStatus::Unimplemented, message)
     }
 
-    /// Creates the error of a call that was made and got no readable answer: what it did is not known.
+    /// Creates the error of a call that was sent and got no decodable response: its effect is unknown.
     pub fn without_answer(status: ProviderStatus, message: impl Into<String>) -> Self {
         Self {
             outcome_unknown: true,
@@ -148,8 +148,8 @@ impl ProviderError {
         }
     }
 
-    /// Creates the error of a call that made or changed the resource `id`, of which the provider said what cannot be read. A
-    /// record keeps the id, and the outputs that it had; without an id, only that the outcome is not known.
+    /// Creates the error of a call that created or changed the resource `id` with a malformed response. The record
+    /// keeps the id and the previous outputs; with an empty id, only the outcome is marked unknown.
     pub fn unreadable(id: impl Into<String>, message: impl Into<String>) -> Self {
         let (id, message) = (id.into(), message.into());
         if id.is_empty() {

@@ -1,4 +1,4 @@
-//! The host's say in plugins that are missing: whether one is installed, which version is the latest, and installing it.
+//! The host's hooks for missing plugins: whether one is installed, its latest version, and its installation.
 
 use async_trait::async_trait;
 
@@ -7,28 +7,28 @@ use crate::{
     provider::ResolutionRequest,
 };
 
-/// What became of a wish to have a plugin installed.
+/// The result of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installation {
-    /// It is where the engine looks for plugins.
+    /// The plugin is installed where the engine searches for plugins.
     Done,
-    /// The host does not install this one. It is missing, as it would be without the host's say.
+    /// The host does not install this plugin; it is reported as missing.
     Declined,
 }
 
-/// Installs plugins. Each method is optional and can do without the others.
+/// Installs plugins. All methods are optional and independent.
 ///
-/// Asked for what neither the host's providers and resolver nor the look-up in the folders of
-/// [`crate::plugin::PluginSettings`] give: first whether it is installed, then for its latest version when none is wanted,
-/// then to install it. After that the engine looks once more. However many resources and operations need a plugin, it is
-/// asked for once at a time; different plugins are asked for CONCURRENTLY. Before an operation begins its work it is asked
-/// for the plugins that recorded providers and the program require, also where there is a resolver. A future is dropped when no operation waits for the
-/// plugin any more.
+/// Called for plugins that neither the host's providers and resolver nor the search in the folders of
+/// [`crate::plugin::PluginSettings`] provide: first [`Self::is_installed`], then [`Self::latest_version`] if no version
+/// is requested, then [`Self::install`]. The engine then searches again. Concurrent requests for the same plugin share
+/// one installation; different plugins are installed CONCURRENTLY. Before an operation runs, the plugins that recorded
+/// providers and the program require are installed, also if there is a resolver. A future is dropped when no operation
+/// waits for it.
 ///
-/// What a method fails with reaches people unchanged.
+/// Errors of a method are reported unchanged.
 #[async_trait]
 pub trait PluginInstaller: Send + Sync + 'static {
-    /// Tells whether a plugin is installed, in any version when none is wanted. One that is can be found by now.
+    /// Returns whether a plugin is installed, in any version if none is requested. If so, the engine searches again.
     ///
     /// # Errors
     /// Any; the plugin is not loaded.
@@ -36,7 +36,7 @@ pub trait PluginInstaller: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Returns the latest version of a plugin; `None` leaves it to [`Self::install`] which one that is.
+    /// Returns the latest version of a plugin; `None` leaves the choice to [`Self::install`].
     ///
     /// # Errors
     /// Any; the plugin is not loaded.
@@ -44,8 +44,8 @@ pub trait PluginInstaller: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Puts a plugin where the engine looks for it: its executable `pulumi-resource-NAME` into one of the folders that are
-    /// searched, or into `resource-NAME-vVERSION` in the folder of installed plugins.
+    /// Installs a plugin where the engine searches for it: its executable `pulumi-resource-NAME` in one of the
+    /// configured folders, or in `resource-NAME-vVERSION` in the folder of installed plugins.
     ///
     /// # Errors
     /// Any; the plugin is not loaded.
@@ -55,10 +55,10 @@ pub trait PluginInstaller: Send + Sync + 'static {
 }
 
 impl ResolutionRequest {
-    /// Reads what a host says to be the latest version of this plugin, with or without a `v` before it.
+    /// Parses the latest version of this plugin, with or without a leading `v`.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when it is no version; the plugin is named.
+    /// [`crate::ErrorKind::InvalidInput`] if it is not a version; the message names the plugin.
     pub fn latest(&self, text: &str) -> Result<semver::Version> {
         semver::Version::parse(text.strip_prefix('v').unwrap_or(text)).map_err(|error| {
             Error::invalid(format!(

@@ -1,4 +1,4 @@
-//! Installing plugins through the host's hooks: each once at a time, for all who wait for it.
+//! Installing plugins through the host's hooks; concurrent requests for one plugin share an installation.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,7 @@ use std::{
 use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared, join_all};
 
 use super::{
-    Installation, LoaderParts, ProviderLoader, ProviderWish, ResolutionRequest, builtin, loader::look_up,
+    Installation, LoaderParts, ProviderLoader, ProviderSpec, ResolutionRequest, builtin, loader::look_up,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -16,84 +16,82 @@ use crate::{
     plugin::{FoundPlugin, PluginKind},
 };
 
-/// An installation under way. It belongs to those who wait for it: nothing is left of it when the last one is gone.
-type Flight = Shared<BoxFuture<'static, Result<FoundPlugin>>>;
+/// A shared installation. Dropped, and thereby cancelled, with its last waiter.
+type InstallFuture = Shared<BoxFuture<'static, Result<FoundPlugin>>>;
 
-/// The installations of one engine that are under way.
+/// The running installations of one engine.
 #[derive(Default)]
-pub(crate) struct Installations(Mutex<Vec<Underway>>);
+pub(crate) struct Installations(Mutex<Vec<RunningInstallation>>);
 
-struct Underway {
+struct RunningInstallation {
     request: ResolutionRequest,
-    flight: WeakShared<BoxFuture<'static, Result<FoundPlugin>>>,
+    installation: WeakShared<BoxFuture<'static, Result<FoundPlugin>>>,
 }
 
-/// Whether the host is still to be asked if the plugin is installed.
+/// Whether `is_installed` has been called already.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Question {
-    Open,
-    Answered,
+enum InstalledCheck {
+    Pending,
+    Done,
 }
 
 impl Installations {
-    /// Returns the installation of this plugin in this version that is under way, and what was wanted of it; or begins one.
+    /// Returns the running installation of this plugin and version with its request, or starts one.
     fn join(
         &self,
         parts: &Arc<LoaderParts>,
         request: &ResolutionRequest,
-        question: Question,
-    ) -> (ResolutionRequest, Flight) {
-        // Declared first, so that it is dropped last: the end of a flight is the host's code, which must not run under the
-        // lock.
+        check: InstalledCheck,
+    ) -> (ResolutionRequest, InstallFuture) {
+        // Declared first, so that it is dropped last: dropping an installation runs the host's code, which must not run
+        // under the lock.
         let mut held = Vec::new();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut under_way = |known: &Underway| {
-            let flight = known.flight.upgrade()?;
-            held.push(flight.clone());
-            flight.peek().is_none().then_some(flight)
+        let mut running = |known: &RunningInstallation| {
+            let installation = known.installation.upgrade()?;
+            held.push(installation.clone());
+            installation.peek().is_none().then_some(installation)
         };
-        all.retain(|known| under_way(known).is_some());
-        let same = |known: &&Underway| {
+        all.retain(|known| running(known).is_some());
+        let same = |known: &&RunningInstallation| {
             let known = &known.request;
             (known.kind, &known.name, &known.version) == (request.kind, &request.name, &request.version)
         };
         if let Some(known) = all.iter().find(same)
-            && let Some(flight) = under_way(known)
+            && let Some(installation) = running(known)
         {
-            return (known.request.clone(), flight);
+            return (known.request.clone(), installation);
         }
-        let flight = work(Arc::clone(parts), request.clone(), question)
-            .boxed()
-            .shared();
-        if let Some(weak) = flight.downgrade() {
-            all.push(Underway {
+        let installation = work(Arc::clone(parts), request.clone(), check).boxed().shared();
+        if let Some(weak) = installation.downgrade() {
+            all.push(RunningInstallation {
                 request: request.clone(),
-                flight: weak,
+                installation: weak,
             });
         }
-        (request.clone(), flight)
+        (request.clone(), installation)
     }
 }
 
-/// Has a plugin installed that was not found, and finds it.
+/// Installs a plugin that was not found, and finds it.
 pub(super) fn install(
     parts: &Arc<LoaderParts>,
     request: ResolutionRequest,
 ) -> BoxFuture<'static, Result<FoundPlugin>> {
-    join_or_begin(Arc::clone(parts), request, Question::Open)
+    join_or_begin(Arc::clone(parts), request, InstalledCheck::Pending)
 }
 
 fn join_or_begin(
     parts: Arc<LoaderParts>,
     request: ResolutionRequest,
-    question: Question,
+    check: InstalledCheck,
 ) -> BoxFuture<'static, Result<FoundPlugin>> {
     async move {
         loop {
-            let (wanted, flight) = parts.installations.join(&parts, &request, question);
-            let found = flight.await;
-            // Somebody else may have wanted it from elsewhere, where it is not to be had.
-            if found.is_ok() || wanted == request {
+            let (joined, installation) = parts.installations.join(&parts, &request, check);
+            let found = installation.await;
+            // The joined installation may have failed because of another download address.
+            if found.is_ok() || joined == request {
                 return found;
             }
         }
@@ -104,9 +102,9 @@ fn join_or_begin(
 async fn work(
     parts: Arc<LoaderParts>,
     request: ResolutionRequest,
-    question: Question,
+    check: InstalledCheck,
 ) -> Result<FoundPlugin> {
-    // Whoever comes late finds what the others had installed.
+    // A previous installation may have ended in the meantime.
     let missing = match look_up(&parts, &request).await {
         Err(error) if error.kind() == ErrorKind::Plugin => error,
         found => return found,
@@ -114,8 +112,8 @@ async fn work(
     let Some(installer) = &parts.installer else {
         return Err(missing);
     };
-    if question == Question::Open && installer.is_installed(request.clone()).await? {
-        return look_again(&parts, &request, "is installed, as the host says").await;
+    if check == InstalledCheck::Pending && installer.is_installed(request.clone()).await? {
+        return look_again(&parts, &request, "is reported as installed by the host").await;
     }
     if request.version.is_none()
         && let Some(latest) = installer.latest_version(request.clone()).await?
@@ -124,8 +122,8 @@ async fn work(
             version: Some(latest),
             ..request.clone()
         };
-        // Somebody else may be installing this very version.
-        join_or_begin(Arc::clone(&parts), versioned, Question::Answered).await?;
+        // The same version may be installing already.
+        join_or_begin(Arc::clone(&parts), versioned, InstalledCheck::Done).await?;
         return look_again(&parts, &request, "was installed by the host").await;
     }
     match installer.install(request.clone()).await? {
@@ -143,7 +141,7 @@ async fn work(
 async fn look_again(
     parts: &Arc<LoaderParts>,
     request: &ResolutionRequest,
-    said: &str,
+    claim: &str,
 ) -> Result<FoundPlugin> {
     let missing = match look_up(parts, request).await {
         Err(error) if error.kind() == ErrorKind::Plugin => error,
@@ -153,10 +151,10 @@ async fn look_again(
     let version = request.version.as_ref();
     let at_version = version.map(|version| format!(" at version v{version}"));
     let text = format!(
-        "the {kind} plugin '{name}'{} {said}, but is not where the engine looks for plugins",
+        "the {kind} plugin '{name}'{} {claim}, but is not where the engine looks for plugins",
         at_version.unwrap_or_default()
     );
-    // The places that were searched stand below its first line.
+    // The searched places follow the first line of the message.
     let places = missing
         .message()
         .split_once('\n')
@@ -173,8 +171,8 @@ async fn look_again(
         .with_source(missing))
 }
 
-impl ProviderWish {
-    /// Returns how the host is asked for the plugin.
+impl ProviderSpec {
+    /// Returns the request to the host's hooks.
     pub(super) fn request(&self) -> ResolutionRequest {
         ResolutionRequest {
             kind: PluginKind::Resource,
@@ -189,23 +187,22 @@ impl ProviderWish {
 }
 
 impl ProviderLoader {
-    /// Tells whether plugins are installed before they are needed. The installer is asked beside a resolver, too: the two
-    /// are separate, and the host decides in each what it is for.
+    /// Returns whether plugins are installed before they are needed. Independent of a resolver: the host decides in
+    /// each hook which plugins it handles.
     pub(crate) fn installs_beforehand(&self) -> bool {
         self.parts().installer.is_some()
     }
 
-    /// Has those plugins installed that are missing, before anybody needs them. One that cannot be is told of when it is
-    /// needed, which may be never.
-    pub(super) async fn install_beforehand(&self, wishes: &[ProviderWish]) {
+    /// Installs missing plugins before they are needed. Failures are not reported here, but when the plugin is loaded.
+    pub(super) async fn install_beforehand(&self, specs: &[ProviderSpec]) {
         if !self.installs_beforehand() {
             return;
         }
         let parts = self.parts();
         let mut requests: Vec<ResolutionRequest> = Vec::new();
-        for wish in wishes {
-            let request = wish.request();
-            let is_ours = [wish.package(), &wish.plugin]
+        for spec in specs {
+            let request = spec.request();
+            let is_ours = [spec.package(), &spec.plugin]
                 .iter()
                 .any(|name| *name == builtin::PACKAGE || parts.in_process.contains_key(*name));
             if !is_ours && !requests.contains(&request) {
@@ -215,7 +212,7 @@ impl ProviderLoader {
         let installing = requests.into_iter().map(|request| async move {
             let name = request.name.clone();
             if let Err(error) = install(parts, request).await {
-                // Not its text, which is the host's and may hold anything.
+                // Not the host's text, which may contain secrets.
                 tracing::debug!(plugin = name, kind = ?error.kind(), "a plugin could not be installed beforehand");
             }
         });

@@ -1,4 +1,4 @@
-//! Tests of what is asked of the host about missing plugins, how often, and for whom.
+//! Tests of the host's hooks for missing plugins: which are called, how often, and when installations are shared.
 
 use std::{
     fs,
@@ -21,21 +21,21 @@ use crate::{
     runtime::Runtime,
 };
 
-/// Installs plugins into a cache, as it is told to.
+/// Installs plugins into a cache, as configured by its fields.
 struct Host {
     cache: PathBuf,
     asked: Mutex<Vec<String>>,
-    /// Installations wait here.
+    /// Installations wait for a permit.
     gate: Semaphore,
     latest: Option<&'static str>,
-    /// What each hook fails with, by its name.
+    /// A hook and the error that it fails with.
     fails: Option<(&'static str, &'static str)>,
-    /// What [`PluginInstaller::is_installed`] says.
+    /// The result of [`PluginInstaller::is_installed`].
     installed: bool,
     installation: Installation,
-    /// Puts nothing anywhere.
+    /// Installs nothing, but reports success.
     idle: bool,
-    /// What is installed; else an empty file that may be run.
+    /// The installed executable; `None` installs an empty executable file.
     program: Option<PathBuf>,
 }
 
@@ -160,21 +160,21 @@ fn fixture(change: impl FnOnce(&mut Host)) -> Fixture {
     }
 }
 
-fn wish(version: Option<&str>) -> ProviderWish {
-    ProviderWish {
+fn spec(version: Option<&str>) -> ProviderSpec {
+    ProviderSpec {
         plugin: "files".into(),
         version: version.map(|text| Version::parse(text).unwrap()),
-        ..ProviderWish::default()
+        ..ProviderSpec::default()
     }
 }
 
 async fn installed(fixture: &Fixture, version: Option<&str>) -> Result<FoundPlugin> {
-    install(&fixture.parts, wish(version).request()).await
+    install(&fixture.parts, spec(version).request()).await
 }
 
-/// Begins an installation, and goes on when the host is asked to install.
+/// Starts an installation, and returns when the hook `install` has been called.
 async fn begun(fixture: &Fixture, version: Option<&str>) -> tokio::task::JoinHandle<Result<FoundPlugin>> {
-    let installing = tokio::spawn(install(&fixture.parts, wish(version).request()));
+    let installing = tokio::spawn(install(&fixture.parts, spec(version).request()));
     while !fixture
         .host
         .asked()
@@ -195,7 +195,7 @@ async fn a_missing_plugin_is_installed_in_its_latest_version_and_loaded() {
     let fixture = fixture(|host| host.program = Some(program));
     let loader = ProviderLoader::new((*fixture.parts).clone());
     for _ in 0..2 {
-        let loaded = loader.load(&wish(None), &PluginContext::default()).await.unwrap();
+        let loaded = loader.load(&spec(None), &PluginContext::default()).await.unwrap();
         assert!(loaded.capabilities.accept_secrets);
     }
     assert_eq!(
@@ -206,7 +206,7 @@ async fn a_missing_plugin_is_installed_in_its_latest_version_and_loaded() {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_about_a_plugin_that_is_found() {
+async fn no_hook_is_called_for_a_plugin_that_is_found() {
     let fixture = fixture(|_| {});
     let folder = fixture.folder.path().join("resource-files-v1.0.0");
     fs::create_dir(&folder).unwrap();
@@ -217,7 +217,7 @@ async fn nothing_is_asked_about_a_plugin_that_is_found() {
         (PluginOrigin::Cache, Some(Version::new(1, 0, 0)))
     );
     assert!(fixture.host.asked().is_empty());
-    // Another version is another plugin.
+    // Another version is not installed.
     installed(&fixture, Some("2.0.0")).await.unwrap();
     assert_eq!(
         fixture.host.asked(),
@@ -226,7 +226,7 @@ async fn nothing_is_asked_about_a_plugin_that_is_found() {
 }
 
 #[tokio::test]
-async fn a_host_that_knows_no_latest_version_is_left_to_choose_one() {
+async fn without_a_latest_version_the_installation_has_no_version() {
     let fixture = fixture(|host| host.latest = None);
     assert_eq!(installed(&fixture, None).await.unwrap().version, None);
     assert_eq!(
@@ -236,14 +236,14 @@ async fn a_host_that_knows_no_latest_version_is_left_to_choose_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_that_need_a_plugin_at_the_same_time_have_it_installed_once() {
+async fn concurrent_requests_for_a_plugin_share_one_installation() {
     let fixture = fixture(|host| host.gate = Semaphore::new(0));
     let first = begun(&fixture, None).await;
     let others: Vec<_> = (0..19)
         .map(|number| {
-            // Also those that want the very version which the latest turns out to be.
+            // Including requests for the version that turns out to be the latest.
             let version = (number % 2 == 0).then_some("1.2.0");
-            tokio::spawn(install(&fixture.parts, wish(version).request()))
+            tokio::spawn(install(&fixture.parts, spec(version).request()))
         })
         .collect();
     fixture.host.gate.add_permits(20);
@@ -259,14 +259,14 @@ async fn twenty_that_need_a_plugin_at_the_same_time_have_it_installed_once() {
     assert!(!fixture.parts.installations.0.lock().unwrap().is_empty());
     let _next = installed(&fixture, Some("7.0.0")).await;
     let kept = fixture.parts.installations.0.lock().unwrap().len();
-    assert_eq!(kept, 1, "what is over is forgotten");
+    assert_eq!(kept, 1, "ended installations are removed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_installation_is_given_up_with_the_last_that_waits_for_it() {
+async fn an_installation_is_cancelled_with_its_last_waiter() {
     let fixture = fixture(|host| host.gate = Semaphore::new(0));
     let first = begun(&fixture, Some("1.0.0")).await;
-    let request = wish(Some("1.0.0")).request();
+    let request = spec(Some("1.0.0")).request();
     let mut second = Box::pin(install(&fixture.parts, request.clone()));
     assert!(futures::poll!(&mut second).is_pending());
     first.abort();
@@ -274,24 +274,24 @@ async fn an_installation_is_given_up_with_the_last_that_waits_for_it() {
     assert!(futures::poll!(&mut second).is_pending());
     assert!(
         fixture.parts.installations.0.lock().unwrap()[0]
-            .flight
+            .installation
             .upgrade()
             .is_some()
     );
     drop(second);
     assert!(
         fixture.parts.installations.0.lock().unwrap()[0]
-            .flight
+            .installation
             .upgrade()
             .is_none()
     );
-    // Whoever wants it later begins anew.
+    // A later request starts a new installation.
     fixture.host.gate.add_permits(1);
     install(&fixture.parts, request).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_a_hook_fails_with_is_surfaced_unchanged() {
+async fn the_error_of_a_hook_is_returned_unchanged() {
     for hook in ["installed?", "latest", "install"] {
         let fixture = fixture(|host| host.fails = Some((hook, "The mirror is Down.")));
         let error = installed(&fixture, None).await.unwrap_err();
@@ -304,7 +304,7 @@ async fn what_a_hook_fails_with_is_surfaced_unchanged() {
 }
 
 #[tokio::test]
-async fn an_installation_that_leaves_nothing_to_be_found_names_the_plugin() {
+async fn an_installation_without_an_executable_is_an_error() {
     let idle = fixture(|host| host.idle = true);
     let error = installed(&idle, None).await.unwrap_err();
     assert_eq!(
@@ -319,17 +319,18 @@ async fn an_installation_that_leaves_nothing_to_be_found_names_the_plugin() {
     assert!(error.hints()[0].contains("pulumi-resource-files"));
     assert!(error.hints()[0].contains("resource-files-v1.2.0"));
 
-    let said = fixture(|host| host.installed = true);
-    let error = installed(&said, None).await.unwrap_err();
+    let reported = fixture(|host| host.installed = true);
+    let error = installed(&reported, None).await.unwrap_err();
     assert_eq!(
         error.text().reference(),
-        "the resource plugin 'files' is installed, as the host says, but is not where the engine looks for plugins"
+        "the resource plugin 'files' is reported as installed by the host, but is not where the engine looks for \
+         plugins"
     );
-    assert_eq!(said.host.asked(), ["installed? files"]);
+    assert_eq!(reported.host.asked(), ["installed? files"]);
 }
 
 #[tokio::test]
-async fn a_plugin_that_the_host_does_not_install_is_missing_as_ever() {
+async fn a_plugin_that_the_host_declines_to_install_is_missing() {
     let fixture = fixture(|host| {
         host.latest = None;
         host.installation = Installation::Declined;
@@ -347,11 +348,11 @@ async fn a_plugin_that_the_host_does_not_install_is_missing_as_ever() {
 }
 
 #[tokio::test]
-async fn who_wants_it_from_elsewhere_does_not_share_a_failure() {
+async fn a_request_with_another_download_address_does_not_share_a_failure() {
     let fixture = fixture(|host| host.gate = Semaphore::new(0));
     let bad = ResolutionRequest {
         download_url: "https://nowhere".into(),
-        ..wish(Some("1.0.0")).request()
+        ..spec(Some("1.0.0")).request()
     };
     let mut bad = Box::pin(install(&fixture.parts, bad));
     while !fixture
@@ -363,7 +364,7 @@ async fn who_wants_it_from_elsewhere_does_not_share_a_failure() {
         assert!(futures::poll!(&mut bad).is_pending());
         tokio::task::yield_now().await;
     }
-    let good = tokio::spawn(install(&fixture.parts, wish(Some("1.0.0")).request()));
+    let good = tokio::spawn(install(&fixture.parts, spec(Some("1.0.0")).request()));
     fixture.host.gate.add_permits(2);
     assert_eq!(bad.await.unwrap_err().message(), "there is nothing at nowhere");
     assert_eq!(good.await.unwrap().unwrap().version, Some(Version::new(1, 0, 0)));
@@ -375,7 +376,7 @@ struct Refuses;
 impl Resolver for Refuses {
     async fn resolve(&self, _request: ResolutionRequest) -> Result<Resolution> {
         Err(Error::internal(
-            "the resolver is not asked before an instance is needed",
+            "the resolver is called only when an instance is needed",
         ))
     }
 }
@@ -383,18 +384,18 @@ impl Resolver for Refuses {
 #[tokio::test]
 async fn plugins_are_installed_beforehand_with_and_without_a_resolver() {
     let fixture = fixture(|_| {});
-    let builtin = ProviderWish {
+    let builtin = ProviderSpec {
         plugin: "pulumi".into(),
-        ..ProviderWish::default()
+        ..ProviderSpec::default()
     };
-    let wishes = [wish(Some("1.0.0")), wish(Some("1.0.0")), builtin];
+    let specs = [spec(Some("1.0.0")), spec(Some("1.0.0")), builtin];
     let mut parts = (*fixture.parts).clone();
     ProviderLoader::new(parts.clone())
-        .install_beforehand(&wishes)
+        .install_beforehand(&specs)
         .await;
     let asked = ["installed? files@1.0.0", "install files@1.0.0"];
     assert_eq!(fixture.host.asked(), asked);
-    let other = [wish(Some("2.0.0"))];
+    let other = [spec(Some("2.0.0"))];
     parts.resolver = Some(Arc::new(Refuses));
     ProviderLoader::new(parts).install_beforehand(&other).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Starting a plugin's process, and what makes it the same as one that waits in the pool.
+//! Starting a plugin's process, and the key under which the pool reuses it.
 
 use std::{
     path::PathBuf,
@@ -11,41 +11,45 @@ use super::loader::{greeting, refusal, status_service};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, Result},
-    plugin::{DiagnosticSink, Inheritance, PluginCode, PluginCommand, PluginProcess, Start},
+    plugin::{DiagnosticSink, HostEnvironment, PluginCode, PluginCommand, PluginProcess, Start},
     provider::{
-        LoaderParts, PluginContext, PluginOperation, ProviderWish,
+        LoaderParts, PluginContext, PluginOperation, ProviderSpec,
         grpc::GrpcProvider,
         pool::{Instance, LaunchKey, Launcher},
     },
 };
 
-/// Providers whose output is meant for people: the program's own code runs in them.
+/// Providers whose output is informational: the program's own code runs in them.
 const DYNAMIC: [&str; 2] = ["pulumi-nodejs", "pulumi-python"];
 
-/// How to start one more process of the same kind.
+/// The parameters of a plugin's process.
 pub(super) struct Launch {
     key: LaunchKey,
-    /// The program's; `None` is the host's.
+    /// The program's working directory; `None` is the host's.
     directory: Option<PathBuf>,
-    inheritance: Inheritance,
+    host_environment: HostEnvironment,
     sink: Option<DiagnosticSink>,
     operation: Weak<PluginOperation>,
     parts: Arc<LoaderParts>,
 }
 
 impl Launch {
-    /// Looks at what a process would be made of now, where the host's environment is `inheritance`.
+    /// Collects the parameters of a process; `host_environment` is the current environment of the host.
     pub(super) async fn prepare(
-        wish: &ProviderWish,
+        spec: &ProviderSpec,
         command: PluginCommand,
         context: &PluginContext,
-        inheritance: Inheritance,
+        host_environment: HostEnvironment,
         parts: &Arc<LoaderParts>,
     ) -> Result<Self> {
-        let looking = (command.clone(), context.directory.clone(), inheritance.clone());
+        let looking = (
+            command.clone(),
+            context.directory.clone(),
+            host_environment.clone(),
+        );
         let look = move || {
-            let (command, directory, inheritance) = looking;
-            PluginCode::look(&command, directory.as_deref(), &inheritance)
+            let (command, directory, host_environment) = looking;
+            PluginCode::inspect(&command, directory.as_deref(), &host_environment)
         };
         let directory = context.directory.clone();
         Ok(Self {
@@ -54,19 +58,19 @@ impl Launch {
                     .operation
                     .upgrade()
                     .map(|operation| operation.identity().to_owned()),
-                name: wish.plugin.clone(),
-                version: wish.version.clone(),
+                name: spec.plugin.clone(),
+                version: spec.version.clone(),
                 command,
                 directory: directory
                     .clone()
-                    .or_else(|| inheritance.directory().map(PathBuf::from)),
-                inherited: inheritance.digest(),
+                    .or_else(|| host_environment.directory().map(PathBuf::from)),
+                inherited: host_environment.digest(),
                 code: parts.runtime.spawner.spawn_blocking(look).await?,
-                environment: context.environment.variables(&wish.plugin),
-                parameter: wish.parameter.clone(),
+                environment: context.environment.variables(&spec.plugin),
+                parameter: spec.parameter.clone(),
             },
             directory,
-            inheritance,
+            host_environment,
             sink: context.sink.clone(),
             operation: Weak::clone(&context.operation),
             parts: Arc::clone(parts),
@@ -100,7 +104,7 @@ impl Launcher for Launch {
             command: key.command.clone(),
             engine_address: engine.address.clone(),
             directory: self.directory.clone(),
-            inheritance: self.inheritance.clone(),
+            host_environment: self.host_environment.clone(),
             environment: key.environment.clone(),
             visible: DYNAMIC.contains(&key.name.as_str()),
             sink: self.sink.clone(),
@@ -115,17 +119,17 @@ impl Launcher for Launch {
             .with_engine(Arc::clone(&engine), hold);
         let refused = |error| refusal(&key.name, &error);
         let capabilities = provider.greet(greeting(&engine)).await.map_err(refused)?;
-        // Of the plugin itself: made a package, it may tell that package's version.
+        // The version of the plugin itself: after parameterization, it may report the package's version.
         let info = provider.ask_info().await.map_err(refused)?;
         if let Some(parameter) = &key.parameter {
             provider.parameterize(parameter).await.map_err(refused)?;
         }
-        if let (Some(wanted), Some(have), Some(sink)) = (&key.version, &info.version, &self.sink)
-            && have.cmp_precedence(wanted).is_lt()
+        if let (Some(expected), Some(have), Some(sink)) = (&key.version, &info.version, &self.sink)
+            && have.cmp_precedence(expected).is_lt()
         {
             let name = &key.name;
             sink(Diagnostic::warning(format!(
-                "resource plugin {name} is expected to have version >={wanted}, but has {have}; \
+                "resource plugin {name} is expected to have version >={expected}, but has {have}; \
                  the wrong version may be on your path, or this may be a bug in the plugin"
             )));
         }

@@ -1,4 +1,4 @@
-//! Tests of what makes a waiting process another one than is wanted.
+//! Tests of the conditions under which a pooled process is not reused.
 
 use std::{
     fs,
@@ -29,25 +29,25 @@ async fn served(settings: PoolSettings) -> (LoaderParts, Calls) {
     (with_process(fake.serve().await, settings), calls)
 }
 
-/// Uses a process where the host's environment is `inheritance`, and lets it go.
+/// Uses a process with the host's environment `host_environment`, and releases it.
 async fn run(
     parts: &LoaderParts,
-    inheritance: Inheritance,
+    host_environment: HostEnvironment,
     context: &PluginContext,
     request: ConfigureRequest,
 ) {
-    let wish = ProviderWish {
+    let spec = ProviderSpec {
         plugin: "files".into(),
-        ..ProviderWish::default()
+        ..ProviderSpec::default()
     };
     let command = parts.plugins.commands["files"].clone();
     let shared = Arc::new(parts.clone());
-    let launch = Launch::prepare(&wish, command, context, inheritance, &shared)
+    let launch = Launch::prepare(&spec, command, context, host_environment, &shared)
         .await
         .unwrap();
     let (provider, _capabilities) = parts.pool.lease(Arc::new(launch)).await.unwrap();
     provider.call(Call::Configure(request)).await.unwrap();
-    // Answers when the configuration has.
+    // Responds when the configuration has settled.
     provider
         .call(Call::Check(crate::provider::loader::tests::check()))
         .await
@@ -55,18 +55,18 @@ async fn run(
     provider.close().await;
 }
 
-/// Does so with what the host has now.
+/// Does so with the current environment.
 async fn run_now(parts: &LoaderParts, request: ConfigureRequest) {
-    run(parts, Inheritance::now(), &PluginContext::default(), request).await;
+    run(parts, HostEnvironment::now(), &PluginContext::default(), request).await;
 }
 
 #[tokio::test]
-async fn a_process_never_serves_a_host_whose_environment_is_another_than_its_own() {
+async fn a_process_is_not_reused_with_another_host_environment() {
     let (parts, calls) = served(PoolSettings::default()).await;
     let context = PluginContext::default();
     for (token, started) in [("a", 1), ("b", 2), ("a", 2), ("b", 2), ("", 3)] {
-        let inheritance = Inheritance::now().with("TOKEN", token);
-        run(&parts, inheritance, &context, configuration("north")).await;
+        let host_environment = HostEnvironment::now().with("TOKEN", token);
+        run(&parts, host_environment, &context, configuration("north")).await;
         assert_eq!(count(&calls, "handshake"), started, "with {token:?}");
     }
     run_now(&parts, configuration("north")).await;
@@ -75,7 +75,7 @@ async fn a_process_never_serves_a_host_whose_environment_is_another_than_its_own
 }
 
 #[tokio::test]
-async fn a_process_never_serves_another_folder_or_another_project() {
+async fn a_process_is_not_reused_in_another_folder_or_project() {
     let (parts, calls) = served(PoolSettings::default()).await;
     let folder = tempfile::tempdir().unwrap();
     let elsewhere = PluginContext {
@@ -95,17 +95,17 @@ async fn a_process_never_serves_another_folder_or_another_project() {
         (&other, 3),
         (&PluginContext::default(), 3),
     ] {
-        run(&parts, Inheritance::now(), context, configuration("north")).await;
+        run(&parts, HostEnvironment::now(), context, configuration("north")).await;
         assert_eq!(count(&calls, "handshake"), started);
     }
     parts.pool.close_all().await;
 }
 
 #[tokio::test]
-async fn a_process_never_serves_another_stack() {
+async fn a_process_is_not_reused_for_another_stack() {
     let (parts, calls) = served(PoolSettings::default()).await;
     let events = EventSink::new(Arc::new(SystemClock));
-    // Of one name, as stacks are whose states two hosts keep.
+    // Stacks of the same name, with states supplied by two hosts.
     let stacks = ["shop/dev#0", "shop/dev#1"]
         .map(|identity| PluginOperation::new("shop", "dev", identity, events.clone()));
     for (place, started) in [(0, 1), (1, 2), (0, 2), (1, 2)] {
@@ -113,14 +113,14 @@ async fn a_process_never_serves_another_stack() {
             operation: Arc::downgrade(&stacks[place]),
             ..PluginContext::default()
         };
-        run(&parts, Inheritance::now(), &context, configuration("north")).await;
+        run(&parts, HostEnvironment::now(), &context, configuration("north")).await;
         assert_eq!(count(&calls, "handshake"), started);
     }
     parts.pool.close_all().await;
 }
 
 #[tokio::test]
-async fn a_process_knows_one_provider_resource_of_one_stack() {
+async fn a_process_is_reused_for_the_same_provider_resource_only() {
     let (parts, calls) = served(PoolSettings::default()).await;
     let first = configuration("north");
     let of_other_stack = ConfigureRequest {
@@ -151,7 +151,7 @@ async fn a_process_knows_one_provider_resource_of_one_stack() {
     parts.pool.close_all().await;
 }
 
-/// Puts a copy of the shell where the plugin's executable is, as a build does.
+/// Copies the shell to the plugin's executable, as a build does.
 fn build(program: &Path) {
     let new = program.with_extension("new");
     fs::copy("/bin/sh", &new).unwrap();
@@ -160,7 +160,7 @@ fn build(program: &Path) {
 }
 
 #[tokio::test]
-async fn a_process_of_an_executable_that_was_built_anew_is_not_used_again() {
+async fn a_process_of_a_rebuilt_executable_is_not_reused() {
     let (mut parts, calls) = served(PoolSettings::default()).await;
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("plugin");
@@ -190,7 +190,7 @@ async fn a_process_of_a_script_ends_with_its_use() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_old_is_not_used_again_however_busy() {
+async fn a_process_beyond_the_age_limit_is_not_reused() {
     let settings = PoolSettings {
         age_limit: Duration::ZERO,
         ..PoolSettings::default()

@@ -1,4 +1,4 @@
-//! Loading providers: what the host registered or names, else a plugin process from the pool or a new one.
+//! Loading providers: code or addresses of the host, else a plugin process from the pool or a new one.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     message::Message,
     plugin::{
-        DiagnosticSink, FoundPlugin, Inheritance, PluginEnvironment, PluginOrigin, PluginQuery,
+        DiagnosticSink, FoundPlugin, HostEnvironment, PluginEnvironment, PluginOrigin, PluginQuery,
         PluginSettings, PluginTimeouts, find,
     },
     provider::{
@@ -30,7 +30,7 @@ use crate::{
     runtime::Runtime,
 };
 
-/// Returns what a plugin is greeted with.
+/// Returns the handshake request of a plugin.
 pub(super) fn greeting(engine: &EngineEndpoint) -> HandshakeRequest {
     HandshakeRequest {
         codegen_address: engine.serves_packages.then(|| engine.address.clone()),
@@ -38,51 +38,51 @@ pub(super) fn greeting(engine: &EngineEndpoint) -> HandshakeRequest {
     }
 }
 
-/// What a loader is made of.
+/// The dependencies of a loader.
 #[derive(Clone)]
 pub(crate) struct LoaderParts {
-    /// Clock, randomness, spawning.
+    /// Clock, random numbers, task spawning.
     pub runtime: Runtime,
-    /// Code of the host, by package; each serves all instances of its package.
+    /// Code of the host by package; each provider serves all instances of its package.
     pub in_process: BTreeMap<String, Arc<dyn ProviderBackend>>,
-    /// The host's say; asked first.
+    /// The host's resolver; called first.
     pub resolver: Option<Arc<dyn Resolver>>,
-    /// Who installs plugins that are not found.
+    /// Installs plugins that are not found.
     pub installer: Option<Arc<dyn PluginInstaller>>,
-    /// What is being installed.
+    /// The running installations.
     pub installations: Arc<Installations>,
-    /// Where plugins are looked for.
+    /// Where plugins are searched.
     pub plugins: PluginSettings,
-    /// Where processes wait for their next use.
+    /// The processes that wait for reuse.
     pub pool: ProviderPool,
-    /// Where plugins reach the engine.
+    /// The endpoints at which plugins call the engine.
     pub engine: Arc<dyn EngineEndpoints>,
 }
 
-/// Which provider is wanted.
+/// The provider to load.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ProviderWish {
+pub(crate) struct ProviderSpec {
     /// The plugin's name: the package's, unless the package is parameterized.
     pub plugin: String,
     /// The plugin's version.
     pub version: Option<semver::Version>,
-    /// Where the plugin can be had; empty when nobody said.
+    /// The download address; empty if unknown.
     pub download_url: String,
     /// Hex checksums of the plugin by platform.
     pub checksums: BTreeMap<String, String>,
-    /// What makes the package out of a plugin of many.
+    /// The parameter of a parameterized package.
     pub parameter: Option<Parameter>,
 }
 
-impl ProviderWish {
-    /// Returns the package that is to be served.
+impl ProviderSpec {
+    /// Returns the name of the package.
     #[must_use]
     pub(crate) fn package(&self) -> &str {
         self.parameter.as_ref().map_or(&self.plugin, |made| &made.name)
     }
 }
 
-impl From<ProviderSettings> for ProviderWish {
+impl From<ProviderSettings> for ProviderSpec {
     fn from(settings: ProviderSettings) -> Self {
         let ProviderSettings {
             package,
@@ -112,37 +112,37 @@ impl From<ProviderSettings> for ProviderWish {
     }
 }
 
-/// The surroundings of a plugin's process.
+/// The parameters of a plugin's process that depend on the operation.
 #[derive(Clone, Default)]
 pub(crate) struct PluginContext {
-    /// The working directory: the program's; `None` is the host's.
+    /// The working directory; `None` is the host's.
     pub directory: Option<PathBuf>,
-    /// What it learns about the project.
+    /// The facts about the project in its environment.
     pub environment: PluginEnvironment,
-    /// Who gets what it writes, and warnings about it.
+    /// Receives its output, and warnings about it.
     pub sink: Option<DiagnosticSink>,
-    /// Gives up starting a plugin, which may hang; one that is being installed is brought to its end.
+    /// Cancels the start of a plugin; a running installation is not cancelled.
     pub cancelled: CancellationToken,
-    /// The operation that it works for, as its calls of the engine see it; none for a mere question about a package.
+    /// The operation that it works for; empty for requests about a package only.
     pub operation: Weak<PluginOperation>,
 }
 
-/// A provider that has been greeted.
+/// A provider after its handshake.
 #[derive(Clone)]
 pub(crate) struct PreparedProvider {
     /// The provider.
     pub provider: Arc<dyn ProviderBackend>,
-    /// What it understands; of a plugin that knows no greeting: what it can be trusted with.
+    /// Its capabilities; the assumed ones for a plugin without handshake.
     pub capabilities: Capabilities,
-    /// True for code of the host, which others use too: it must not be closed.
+    /// True for code of the host, which may be in use elsewhere and must not be closed.
     pub shared: bool,
-    /// False when it serves the plugin that was named, but not the package that was to be made of it: nobody gives a
-    /// parameter to code of the host.
+    /// False for code of the host that serves the plugin, but not the parameterized package: code of the host is never
+    /// parameterized.
     pub serves_package: bool,
 }
 
 impl PreparedProvider {
-    /// Lets the instance go: a process returns to the pool or ends.
+    /// Releases the instance: a process returns to the pool or ends.
     pub(crate) async fn release(self) {
         if !self.shared {
             self.provider.close().await;
@@ -150,7 +150,7 @@ impl PreparedProvider {
     }
 }
 
-/// Loads providers. Instances load concurrently; each is one process of its own, or code of the host.
+/// Loads providers. Instances load concurrently; each is a process of its own, or code of the host.
 #[derive(Clone)]
 pub(crate) struct ProviderLoader {
     parts: Arc<LoaderParts>,
@@ -167,7 +167,7 @@ impl ProviderLoader {
         }
     }
 
-    /// Returns a loader that does not keep alive what this one does.
+    /// Returns a weak reference to this loader.
     pub(crate) fn downgrade(&self) -> WeakLoader {
         WeakLoader {
             parts: Arc::downgrade(&self.parts),
@@ -175,77 +175,77 @@ impl ProviderLoader {
         }
     }
 
-    /// Returns what this loader is made of.
+    /// Returns the dependencies of this loader.
     pub(super) const fn parts(&self) -> &Arc<LoaderParts> {
         &self.parts
     }
 
     /// Returns the packages that code of the host serves.
-    pub(super) fn in_process(&self) -> impl Iterator<Item = ProviderWish> {
-        self.parts.in_process.keys().map(|package| ProviderWish {
+    pub(super) fn in_process(&self) -> impl Iterator<Item = ProviderSpec> {
+        self.parts.in_process.keys().map(|package| ProviderSpec {
             plugin: package.clone(),
-            ..ProviderWish::default()
+            ..ProviderSpec::default()
         })
     }
 
-    /// Returns who uses the code of the host.
+    /// Returns the use counts of the host's code.
     pub(super) fn shared(&self) -> SharedProviders {
         self.shared.clone()
     }
 
-    /// Loads an instance and greets it.
+    /// Loads an instance and sends the handshake.
     ///
     /// # Errors
-    /// What the host's resolver or installer failed with, unchanged; [`ErrorKind::Plugin`] when there is no such plugin or it can
-    /// not be started or spoken to; [`ErrorKind::Provider`] when it refuses.
+    /// The unchanged error of the host's resolver or installer; [`ErrorKind::Plugin`] if the plugin is not found,
+    /// cannot be started or cannot be called; [`ErrorKind::Provider`] if it refuses the handshake.
     pub(crate) async fn load(
         &self,
-        wish: &ProviderWish,
+        spec: &ProviderSpec,
         context: &PluginContext,
     ) -> Result<PreparedProvider> {
-        let mut prepared = self.prepare(wish, context).await?;
-        if self.parts.plugins.waits_for_registrations.contains(&wish.plugin) {
+        let mut prepared = self.prepare(spec, context).await?;
+        if self.parts.plugins.waits_for_registrations.contains(&spec.plugin) {
             prepared.capabilities.waits_for_registrations = true;
         }
         Ok(prepared)
     }
 
-    async fn prepare(&self, wish: &ProviderWish, context: &PluginContext) -> Result<PreparedProvider> {
+    async fn prepare(&self, spec: &ProviderSpec, context: &PluginContext) -> Result<PreparedProvider> {
         let parts = &self.parts;
         if let Some(resolver) = &parts.resolver {
-            match unless_cancelled(wish, context, resolver.resolve(wish.request())).await? {
+            match unless_cancelled(spec, context, resolver.resolve(spec.request())).await? {
                 Resolution::Address(address) => {
-                    return unless_cancelled(wish, context, self.attach(wish, &address, context)).await;
+                    return unless_cancelled(spec, context, self.attach(spec, &address, context)).await;
                 }
                 Resolution::InProcess(provider) => {
                     return self
-                        .greet_in_process(wish, provider, wish.parameter.is_none())
+                        .greet_in_process(spec, provider, spec.parameter.is_none())
                         .await;
                 }
                 Resolution::Default => {}
             }
         }
-        for (name, serves_package) in [(wish.package(), true), (&wish.plugin, false)] {
+        for (name, serves_package) in [(spec.package(), true), (&spec.plugin, false)] {
             if let Some(provider) = parts.in_process.get(name) {
                 return self
-                    .greet_in_process(wish, Arc::clone(provider), serves_package)
+                    .greet_in_process(spec, Arc::clone(provider), serves_package)
                     .await;
             }
         }
-        let plugin = self.find(wish).await?;
+        let plugin = self.find(spec).await?;
         if plugin.origin == PluginOrigin::Path
             && let Some(sink) = &context.sink
         {
-            let name = query(&wish.request()).file_name();
+            let name = query(&spec.request()).file_name();
             let place = plugin.command.program.display();
             sink(Diagnostic::warning(Message::PluginOnPath {
                 executable: &name,
                 place: &place.to_string(),
             }));
         }
-        let launch = Launch::prepare(wish, plugin.command, context, Inheritance::now(), parts).await?;
+        let launch = Launch::prepare(spec, plugin.command, context, HostEnvironment::now(), parts).await?;
         let lease = parts.pool.lease(Arc::new(launch));
-        let (provider, capabilities) = unless_cancelled(wish, context, lease).await?;
+        let (provider, capabilities) = unless_cancelled(spec, context, lease).await?;
         Ok(PreparedProvider {
             provider,
             capabilities,
@@ -256,14 +256,14 @@ impl ProviderLoader {
 
     async fn greet_in_process(
         &self,
-        wish: &ProviderWish,
+        spec: &ProviderSpec,
         provider: Arc<dyn ProviderBackend>,
         serves_package: bool,
     ) -> Result<PreparedProvider> {
         let capabilities = provider
             .handshake(HandshakeRequest::default())
             .await
-            .map_err(|error| refusal(&wish.plugin, &error))?;
+            .map_err(|error| refusal(&spec.plugin, &error))?;
         Ok(PreparedProvider {
             provider,
             capabilities,
@@ -277,14 +277,14 @@ impl ProviderLoader {
         self.parts.resolver.as_ref()
     }
 
-    /// Returns how long plugins may take.
+    /// Returns the timeouts of plugins.
     pub(crate) fn timeouts(&self) -> PluginTimeouts {
         self.parts.plugins.timeouts
     }
 
-    /// Finds a plugin, or has the host install one that is missing.
-    async fn find(&self, wish: &ProviderWish) -> Result<FoundPlugin> {
-        let request = wish.request();
+    /// Finds a plugin, or installs a missing one through the host.
+    async fn find(&self, spec: &ProviderSpec) -> Result<FoundPlugin> {
+        let request = spec.request();
         match look_up(&self.parts, &request).await {
             Err(missing) if missing.kind() == ErrorKind::Plugin && self.parts.installer.is_some() => {
                 installing::install(&self.parts, request).await
@@ -295,13 +295,13 @@ impl ProviderLoader {
 
     async fn attach(
         &self,
-        wish: &ProviderWish,
+        spec: &ProviderSpec,
         address: &str,
         context: &PluginContext,
     ) -> Result<PreparedProvider> {
         let parts = &self.parts;
         let timeouts = parts.plugins.timeouts;
-        let provider = GrpcProvider::at_address(&wish.plugin, address, timeouts, &parts.runtime).await?;
+        let provider = GrpcProvider::at_address(&spec.plugin, address, timeouts, &parts.runtime).await?;
         let engine = parts.engine.address_endpoint(address).await?;
         let hold = engine.route.hold(&context.operation);
         if let Some(operation) = context.operation.upgrade() {
@@ -310,10 +310,10 @@ impl ProviderLoader {
         let provider = provider
             .with_status(status_service(&engine))
             .with_engine(Arc::clone(&engine), hold);
-        let refused = |error| refusal(&wish.plugin, &error);
+        let refused = |error| refusal(&spec.plugin, &error);
         let capabilities = provider.greet(greeting(&engine)).await.map_err(refused)?;
         provider.attach(&engine.address).await.map_err(refused)?;
-        if let Some(parameter) = &wish.parameter {
+        if let Some(parameter) = &spec.parameter {
             provider.parameterize(parameter).await.map_err(refused)?;
         }
         Ok(PreparedProvider {
@@ -325,7 +325,7 @@ impl ProviderLoader {
     }
 }
 
-/// A loader of an engine that may be gone.
+/// A weak reference to a loader; its engine may be closed.
 pub(crate) struct WeakLoader {
     parts: Weak<LoaderParts>,
     shared: SharedProviders,
@@ -333,16 +333,16 @@ pub(crate) struct WeakLoader {
 
 #[async_trait]
 impl PackageSource for WeakLoader {
-    async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
+    async fn load_package(&self, spec: &ProviderSpec) -> Result<PreparedProvider> {
         let Some(parts) = self.parts.upgrade() else {
             return Err(Error::new(ErrorKind::Unavailable, "the engine is closed"));
         };
         let shared = self.shared.clone();
         let loader = ProviderLoader { parts, shared };
-        loader.load(wish, &PluginContext::default()).await
+        loader.load(spec, &PluginContext::default()).await
     }
 
-    fn known(&self) -> Vec<ProviderWish> {
+    fn known(&self) -> Vec<ProviderSpec> {
         let parts = self.parts.upgrade();
         let shared = self.shared.clone();
         parts.map_or_else(Vec::new, |parts| {
@@ -351,9 +351,9 @@ impl PackageSource for WeakLoader {
     }
 }
 
-/// Awaits what may never come, unless the operation is cancelled.
+/// Awaits a future, with an error if the operation is cancelled first.
 async fn unless_cancelled<T>(
-    wish: &ProviderWish,
+    spec: &ProviderSpec,
     context: &PluginContext,
     loading: impl Future<Output = Result<T>>,
 ) -> Result<T> {
@@ -362,7 +362,7 @@ async fn unless_cancelled<T>(
         loaded = loading => loaded,
         () = context.cancelled.cancelled() => Err(Error::new(
             ErrorKind::Cancelled,
-            format!("the start of plugin {} was given up because the operation was cancelled", wish.plugin),
+            format!("the start of plugin {} was cancelled with the operation", spec.plugin),
         )),
     }
 }
@@ -374,7 +374,7 @@ pub(super) fn status_service(engine: &EngineEndpoint) -> StatusService {
     }
 }
 
-/// Looks for a plugin in the folders of the settings.
+/// Finds a plugin with the search settings.
 pub(super) async fn look_up(parts: &Arc<LoaderParts>, request: &ResolutionRequest) -> Result<FoundPlugin> {
     let query = query(request);
     let looking = Arc::clone(parts);

@@ -1,24 +1,24 @@
-//! Tests of packages that a parameter makes of a plugin.
+//! Tests of parameterized packages.
 
 use stackwright_proto::pulumirpc::{ParameterizeResponse, parameterize_request::Parameters};
 
 use super::*;
 use crate::provider::{BasePlugin, ProviderSource as _, RunSource, RunSurroundings};
 
-/// The package `made`, which `value` makes of the plugin `files`.
-fn parameterized(value: &str) -> ProviderWish {
-    ProviderWish {
+/// The package `made`: the plugin `files` with the parameter `value`.
+fn parameterized(value: &str) -> ProviderSpec {
+    ProviderSpec {
         parameter: Some(Parameter {
             name: "made".into(),
             version: "1.0.0".into(),
             value: value.into(),
         }),
-        ..wish()
+        ..spec()
     }
 }
 
 #[tokio::test]
-async fn a_plugin_is_told_which_package_it_is_to_be_and_its_processes_become_no_other() {
+async fn a_plugin_is_parameterized_once_and_reused_for_the_same_package_only() {
     let (mut fake, calls) = fake();
     fake.parameterize = Some(Box::new(|request| match request.parameters {
         Some(Parameters::Value(made)) => Ok(ParameterizeResponse {
@@ -30,8 +30,8 @@ async fn a_plugin_is_told_which_package_it_is_to_be_and_its_processes_become_no_
     let parts = with_process(fake.serve().await, PoolSettings::default());
     let loader = ProviderLoader::new(parts.clone());
     for value in ["one", "two", "one"] {
-        let wish = parameterized(value);
-        let prepared = loader.load(&wish, &PluginContext::default()).await.unwrap();
+        let spec = parameterized(value);
+        let prepared = loader.load(&spec, &PluginContext::default()).await.unwrap();
         assert!(prepared.serves_package);
         prepared.release().await;
     }
@@ -42,7 +42,7 @@ async fn a_plugin_is_told_which_package_it_is_to_be_and_its_processes_become_no_
 }
 
 #[tokio::test]
-async fn code_of_the_host_serves_a_package_by_its_name_and_takes_no_parameter() {
+async fn code_of_the_host_serves_a_package_by_its_name_and_is_not_parameterized() {
     let mut parts = parts(Arc::default(), PoolSettings::default());
     parts.in_process.insert("files".into(), Arc::new(InProcess));
     let builtin = Arc::new(InProcess);
@@ -70,7 +70,7 @@ async fn code_of_the_host_serves_a_package_by_its_name_and_takes_no_parameter() 
     parts.in_process.insert("made".into(), Arc::clone(&provider));
     let loaded = load(&parts).await.unwrap();
     assert!(Arc::ptr_eq(&loaded.provider, &provider));
-    // Questions about packages name the package themselves.
+    // Requests about packages contain the package's name.
     parts.in_process.remove("made");
     let loader = ProviderLoader::new(parts.clone());
     let asked = loader.load(&parameterized("x"), &PluginContext::default()).await;

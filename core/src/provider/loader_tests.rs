@@ -1,4 +1,4 @@
-//! Tests of what is loaded from where, and of processes that are used again.
+//! Tests of the order in which providers are found, and of the reuse of processes.
 
 use std::{
     sync::{
@@ -23,7 +23,7 @@ use crate::{
 #[path = "loader_parameter_tests.rs"]
 mod parameter;
 
-/// Counts how often it is asked.
+/// Counts the opened endpoints.
 #[derive(Default)]
 struct Engine(AtomicUsize);
 
@@ -88,7 +88,7 @@ fn parts(engine: Arc<Engine>, pool: PoolSettings) -> LoaderParts {
     }
 }
 
-/// Parts in which `files` is a process that says that it listens on `port`.
+/// Parts in which `files` is a process that reports `port`.
 pub(in crate::provider) fn with_process(port: u16, pool: PoolSettings) -> LoaderParts {
     let mut parts = parts(Arc::default(), pool);
     let command = PluginCommand {
@@ -104,16 +104,16 @@ pub(in crate::provider) fn with_process(port: u16, pool: PoolSettings) -> Loader
     parts
 }
 
-fn wish() -> ProviderWish {
-    ProviderWish {
+fn spec() -> ProviderSpec {
+    ProviderSpec {
         plugin: "files".into(),
-        ..ProviderWish::default()
+        ..ProviderSpec::default()
     }
 }
 
 async fn load(parts: &LoaderParts) -> Result<PreparedProvider> {
     ProviderLoader::new(parts.clone())
-        .load(&wish(), &PluginContext::default())
+        .load(&spec(), &PluginContext::default())
         .await
 }
 
@@ -146,7 +146,7 @@ pub(in crate::provider) fn check() -> CheckRequest {
     }
 }
 
-/// A provider that takes greetings, configurations and checks.
+/// A provider with handshake, configuration and checks.
 pub(in crate::provider) fn fake() -> (Fake, Arc<Mutex<Vec<&'static str>>>) {
     let fake = Fake {
         check: Some(Box::new(|_| {
@@ -163,7 +163,7 @@ pub(in crate::provider) fn count(calls: &Mutex<Vec<&'static str>>, name: &str) -
     calls.lock().unwrap().iter().filter(|call| **call == name).count()
 }
 
-/// Loads, configures and uses a provider, and lets it go.
+/// Loads, configures, uses and releases a provider.
 async fn run(parts: &LoaderParts, region: &str) {
     let prepared = load(parts).await.unwrap();
     prepared
@@ -187,7 +187,7 @@ async fn code_of_the_host_is_loaded_without_an_engine_service() {
 }
 
 #[tokio::test]
-async fn a_resolver_s_refusal_is_surfaced_unchanged() {
+async fn the_error_of_a_resolver_is_returned_unchanged() {
     let mut parts = parts(Arc::default(), PoolSettings::default());
     parts.in_process.insert("files".into(), Arc::new(InProcess));
     let refusal = Error::new(ErrorKind::NotFound, "Files are not for you.");
@@ -200,7 +200,7 @@ async fn a_resolver_s_refusal_is_surfaced_unchanged() {
 }
 
 #[tokio::test]
-async fn a_resolved_address_is_greeted_and_attached_to() {
+async fn a_resolved_address_receives_attach_and_the_handshake() {
     let (fake, calls) = fake();
     let address = format!("127.0.0.1:{}", fake.serve().await);
     let mut parts = parts(Arc::default(), PoolSettings::default());
@@ -213,7 +213,7 @@ async fn a_resolved_address_is_greeted_and_attached_to() {
 }
 
 #[tokio::test]
-async fn a_resolver_may_leave_it_to_the_engine_which_names_what_is_missing() {
+async fn a_resolver_may_defer_to_the_engine_which_reports_a_missing_plugin() {
     let mut parts = parts(Arc::default(), PoolSettings::default());
     parts.resolver = Some(Arc::new(Answer(Ok(Resolution::Default))));
     let error = failure(&parts).await;
@@ -228,7 +228,7 @@ async fn a_resolver_may_leave_it_to_the_engine_which_names_what_is_missing() {
 }
 
 #[tokio::test]
-async fn a_process_is_used_again_without_being_configured_again() {
+async fn a_process_is_reused_without_being_configured_again() {
     let (fake, calls) = fake();
     let parts = with_process(fake.serve().await, PoolSettings::default());
     run(&parts, "north").await;
@@ -249,7 +249,7 @@ async fn another_configuration_gets_a_process_of_its_own() {
     run(&parts, "north").await;
     run(&parts, "south").await;
     assert_eq!((count(&calls, "handshake"), count(&calls, "configure")), (2, 2));
-    // Whichever is leased first, each configuration finds its own.
+    // Independent of the order of leases.
     run(&parts, "north").await;
     run(&parts, "south").await;
     assert_eq!((count(&calls, "handshake"), count(&calls, "configure")), (2, 2));
@@ -269,7 +269,7 @@ async fn a_process_has_one_user_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_cancelled_process_is_not_used_again() {
+async fn a_cancelled_process_is_not_reused() {
     let (fake, calls) = fake();
     let parts = with_process(fake.serve().await, PoolSettings::default());
     let prepared = load(&parts).await.unwrap();
@@ -282,7 +282,7 @@ async fn a_cancelled_process_is_not_used_again() {
 }
 
 #[tokio::test]
-async fn a_process_that_refused_its_configuration_is_not_used_again() {
+async fn a_process_that_refused_its_configuration_is_not_reused() {
     let (mut fake, _calls) = fake();
     fake.configure = Some(Box::new(|_| {
         Err(tonic::Status::invalid_argument("no such region"))
@@ -304,7 +304,7 @@ async fn a_process_that_refused_its_configuration_is_not_used_again() {
 }
 
 #[tokio::test]
-async fn the_pool_keeps_no_more_than_it_may_and_none_when_it_is_off() {
+async fn the_pool_is_limited_by_its_capacity_and_empty_if_disabled() {
     let (fake, calls) = fake();
     let settings = PoolSettings {
         capacity: 1,
@@ -330,7 +330,7 @@ async fn the_pool_keeps_no_more_than_it_may_and_none_when_it_is_off() {
 }
 
 #[tokio::test]
-async fn a_process_that_nobody_uses_for_long_is_ended() {
+async fn a_process_beyond_the_idle_limit_is_ended() {
     let (mut fake, calls) = fake();
     let (sender, cancelled) = tokio::sync::oneshot::channel();
     let sender = Mutex::new(Some(sender));
@@ -349,7 +349,7 @@ async fn a_process_that_nobody_uses_for_long_is_ended() {
 }
 
 #[tokio::test]
-async fn a_plugin_older_than_asked_for_is_warned_of() {
+async fn a_plugin_older_than_requested_causes_a_warning() {
     let (mut fake, _calls) = fake();
     fake.get_plugin_info = Some(Box::new(|()| {
         Ok(stackwright_proto::pulumirpc::PluginInfo {
@@ -367,12 +367,12 @@ async fn a_plugin_older_than_asked_for_is_warned_of() {
         })),
         ..PluginContext::default()
     };
-    let wish = ProviderWish {
+    let spec = ProviderSpec {
         version: semver::Version::parse("2.0.0").ok(),
-        ..wish()
+        ..spec()
     };
     let loader = ProviderLoader::new(parts.clone());
-    let prepared = loader.load(&wish, &context).await.unwrap();
+    let prepared = loader.load(&spec, &context).await.unwrap();
     assert!(
         seen.lock().unwrap()[0]
             .starts_with("resource plugin files is expected to have version >=2.0.0, but has 1.2.3; ")
@@ -382,7 +382,7 @@ async fn a_plugin_older_than_asked_for_is_warned_of() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_process_that_hangs_in_its_configuration_is_let_go_without_waiting_for_it() {
+async fn a_process_that_hangs_in_its_configuration_is_released_without_waiting() {
     let (mut fake, _calls) = fake();
     let (sender, mut asked) = tokio::sync::mpsc::unbounded_channel();
     let gate = Arc::new((Mutex::new(false), std::sync::Condvar::new()));
@@ -409,7 +409,7 @@ async fn a_process_that_hangs_in_its_configuration_is_let_go_without_waiting_for
     gate.1.notify_all();
 }
 
-/// Code of the host that counts how often it is closed.
+/// Code of the host that counts its close calls.
 #[derive(Default)]
 struct Counted(AtomicUsize);
 
@@ -432,7 +432,7 @@ impl Provider for Counted {
 }
 
 #[tokio::test]
-async fn a_run_ends_its_own_instances_and_leaves_code_of_the_host_to_others() {
+async fn a_run_closes_its_own_instances_but_not_code_of_the_host() {
     use crate::provider::{ProviderSource as _, RunSource, RunSurroundings, settings::ProviderSettings};
     let (fake, calls) = fake();
     let mut parts = with_process(fake.serve().await, PoolSettings::default());

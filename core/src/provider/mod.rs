@@ -1,4 +1,4 @@
-//! Providers: the trait of whatever manages resources of one package, and the shapes of its calls.
+//! Providers: the trait that manages resources of one package, and the requests and responses of its calls.
 
 mod adapter;
 mod backend;
@@ -35,9 +35,9 @@ pub(crate) use endpoint::{EngineEndpoint, EngineEndpoints, EngineRoute, PluginOp
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
 pub use installer::{Installation, PluginInstaller};
 pub(crate) use installing::Installations;
-pub(crate) use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
+pub(crate) use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderSpec};
 pub use package::{Mapping, MappingRequest, SchemaRequest};
-pub(crate) use package::{MappingQuestion, PackageSource, Unanswered, mapping, schema};
+pub(crate) use package::{MappingQuestion, PackageError, PackageSource, mapping, schema};
 pub use pool::PoolSettings;
 pub(crate) use pool::ProviderPool;
 pub(crate) use registry::{ProviderHandle, ProviderRegistry};
@@ -47,20 +47,20 @@ pub(crate) use source::{LoadedProvider, ProviderSource};
 pub(crate) use view::{Effect, PublishedView};
 pub use view::{View, ViewName, ViewStep, Views};
 
-/// A provider of one package: a plugin process, code of the host, or built in.
+/// A provider of one package: a plugin process, code of the host, or the built-in one.
 ///
-/// Calls come CONCURRENTLY, many at a time and from any thread. Dropping a call's future gives the call up. Values
-/// hold secrets only when [`Capabilities::accept_secrets`] says so, and unknowns only during previews.
+/// Calls are CONCURRENT, from any thread. Dropping a call's future cancels the call. Requests contain secrets only if
+/// [`Capabilities::accept_secrets`] is set, and unknowns only in previews.
 ///
-/// Methods are written as `async fn`; those that are left out do what [`Call::without_method`] says.
+/// Methods are implemented as `async fn`; the default implementations are those of [`Call::without_method`].
 pub trait Provider: Send + Sync + 'static {
-    /// Says what the provider understands. Called once, before anything else.
+    /// Returns the provider's capabilities. Called once, before any other call.
     fn handshake(
         &self,
         request: HandshakeRequest,
     ) -> impl Future<Output = ProviderResult<Capabilities>> + Send;
 
-    /// Returns the version and other facts of the provider itself.
+    /// Returns facts about the provider.
     fn plugin_info(&self) -> impl Future<Output = ProviderResult<PluginInfo>> + Send {
         async move { Ok(PluginInfo::default()) }
     }
@@ -73,7 +73,7 @@ pub trait Provider: Send + Sync + 'static {
         async move { Ok(adapter::checked(request)) }
     }
 
-    /// Compares two configurations of the provider; a replacement replaces all that it manages.
+    /// Compares two configurations of the provider; a replacement replaces all resources of the provider.
     fn diff_config(
         &self,
         _request: DiffRequest,
@@ -81,7 +81,7 @@ pub trait Provider: Send + Sync + 'static {
         async move { Ok(DiffResponse::default()) }
     }
 
-    /// Takes the configuration; called once before any resource's call. May change the capabilities.
+    /// Sets the configuration; called once before any call about a resource. May change the capabilities.
     fn configure(
         &self,
         _request: ConfigureRequest,
@@ -99,20 +99,20 @@ pub trait Provider: Send + Sync + 'static {
         async move { Ok(DiffResponse::default()) }
     }
 
-    /// Makes a resource and returns its id and outputs.
+    /// Creates a resource and returns its id and outputs.
     fn create(&self, request: CreateRequest) -> impl Future<Output = ProviderResult<CreateResponse>> + Send;
 
-    /// Reads a resource as it is; without outputs it does not exist.
+    /// Reads the current state of a resource; without outputs it does not exist.
     fn read(&self, request: ReadRequest) -> impl Future<Output = ProviderResult<ReadResponse>> + Send {
         async move { Ok(adapter::read_back(request)) }
     }
 
-    /// Changes a resource in place and returns its outputs.
+    /// Updates a resource in place and returns its outputs.
     fn update(&self, request: UpdateRequest) -> impl Future<Output = ProviderResult<UpdateResponse>> + Send {
         async move { Err(adapter::not_updated(&request.urn)) }
     }
 
-    /// Removes a resource. One that does not exist any more is no error.
+    /// Deletes a resource. Succeeds if it does not exist any more.
     fn delete(&self, request: DeleteRequest) -> impl Future<Output = ProviderResult<()>> + Send;
 
     /// Calls a function of the package.
@@ -120,30 +120,30 @@ pub trait Provider: Send + Sync + 'static {
         async move { Err(adapter::unknown_function(&request.token)) }
     }
 
-    /// Returns the schema of the package, as JSON: what it has resources and functions for, and what these take and give.
-    /// Asked for code generators and other tools, before any configuration.
+    /// Returns the schema of the package as JSON: its resources and functions with their properties.
+    /// Called for code generators and other tools, before any configuration.
     fn get_schema(&self, _request: SchemaRequest) -> impl Future<Output = ProviderResult<String>> + Send {
         async move { Err(adapter::no_schema()) }
     }
 
-    /// Returns a mapping from another ecosystem to the package; an empty one when there is none.
+    /// Returns a mapping from another ecosystem to the package; empty if there is none.
     fn get_mapping(&self, _request: MappingRequest) -> impl Future<Output = ProviderResult<Mapping>> + Send {
         async move { Err(adapter::no_mappings()) }
     }
 
-    /// Returns the foreign providers of an ecosystem (`terraform`) that the provider has mappings of; nothing when it has
-    /// one only, which [`Self::get_mapping`] names.
+    /// Returns the foreign providers of an ecosystem (`terraform`) that have a mapping; empty if there is only one,
+    /// which [`Self::get_mapping`] returns.
     fn get_mappings(&self, _key: &str) -> impl Future<Output = ProviderResult<Vec<String>>> + Send {
         async move { Err(adapter::no_mappings()) }
     }
 
-    /// Asks the provider to give up what it is doing; running calls should fail soon. Code of the host that serves
-    /// other operations at that moment is not asked, because it could not tell whose calls are meant.
+    /// Asks the provider to cancel its running calls; they should fail soon. Not called for code of the host that other
+    /// operations use at the same time, because the call names no operation.
     fn cancel(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
-    /// Ends the provider; no call follows. A process is asked to exit, then ended.
+    /// Closes the provider; no call follows. A process is asked to exit, then killed.
     fn close(&self) -> impl Future<Output = ()> + Send {
         async {}
     }

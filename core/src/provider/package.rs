@@ -1,69 +1,69 @@
-//! What a package says of itself: its schema, and its mappings from other ecosystems. Asked of a provider that is loaded
-//! for the question and need not be configured.
+//! Requests about a package: its schema, and its mappings from other ecosystems. Their provider is loaded for the
+//! request and need not be configured.
 
 use async_trait::async_trait;
 
 use crate::{
     error::{Error, ErrorKind, Result},
     provider::{
-        PreparedProvider, ProviderError, ProviderResult, ProviderStatus, ProviderWish, builtin,
+        PreparedProvider, ProviderError, ProviderResult, ProviderSpec, ProviderStatus, builtin,
         grpc::Parameter,
     },
 };
 
-/// The format of schemas that is asked for; the protocol knows no other.
+/// The requested format of schemas; the protocol defines no other.
 pub(crate) const SCHEMA_FORMAT: i32 = 0;
 
-/// Asks a provider for the schema of its package.
+/// The request of GetSchema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaRequest {
-    /// The package that a parameter made of the provider; empty for the provider's own.
+    /// The parameterized package; empty for the provider's own package.
     pub subpackage_name: String,
     /// Its version.
     pub subpackage_version: String,
 }
 
-/// Asks a provider for a mapping.
+/// The request of GetMapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappingRequest {
-    /// The ecosystem that is mapped, `terraform` for instance.
+    /// The ecosystem: `terraform` for instance.
     pub key: String,
-    /// The foreign provider; empty for the one that this provider maps, if it maps one only.
+    /// The foreign provider; empty for the only one that this provider maps.
     pub provider: String,
 }
 
 /// A mapping of a foreign provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// The foreign provider; empty when there is none.
+    /// The foreign provider; empty without a mapping.
     pub provider: String,
-    /// What only those understand who asked; empty when there is none.
+    /// The mapping in the format of the ecosystem; empty without a mapping.
     pub data: Vec<u8>,
 }
 
-/// Loads providers to ask them about their packages.
+/// Loads providers for requests about their packages.
 #[async_trait]
 pub(crate) trait PackageSource: Send + Sync + 'static {
-    /// Loads a provider of its own for one question.
-    async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider>;
+    /// Loads a separate provider for one request.
+    async fn load_package(&self, spec: &ProviderSpec) -> Result<PreparedProvider>;
 
-    /// Completes what a question leaves open: a version that the program requires.
-    fn complete(&self, _wish: &mut ProviderWish) {}
+    /// Completes a request with a version that the program requires.
+    fn complete(&self, _wish: &mut ProviderSpec) {}
 
-    /// Returns the packages that may hold a mapping although nobody names them.
-    fn known(&self) -> Vec<ProviderWish> {
+    /// Returns the known packages that may contain a mapping.
+    fn known(&self) -> Vec<ProviderSpec> {
         Vec::new()
     }
 }
 
-/// Why a question about a package has no answer.
+/// The error of a request about a package.
 #[derive(Clone, Debug)]
-pub(crate) struct Unanswered {
+pub(crate) struct PackageError {
     pub(crate) status: ProviderStatus,
     pub(crate) message: String,
 }
 
-impl Unanswered {
+impl PackageError {
     pub(crate) fn new(status: ProviderStatus, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { status, message }
@@ -82,21 +82,24 @@ impl Unanswered {
     }
 }
 
-impl From<ProviderError> for Unanswered {
+impl From<ProviderError> for PackageError {
     fn from(error: ProviderError) -> Self {
         Self::new(error.status, error.message)
     }
 }
 
 /// Returns the schema of a package, as JSON.
-pub(crate) async fn schema(source: &dyn PackageSource, mut wish: ProviderWish) -> Result<String, Unanswered> {
-    if wish.plugin == builtin::PACKAGE {
-        return Err(no_schema(&wish.plugin));
+pub(crate) async fn schema(
+    source: &dyn PackageSource,
+    mut spec: ProviderSpec,
+) -> Result<String, PackageError> {
+    if spec.plugin == builtin::PACKAGE {
+        return Err(no_schema(&spec.plugin));
     }
-    source.complete(&mut wish);
-    let loaded = source.load_package(&wish).await;
-    let prepared = loaded.map_err(|error| Unanswered::unloaded(&wish.plugin, &error))?;
-    let parameter = wish.parameter.as_ref();
+    source.complete(&mut spec);
+    let loaded = source.load_package(&spec).await;
+    let prepared = loaded.map_err(|error| PackageError::unloaded(&spec.plugin, &error))?;
+    let parameter = spec.parameter.as_ref();
     let request = SchemaRequest {
         subpackage_name: parameter.map(|made| made.name.clone()).unwrap_or_default(),
         subpackage_version: parameter.map(|made| made.version.clone()).unwrap_or_default(),
@@ -104,63 +107,63 @@ pub(crate) async fn schema(source: &dyn PackageSource, mut wish: ProviderWish) -
     let answer = prepared.provider.get_schema(request).await;
     prepared.release().await;
     match answer {
-        Err(error) if error.status == ProviderStatus::Unimplemented => Err(no_schema(&wish.plugin)),
+        Err(error) if error.status == ProviderStatus::Unimplemented => Err(no_schema(&spec.plugin)),
         answer => Ok(answer?),
     }
 }
 
-fn no_schema(package: &str) -> Unanswered {
+fn no_schema(package: &str) -> PackageError {
     let text = format!("the provider of package {package:?} has no schema");
-    Unanswered::new(ProviderStatus::Unimplemented, text)
+    PackageError::new(ProviderStatus::Unimplemented, text)
 }
 
-/// Which mapping is wanted.
+/// A request for a mapping.
 pub(crate) struct MappingQuestion {
-    /// The ecosystem that is mapped.
+    /// The ecosystem.
     pub(crate) ecosystem: String,
     /// The foreign provider.
     pub(crate) provider: String,
-    /// The plugin that is thought to know it; empty for the one of the same name.
+    /// The plugin that probably contains the mapping; empty for the plugin with the name of `provider`.
     pub(crate) plugin: String,
-    /// What makes the package out of that plugin.
+    /// The parameter of that plugin's package.
     pub(crate) parameter: Option<Parameter>,
 }
 
-/// Returns the mapping of a foreign provider: that of the plugin which is thought to know it, else that of the first other
-/// package that is known; empty when none has it. A plugin that is not there has none.
+/// Returns the mapping of a foreign provider: that of the probable plugin, else that of the first other known package;
+/// empty without a mapping. Missing plugins are skipped.
 pub(crate) async fn mapping(
     source: &dyn PackageSource,
     question: MappingQuestion,
-) -> Result<Vec<u8>, Unanswered> {
+) -> Result<Vec<u8>, PackageError> {
     let MappingQuestion {
         ecosystem,
         provider,
         plugin,
         parameter,
     } = question;
-    let mut likely = ProviderWish {
+    let mut likely = ProviderSpec {
         plugin: if plugin.is_empty() {
             provider.clone()
         } else {
             plugin
         },
         parameter,
-        ..ProviderWish::default()
+        ..ProviderSpec::default()
     };
     source.complete(&mut likely);
     let others = source.known().into_iter();
-    let same = |known: &ProviderWish| known.plugin == likely.plugin && known.parameter == likely.parameter;
+    let same = |known: &ProviderSpec| known.plugin == likely.plugin && known.parameter == likely.parameter;
     let others = others.filter(|known| !same(known));
     let mut candidates: Vec<_> = others.collect();
     candidates.insert(0, likely);
-    for (place, wish) in candidates.iter().enumerate() {
-        let prepared = match source.load_package(wish).await {
+    for (place, spec) in candidates.iter().enumerate() {
+        let prepared = match source.load_package(spec).await {
             Ok(prepared) => prepared,
             Err(error) if error.kind() == ErrorKind::Cancelled => {
-                return Err(Unanswered::unloaded(&wish.plugin, &error));
+                return Err(PackageError::unloaded(&spec.plugin, &error));
             }
             Err(error) => {
-                tracing::debug!(plugin = wish.plugin, %error, "a plugin cannot be asked for a mapping");
+                tracing::debug!(plugin = spec.plugin, %error, "a plugin could not be loaded for a mapping");
                 continue;
             }
         };
@@ -169,17 +172,17 @@ pub(crate) async fn mapping(
         match answer {
             Ok(data) if data.is_empty() => {}
             Ok(data) => return Ok(data),
-            // That of another package would be a guess that nobody can tell from the right one.
+            // A mapping of another package would be a guess, indistinguishable from the right one.
             Err(error) if place == 0 => return Err(error.into()),
             Err(error) => {
-                tracing::debug!(plugin = wish.plugin, %error, "a plugin failed to give a mapping");
+                tracing::debug!(plugin = spec.plugin, %error, "a plugin failed to return a mapping");
             }
         }
     }
     Ok(Vec::new())
 }
 
-/// Asks one provider. Those that do not list what they map are asked for the one mapping that they have.
+/// Requests a mapping from one provider. A provider that lists no mappings is asked for its only one.
 async fn ask_for_mapping(
     prepared: &PreparedProvider,
     ecosystem: &str,

@@ -1,4 +1,4 @@
-//! The host's say in which provider serves a package.
+//! The host's resolver: chooses the provider of a package.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -6,33 +6,33 @@ use async_trait::async_trait;
 
 use crate::{error::Result, plugin::PluginKind, provider::ProviderBackend};
 
-/// Which plugin is needed.
+/// The plugin to resolve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolutionRequest {
-    /// What it does.
+    /// Its kind.
     pub kind: PluginKind,
     /// Its name: the package's, unless the package is parameterized.
     pub name: String,
-    /// The version that was asked for.
+    /// The requested version.
     pub version: Option<semver::Version>,
-    /// Where it can be had; empty when nobody said.
+    /// The download address; empty if unknown.
     pub download_url: String,
     /// Hex checksums by platform (`linux-amd64`).
     pub checksums: BTreeMap<String, String>,
-    /// Policy packs: the folder or file of the pack, as the options of the operation have it; empty when they have none.
+    /// Policy packs: the folder or file of the pack from the operation's options; empty without one.
     pub path: String,
-    /// Policy packs: the settings by policy, as the options of the operation have them.
+    /// Policy packs: the settings by policy from the operation's options.
     pub config: BTreeMap<String, serde_json::Value>,
 }
 
-/// What serves a package.
+/// The provider of a package.
 #[derive(Clone)]
 pub enum Resolution {
-    /// A provider that listens at this address (`127.0.0.1:4711`), which is for this one instance.
+    /// A provider that listens at this address (`127.0.0.1:4711`), reserved for this instance.
     Address(String),
     /// Code of the host.
     InProcess(Arc<dyn ProviderBackend>),
-    /// Whatever the engine finds itself.
+    /// The provider that the engine finds itself.
     Default,
 }
 
@@ -46,12 +46,12 @@ impl fmt::Debug for Resolution {
     }
 }
 
-/// Decides what serves a package. Asked for every instance: a provider that is configured twice is two instances.
+/// Chooses the provider of a package. Called for every instance: a provider with two configurations is two instances.
 #[async_trait]
 pub trait Resolver: Send + Sync + 'static {
-    /// Names what serves a package.
+    /// Returns the provider of a package.
     ///
     /// # Errors
-    /// Any; it reaches people unchanged.
+    /// Any; returned unchanged.
     async fn resolve(&self, request: ResolutionRequest) -> Result<Resolution>;
 }

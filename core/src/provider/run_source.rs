@@ -1,4 +1,4 @@
-//! The providers of one run: the built-in one, and what the loader finds in the surroundings of the run's project.
+//! The providers of one run: the built-in one, and those of the loader with the run's context.
 
 use std::{
     collections::BTreeMap,
@@ -14,12 +14,12 @@ use crate::{
     plugin::{DiagnosticSink, PluginEnvironment},
     provider::{
         HandshakeRequest, LoadedProvider, PluginContext, PluginOperation, PreparedProvider, ProviderBackend,
-        ProviderLoader, ProviderSource, ProviderWish, builtin, settings::ProviderSettings,
+        ProviderLoader, ProviderSource, ProviderSpec, builtin, settings::ProviderSettings,
         shared::SharedInRun,
     },
 };
 
-/// What a run tells its plugins.
+/// The data that a run passes to its plugins.
 #[derive(Clone, Default)]
 pub(crate) struct RunSurroundings {
     /// The project's name.
@@ -30,11 +30,11 @@ pub(crate) struct RunSurroundings {
     pub config: BTreeMap<String, String>,
     /// The program's folder.
     pub directory: Option<PathBuf>,
-    /// Who gets what plugins write.
+    /// Receives the output of plugins.
     pub sink: Option<DiagnosticSink>,
-    /// Gives up starting plugins.
+    /// Cancels the start of plugins.
     pub cancelled: CancellationToken,
-    /// The operation that plugins work for, as their calls of the engine see it.
+    /// The operation that plugins work for.
     pub operation: Weak<PluginOperation>,
 }
 
@@ -64,7 +64,7 @@ impl RunSource {
         }
     }
 
-    /// Sets whether plugins are installed no sooner than they are needed.
+    /// Sets whether plugins are installed only when they are needed.
     #[must_use]
     pub(crate) fn skip_pre_install(mut self, skip: bool) -> Self {
         self.skip_pre_install = skip;
@@ -105,11 +105,11 @@ impl ProviderSource for RunSource {
                 is_plugin: false,
             });
         }
-        let wish = ProviderWish::from(settings);
-        let context = self.context(&wish.plugin);
-        let prepared = self.loader.load(&wish, &context).await?;
+        let spec = ProviderSpec::from(settings);
+        let context = self.context(&spec.plugin);
+        let prepared = self.loader.load(&spec, &context).await?;
         if !prepared.serves_package {
-            return Err(unparameterized(&wish));
+            return Err(unparameterized(&spec));
         }
         if prepared.shared {
             self.shared.add(&prepared.provider);
@@ -121,37 +121,37 @@ impl ProviderSource for RunSource {
         })
     }
 
-    async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
-        self.loader.load(wish, &self.context(&wish.plugin)).await
+    async fn load_package(&self, spec: &ProviderSpec) -> Result<PreparedProvider> {
+        self.loader.load(spec, &self.context(&spec.plugin)).await
     }
 
-    async fn install_beforehand(&self, wishes: &[ProviderWish]) {
+    async fn install_beforehand(&self, specs: &[ProviderSpec]) {
         if !self.skip_pre_install {
-            self.loader.install_beforehand(wishes).await;
+            self.loader.install_beforehand(specs).await;
         }
     }
 
-    fn in_process(&self) -> Vec<ProviderWish> {
+    fn in_process(&self) -> Vec<ProviderSpec> {
         self.loader.in_process().collect()
     }
 
     async fn release(&self, provider: Arc<dyn ProviderBackend>) {
-        if !self.shared.let_go(&provider) {
+        if !self.shared.release(&provider) {
             provider.close().await;
         }
     }
 
     async fn cancel(&self, provider: &Arc<dyn ProviderBackend>) {
-        // It could not tell whose calls to give up.
+        // The call names no operation, so a shared provider would cancel calls of others.
         if !self.shared.is_used_elsewhere(provider) {
             provider.cancel().await;
         }
     }
 }
 
-/// Says that code of the host serves a plugin, but not the package that a parameter makes of that.
-fn unparameterized(wish: &ProviderWish) -> Error {
-    let (package, plugin) = (wish.package(), &wish.plugin);
+/// Returns the error of code of the host that serves a plugin, but not the parameterized package.
+fn unparameterized(spec: &ProviderSpec) -> Error {
+    let (package, plugin) = (spec.package(), &spec.plugin);
     let text = format!(
         "package '{package}' is made of the plugin '{plugin}' by a parameter, which code of the host that serves \
          '{plugin}' cannot be given"

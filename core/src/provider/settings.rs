@@ -11,30 +11,30 @@ use crate::{
 /// The object of a provider's inputs that belongs to the engine and never reaches a plugin.
 pub(crate) const INTERNAL: &str = "__internal";
 
-/// Which plugin serves a provider resource.
+/// The plugin of a provider resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ProviderSettings {
     /// The package.
     pub package: String,
-    /// The package's version that was asked for.
+    /// The requested version of the package.
     pub version: Option<semver::Version>,
-    /// Where the plugin can be had; empty when nobody said.
+    /// The download address; empty if unknown.
     pub download_url: String,
     /// Hex checksums of the plugin by platform (`linux-amd64`).
     pub checksums: BTreeMap<String, String>,
-    /// The plugin that a parameter makes the package of; `None` for a package with a plugin of its own.
+    /// The plugin of a parameterized package; `None` for a package with a plugin of its own.
     pub base: Option<BasePlugin>,
 }
 
 impl ProviderSettings {
-    /// Reads the engine's fields out of a provider's inputs; those of old states stand at the top level.
+    /// Reads the engine's fields from a provider's inputs; in old states they are top-level fields.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when a version is none, or a parameter cannot be read.
+    /// [`crate::ErrorKind::InvalidInput`] if a version or a parameter is malformed.
     pub(crate) fn read(package: &str, inputs: &PropertyMap) -> Result<Self> {
         let (internal, base) = match inputs.get(INTERNAL).map(PropertyValue::unwrapped) {
             Some(PropertyValue::Object(internal)) => (internal.clone(), BasePlugin::read(package, internal)?),
-            // The keys of a user's own configuration must not be mistaken for those of a plugin.
+            // The user's own configuration may have the same keys as the engine's fields.
             _ => (inputs.clone(), None),
         };
         let version = match inputs
@@ -72,7 +72,7 @@ impl ProviderSettings {
         })
     }
 
-    /// Writes the fields into a provider's inputs, as they are recorded.
+    /// Writes the fields to a provider's inputs, as they are recorded.
     #[must_use]
     pub(crate) fn write(&self, mut inputs: PropertyMap) -> PropertyMap {
         let mut internal = PropertyMap::new();
@@ -95,13 +95,13 @@ impl ProviderSettings {
             inputs.insert("version", version.to_string().into());
         }
         if has_internal {
-            // Present even when empty, so that a later look-up does not mistake the user's keys for the engine's.
+            // Present even if empty, so that a later read does not take the user's keys for the engine's fields.
             inputs.insert(INTERNAL, internal.into());
         }
         inputs
     }
 
-    /// Returns the text by which default providers are told apart: `<package>[-<version>][-<url>]`, as their names do.
+    /// Returns the key of a default provider: `<package>[-<version>][-<url>]`, as in its name.
     #[must_use]
     pub(crate) fn key(&self) -> String {
         let mut key = self.package.clone();
@@ -116,7 +116,7 @@ impl ProviderSettings {
         key
     }
 
-    /// Returns the inputs without the engine's object: what a plugin may see.
+    /// Returns the inputs without the engine's object, as a plugin receives them.
     #[must_use]
     pub(crate) fn strip(inputs: &PropertyMap) -> PropertyMap {
         let mut inputs = inputs.clone();
@@ -132,23 +132,23 @@ impl ProviderSettings {
         Self::strip(inputs)
     }
 
-    /// Puts the engine's fields back into inputs that the plugin's CheckConfig returned.
+    /// Restores the engine's fields in the inputs that the plugin's CheckConfig returned.
     ///
     /// # Errors
-    /// A text that goes on from the provider's name, when the plugin changed its own version.
+    /// The rest of a message after the provider's name, if the plugin changed its own version.
     pub(crate) fn restore(mut checked: PropertyMap, news: &PropertyMap) -> Result<PropertyMap, String> {
-        if let Some(wanted) = news.get("version") {
+        if let Some(expected) = news.get("version") {
             match checked.get("version") {
-                Some(version) if version != wanted => {
+                Some(version) if version != expected => {
                     return Err(format!(
                         "attempted to change version from {:?} to {:?}",
-                        wanted.as_str().unwrap_or_default(),
+                        expected.as_str().unwrap_or_default(),
                         version.as_str().unwrap_or_default()
                     ));
                 }
                 Some(_) => {}
                 None => {
-                    checked.insert("version", wanted.clone());
+                    checked.insert("version", expected.clone());
                 }
             }
         }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_user_configures_is_no_plugin() {
+    fn keys_of_the_user_are_not_read_as_settings() {
         let configuration = [
             ("name", PropertyValue::from("x")),
             ("parameterization", "?".into()),

@@ -1,4 +1,4 @@
-//! Who uses the code of the host: one object may serve many operations, and none of them may end it for the others.
+//! Use counts of the host's code: one object may serve many operations, so it is not closed with one of them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,25 +7,25 @@ use crate::provider::ProviderBackend;
 /// Counts the runs that use each of the host's providers. Clones share the counts.
 #[derive(Clone, Default)]
 pub(super) struct SharedProviders {
-    used: Arc<Mutex<Vec<Used>>>,
+    used: Arc<Mutex<Vec<UseCount>>>,
 }
 
-struct Used {
+struct UseCount {
     provider: Arc<dyn ProviderBackend>,
     runs: usize,
 }
 
 impl SharedProviders {
-    fn lock(&self) -> MutexGuard<'_, Vec<Used>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<UseCount>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes one more run that uses `provider`.
+    /// Counts one more run that uses `provider`.
     fn enter(&self, provider: &Arc<dyn ProviderBackend>) {
         let mut all = self.lock();
         match all.iter_mut().find(|used| Arc::ptr_eq(&used.provider, provider)) {
             Some(used) => used.runs += 1,
-            None => all.push(Used {
+            None => all.push(UseCount {
                 provider: Arc::clone(provider),
                 runs: 1,
             }),
@@ -52,13 +52,13 @@ impl SharedProviders {
 /// The providers of the host that one run uses.
 pub(super) struct SharedInRun {
     all: SharedProviders,
-    here: Mutex<Vec<Here>>,
+    providers: Mutex<Vec<ProviderInRun>>,
 }
 
-/// A provider of the host, which stays known as such when the run has let it go.
-struct Here {
+/// A provider of the host; remembered after its release by the run.
+struct ProviderInRun {
     provider: Arc<dyn ProviderBackend>,
-    /// How many provider resources of the run it serves.
+    /// The number of provider resources of the run that it serves.
     instances: usize,
 }
 
@@ -66,38 +66,38 @@ impl SharedInRun {
     pub(super) fn new(all: SharedProviders) -> Self {
         Self {
             all,
-            here: Mutex::default(),
+            providers: Mutex::default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Here>> {
-        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<ProviderInRun>> {
+        self.providers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that `provider` serves one more provider resource of the run.
+    /// Counts one more provider resource of the run for `provider`.
     pub(super) fn add(&self, provider: &Arc<dyn ProviderBackend>) {
-        let mut here = self.lock();
-        let place = here
+        let mut providers = self.lock();
+        let place = providers
             .iter()
             .position(|known| Arc::ptr_eq(&known.provider, provider));
         let place = place.unwrap_or_else(|| {
-            here.push(Here {
+            providers.push(ProviderInRun {
                 provider: Arc::clone(provider),
                 instances: 0,
             });
-            here.len() - 1
+            providers.len() - 1
         });
-        here[place].instances += 1;
-        if here[place].instances == 1 {
+        providers[place].instances += 1;
+        if providers[place].instances == 1 {
             self.all.enter(provider);
         }
     }
 
-    /// Notes that `provider` serves one less; a run may be kept long after its end. Tells whether it is code of the host,
-    /// which is let go but not closed.
-    pub(super) fn let_go(&self, provider: &Arc<dyn ProviderBackend>) -> bool {
-        let mut here = self.lock();
-        let Some(known) = here
+    /// Counts one provider resource less for `provider`. Returns whether it is code of the host, which is released but
+    /// not closed.
+    pub(super) fn release(&self, provider: &Arc<dyn ProviderBackend>) -> bool {
+        let mut providers = self.lock();
+        let Some(known) = providers
             .iter_mut()
             .find(|known| Arc::ptr_eq(&known.provider, provider))
         else {
@@ -112,9 +112,9 @@ impl SharedInRun {
         true
     }
 
-    /// Tells whether other runs use `provider`, which serves this one, as well.
+    /// Returns whether runs other than this one use `provider`.
     pub(super) fn is_used_elsewhere(&self, provider: &Arc<dyn ProviderBackend>) -> bool {
-        let serves = |known: &Here| known.instances > 0 && Arc::ptr_eq(&known.provider, provider);
+        let serves = |known: &ProviderInRun| known.instances > 0 && Arc::ptr_eq(&known.provider, provider);
         self.lock().iter().any(serves) && self.all.runs(provider) > 1
     }
 }
@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_is_used_elsewhere_while_another_run_has_it() {
+    fn a_provider_is_used_elsewhere_while_another_run_uses_it() {
         let all = SharedProviders::default();
         let provider: Arc<dyn ProviderBackend> = Arc::new(Idle);
         let (left, right) = (SharedInRun::new(all.clone()), SharedInRun::new(all.clone()));
         left.add(&provider);
         left.add(&provider);
-        assert!(!left.is_used_elsewhere(&provider) && !right.let_go(&provider));
+        assert!(!left.is_used_elsewhere(&provider) && !right.release(&provider));
         right.add(&provider);
         assert!(left.is_used_elsewhere(&provider) && right.is_used_elsewhere(&provider));
         drop(right);
@@ -160,16 +160,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_over_uses_nothing_even_if_it_is_kept() {
+    fn a_run_without_instances_uses_no_provider() {
         let all = SharedProviders::default();
         let provider: Arc<dyn ProviderBackend> = Arc::new(Idle);
         let (over, running) = (SharedInRun::new(all.clone()), SharedInRun::new(all.clone()));
         over.add(&provider);
         over.add(&provider);
         running.add(&provider);
-        assert!(over.let_go(&provider) && running.is_used_elsewhere(&provider));
-        assert!(over.let_go(&provider) && !running.is_used_elsewhere(&provider));
-        assert!(over.let_go(&provider), "it is the host's for ever");
+        assert!(over.release(&provider) && running.is_used_elsewhere(&provider));
+        assert!(over.release(&provider) && !running.is_used_elsewhere(&provider));
+        assert!(over.release(&provider), "released code of the host is remembered");
         drop(over);
         assert_eq!(all.runs(&provider), 1);
     }

@@ -1,4 +1,4 @@
-//! Where the registry gets instances of providers from.
+//! The source of the registry's provider instances.
 
 use std::sync::Arc;
 
@@ -6,45 +6,45 @@ use async_trait::async_trait;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    provider::{Capabilities, PreparedProvider, ProviderBackend, ProviderWish, settings::ProviderSettings},
+    provider::{Capabilities, PreparedProvider, ProviderBackend, ProviderSpec, settings::ProviderSettings},
 };
 
-/// An instance that has been greeted, but not configured.
+/// An instance after its handshake, not yet configured.
 pub(crate) struct LoadedProvider {
     /// The instance.
     pub provider: Arc<dyn ProviderBackend>,
-    /// What it said it understands.
+    /// Its capabilities.
     pub capabilities: Capabilities,
-    /// Whether it is a plugin, and not code of this process.
+    /// Whether it is a plugin, not code of this process.
     pub is_plugin: bool,
 }
 
-/// Loads instances of providers: code of the host, processes, what the host's resolver names.
+/// Loads provider instances: code of the host, processes, addresses of the host's resolver.
 #[async_trait]
 pub(crate) trait ProviderSource: Send + Sync + 'static {
-    /// Loads an instance of its own for one provider resource.
+    /// Loads a separate instance for one provider resource.
     async fn load(&self, settings: ProviderSettings) -> Result<LoadedProvider>;
 
-    /// Loads an instance for a question about its package, as [`Self::load`] does for a provider resource.
-    async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
+    /// Loads an instance for a request about its package.
+    async fn load_package(&self, spec: &ProviderSpec) -> Result<PreparedProvider> {
         Err(Error::new(
             ErrorKind::NotFound,
-            format!("there is no package {:?}", wish.plugin),
+            format!("there is no package {:?}", spec.plugin),
         ))
     }
 
-    /// Has those plugins installed that are missing, where the host does that and nobody asked to leave it.
-    async fn install_beforehand(&self, _wishes: &[ProviderWish]) {}
+    /// Installs missing plugins through the host's hooks, unless the operation's options skip that.
+    async fn install_beforehand(&self, _wishes: &[ProviderSpec]) {}
 
     /// Returns the packages that code of the host serves.
-    fn in_process(&self) -> Vec<ProviderWish> {
+    fn in_process(&self) -> Vec<ProviderSpec> {
         Vec::new()
     }
 
-    /// Takes an instance back at the end of a run.
+    /// Releases an instance at the end of a run.
     async fn release(&self, provider: Arc<dyn ProviderBackend>);
 
-    /// Asks an instance to give up what it does for this run.
+    /// Asks an instance to cancel its calls for this run.
     async fn cancel(&self, provider: &Arc<dyn ProviderBackend>) {
         provider.cancel().await;
     }

@@ -1,4 +1,4 @@
-//! Aliases: the names under which a resource may have been recorded before.
+//! Aliases: former names of a resource.
 
 use crate::urn::Urn;
 

@@ -1,4 +1,4 @@
-//! The goal: what a program asks a resource to be.
+//! The goal: the desired state of a resource.
 
 use smol_str::SmolStr;
 
@@ -9,7 +9,7 @@ use crate::{
     urn::Urn,
 };
 
-/// What a program asks a resource to be, with every option resolved against its parent.
+/// The desired state of a resource, with every option resolved against its parent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Goal {
     /// The type.
@@ -22,7 +22,7 @@ pub(crate) struct Goal {
     pub inputs: PropertyMap,
     /// The parent; `None` only for root stacks and resources without one.
     pub parent: Option<Urn>,
-    /// Whether deletion is refused; `None` when neither the program nor a parent said.
+    /// Whether deletion is refused; `None` when neither the program nor a parent sets it.
     pub protect: Option<bool>,
     /// What it depends on as a whole.
     pub dependencies: Vec<Urn>,
@@ -34,12 +34,12 @@ pub(crate) struct Goal {
     pub delete_before_replace: Option<bool>,
     /// Former names.
     pub aliases: Vec<Alias>,
-    /// Whether deletion leaves the real thing alone.
+    /// Whether deletion keeps the real resource.
     pub retain_on_delete: Option<bool>,
     /// Options that most resources leave out.
     pub options: SharedOptions,
     /// Where the program registered it.
     pub source_position: SourcePosition,
-    /// How the program got there.
+    /// The stack trace of the registration.
     pub stack_trace: Vec<SourcePosition>,
 }

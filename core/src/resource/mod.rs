@@ -1,4 +1,4 @@
-//! Resources: the goal (what a program asks for), the state (what is recorded), and what both are made of.
+//! Resources: the goal (desired), the state (recorded), and their parts.
 
 mod alias;
 mod goal;

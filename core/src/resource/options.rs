@@ -1,4 +1,4 @@
-//! Options of resources that goals and states have in common, and what these are made of.
+//! Options that goals and states have in common.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 
 use crate::{property::PropertyValue, token::ResourceId, urn::Urn};
 
-/// Options that most resources leave out, and that a record keeps as the goal has them.
+/// The less frequent options of a resource, with the same values in goal and record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceOptions {
     /// Paths of inputs whose changes are ignored.
@@ -36,24 +36,24 @@ pub struct ResourceOptions {
 }
 
 impl ResourceOptions {
-    /// Returns the names of the hooks that are to run when the resource is deleted, those before it first.
+    /// Returns the names of the deletion hooks, those before the deletion first.
     pub fn delete_hooks(&self) -> impl Iterator<Item = &str> {
         let bindings = ["BeforeDelete", "AfterDelete"].map(|moment| self.resource_hooks.get(moment));
         bindings.into_iter().flatten().flatten().map(String::as_str)
     }
 }
 
-/// [`ResourceOptions`] that a goal and the records made of it share; nothing is allocated where no option is set.
+/// [`ResourceOptions`] shared by a goal and its records; nothing is allocated when no option is set.
 ///
-/// Reads go through as if it were the options themselves. A change copies what others share first.
+/// Dereferences to the options. A change copies shared options first.
 #[derive(Clone, Default)]
 pub struct SharedOptions(Option<Arc<ResourceOptions>>);
 
-static NOTHING_SET: LazyLock<ResourceOptions> = LazyLock::new(ResourceOptions::default);
+static NO_OPTIONS: LazyLock<ResourceOptions> = LazyLock::new(ResourceOptions::default);
 
 impl From<ResourceOptions> for SharedOptions {
     fn from(options: ResourceOptions) -> Self {
-        Self((options != *NOTHING_SET).then(|| Arc::new(options)))
+        Self((options != *NO_OPTIONS).then(|| Arc::new(options)))
     }
 }
 
@@ -61,7 +61,7 @@ impl Deref for SharedOptions {
     type Target = ResourceOptions;
 
     fn deref(&self) -> &ResourceOptions {
-        self.0.as_deref().unwrap_or(&NOTHING_SET)
+        self.0.as_deref().unwrap_or(&NO_OPTIONS)
     }
 }
 
@@ -106,7 +106,7 @@ pub struct CustomTimeouts {
 }
 
 impl CustomTimeouts {
-    /// Tells whether nothing is set.
+    /// Returns whether no option is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -116,5 +116,5 @@ impl CustomTimeouts {
 /// The names of the hooks bound to a resource, by the moment at which they run (`BeforeCreate`, `OnError`…).
 pub(crate) type HookBindings = BTreeMap<String, Vec<String>>;
 
-/// A place in the program, as `project:///<path>#<line>[,<column>]`; `None` for a frame that is not known.
+/// A source position, as `project:///<path>#<line>[,<column>]`; `None` for an unknown frame.
 pub(crate) type SourcePosition = Option<SmolStr>;

@@ -1,4 +1,4 @@
-//! What each input of a resource depends on: compact lists that goals, steps and records share.
+//! The dependencies of each input of a resource: compact lists shared by goals, steps and records.
 
 use std::sync::Arc;
 
@@ -33,12 +33,12 @@ impl PropertyDependencies {
         )
     }
 
-    /// Keeps lists that somebody has shared already.
+    /// Creates the map from shared lists.
     pub(crate) fn from_shared(entries: Vec<(SmolStr, Arc<Vec<Urn>>)>) -> Self {
         Self::from_entries(entries)
     }
 
-    /// Keeps entries in the order of their names; the last of several with one name wins.
+    /// Sorts entries by name; the last of several with the same name is used.
     fn from_entries(mut entries: Vec<Entry>) -> Self {
         if !entries.is_sorted_by(|left, right| left.0 < right.0) {
             entries.reverse();
@@ -61,26 +61,26 @@ impl PropertyDependencies {
         Arc::make_mut(self.0.get_or_insert_default())
     }
 
-    /// Tells whether no property is named.
+    /// Returns whether there are no properties.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
 
-    /// Returns what a property depends on; `None` when it is not named.
+    /// Returns the dependencies of a property; `None` when it has no entry.
     #[must_use]
     pub fn get(&self, property: &str) -> Option<&[Urn]> {
         let position = self.position(property).ok()?;
         Some(&self.entries()[position].1)
     }
 
-    /// Sets what a property depends on.
+    /// Sets the dependencies of a property.
     pub fn insert(&mut self, property: impl Into<SmolStr>, urns: Vec<Urn>) {
         *self.list_mut(property.into()) = urns;
     }
 
-    /// Returns the list of a property for changing; one that was not named depends on nothing until then. What is
-    /// shared is copied first.
+    /// Returns the list of a property for changing; an absent one is created empty. Shared data is copied
+    /// first.
     pub fn list_mut(&mut self, property: SmolStr) -> &mut Vec<Urn> {
         let position = self.position(&property);
         let entries = self.entries_mut();
@@ -94,7 +94,7 @@ impl PropertyDependencies {
         Arc::make_mut(&mut entries[position].1)
     }
 
-    /// Adds an empty list for each of `properties` that has none; lists of other properties stay as they are.
+    /// Adds an empty list for each of `properties` without an entry.
     pub(crate) fn complete<'a>(&mut self, properties: impl IntoIterator<Item = &'a SmolStr>) {
         let missing = properties
             .into_iter()
@@ -115,7 +115,7 @@ impl PropertyDependencies {
         self.entries().iter().map(|(name, urns)| (name, urns.as_slice()))
     }
 
-    /// Returns every list once for each run of properties that share it: enough for whoever looks at all URNs.
+    /// Returns the lists; adjacent properties that share one return it once. For callers that visit all URNs.
     pub fn lists(&self) -> impl Iterator<Item = &[Urn]> {
         let entries = self.entries();
         let starts_run =
@@ -127,7 +127,7 @@ impl PropertyDependencies {
             .map(|(_, (_, urns))| urns.as_slice())
     }
 
-    /// Tells whether both name the same properties, each with lists that `same` takes for the same. Lists that several
+    /// Returns whether both have the same properties, with lists that `same` considers equal. Lists that several
     /// properties share are compared once.
     pub fn is_like(&self, other: &Self, same: impl Fn(&[Urn], &[Urn]) -> bool) -> bool {
         let (left, right) = (self.entries(), other.entries());
@@ -145,7 +145,7 @@ impl PropertyDependencies {
                 })
     }
 
-    /// Changes the lists one by one, copying what is shared.
+    /// Changes the lists one by one; shared lists are copied.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut Vec<Urn>)) {
         if self.is_empty() {
             return;
@@ -157,7 +157,7 @@ impl PropertyDependencies {
 }
 
 impl FromIterator<(SmolStr, Vec<Urn>)> for PropertyDependencies {
-    /// Equal lists that follow each other are kept once.
+    /// Stores adjacent equal lists once.
     fn from_iter<I: IntoIterator<Item = (SmolStr, Vec<Urn>)>>(entries: I) -> Self {
         let mut last: Option<Arc<Vec<Urn>>> = None;
         let shared = |(name, urns): (SmolStr, Vec<Urn>)| {

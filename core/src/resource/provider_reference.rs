@@ -8,7 +8,7 @@ use crate::{
     urn::Urn,
 };
 
-/// The id that stands for one that is not known yet (the string sentinel of unknown values).
+/// The placeholder for an unknown id (the string sentinel of unknown values).
 pub(crate) const UNKNOWN_ID: &str = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 
 /// A reference to one configured provider.
@@ -33,7 +33,7 @@ impl ProviderReference {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when a part is missing or the URN is not that of a provider.
     pub fn parse(text: &str) -> Result<Self> {
-        // As with the reference engine, the error names what should have been a URN, without the id.
+        // As in the reference engine, the error names the invalid URN without the id.
         let (urn, id) = text.rsplit_once("::").unwrap_or((text, ""));
         let bad = || Error::invalid(format!("could not parse provider reference: {urn:?}"));
         let urn = Urn::parse(urn).map_err(|_| bad())?;

@@ -1,4 +1,4 @@
-//! The state: what is recorded of a resource, field by field as the deployment format has it.
+//! The state: the record of a resource, with the fields of the deployment format.
 
 use smol_str::SmolStr;
 
@@ -10,14 +10,14 @@ use crate::{
     urn::Urn,
 };
 
-/// What is recorded of a resource. Shared as `Arc<ResourceState>` and never changed in place.
+/// The record of a resource. Shared as `Arc<ResourceState>` and immutable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceState {
     /// The identity.
     pub urn: Urn,
     /// True for a resource that a provider manages.
     pub custom: bool,
-    /// True for an old copy that waits for its deletion.
+    /// True for an old copy whose deletion is pending.
     pub delete: bool,
     /// The provider's id; empty for components and before creation.
     pub id: ResourceId,
@@ -25,7 +25,7 @@ pub struct ResourceState {
     pub resource_type: TypeToken,
     /// The inputs as Check left them.
     pub inputs: PropertyMap,
-    /// What the provider, or the component, gave back.
+    /// The outputs of the provider or the component.
     pub outputs: PropertyMap,
     /// The parent.
     pub parent: Option<Urn>,
@@ -33,11 +33,11 @@ pub struct ResourceState {
     pub protect: bool,
     /// Whether the next update replaces it.
     pub taint: bool,
-    /// True when it was only read: nobody manages it here.
+    /// True for a resource that was only read and is not managed by the stack.
     pub external: bool,
     /// What it depends on as a whole.
     pub dependencies: Vec<Urn>,
-    /// Why its initialization failed; empty when it did not.
+    /// The initialization errors; empty when it succeeded.
     pub init_errors: Vec<String>,
     /// The provider reference; empty for components and providers.
     pub provider: SmolStr,
@@ -47,7 +47,7 @@ pub struct ResourceState {
     pub pending_replacement: bool,
     /// Former URNs; only while an operation runs, a saved state has none.
     pub aliases: Vec<Urn>,
-    /// Whether deletion leaves the real thing alone.
+    /// Whether deletion keeps the real resource.
     pub retain_on_delete: bool,
     /// Options that most resources leave out.
     pub options: SharedOptions,
@@ -57,9 +57,9 @@ pub struct ResourceState {
     pub modified: Option<Timestamp>,
     /// Where the program registered it.
     pub source_position: SourcePosition,
-    /// How the program got there.
+    /// The stack trace of the registration.
     pub stack_trace: Vec<SourcePosition>,
-    /// Whether it wants to be read before each update.
+    /// Whether the resource is read before each update.
     pub refresh_before_update: bool,
     /// The resource that this one is a view of.
     pub view_of: Option<Urn>,
@@ -70,7 +70,7 @@ pub struct ResourceState {
 }
 
 impl ResourceState {
-    /// Creates a record of which only the identity is known.
+    /// Creates a record with an identity only.
     #[must_use]
     pub fn new(urn: Urn, resource_type: TypeToken, custom: bool) -> Self {
         Self {
@@ -104,13 +104,13 @@ impl ResourceState {
         }
     }
 
-    /// Tells whether this is a provider resource.
+    /// Returns whether this is a provider resource.
     #[must_use]
     pub fn is_provider(&self) -> bool {
         self.resource_type.is_provider()
     }
 
-    /// Calls `visit` with every resource that must stand before this one in a snapshot, except its provider.
+    /// Calls `visit` with every resource that must precede this one in a snapshot, except its provider.
     pub fn for_each_dependency<'a>(&'a self, mut visit: impl FnMut(&'a Urn)) {
         self.parent.iter().for_each(&mut visit);
         self.dependencies.iter().for_each(&mut visit);
@@ -119,7 +119,7 @@ impl ResourceState {
         self.options.replace_with.iter().for_each(&mut visit);
     }
 
-    /// Drops every reference that [`Self::for_each_dependency`] visits and `keep` does not want.
+    /// Removes every reference that [`Self::for_each_dependency`] visits and `keep` rejects.
     pub(crate) fn retain_dependencies(&mut self, keep: impl Fn(&Urn) -> bool) {
         self.parent = self.parent.take().filter(&keep);
         self.dependencies.retain(&keep);
@@ -136,19 +136,19 @@ impl ResourceState {
     }
 }
 
-/// A change that had begun when the engine last wrote the state.
+/// A change that was in progress when the state was last written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingOperation {
-    /// The resource as it was to become, or as it was when its deletion began.
+    /// The intended state of the resource, or its record when a deletion was in progress.
     pub resource: std::sync::Arc<ResourceState>,
-    /// What had begun.
+    /// The kind of change.
     pub kind: PendingOperationKind,
 }
 
-/// What had begun; the names are those of the deployment format.
+/// The kind of change; the names are those of the deployment format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "named after their values")]
 pub enum PendingOperationKind {
     Creating,
     Updating,

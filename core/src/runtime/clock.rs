@@ -7,7 +7,7 @@ use async_trait::async_trait;
 /// A point of wall-clock time with nanoseconds, as records and history need it.
 pub type Timestamp = jiff::Timestamp;
 
-/// Tells and awaits time.
+/// The source of time.
 #[async_trait]
 pub trait Clock: Send + Sync + 'static {
     /// Returns the wall-clock time.

@@ -1,4 +1,4 @@
-//! Every source of nondeterminism behind traits: time, randomness and spawning, so that a simulation can own them.
+//! The sources of nondeterminism behind traits: time, randomness and tasks. Tests can replace them.
 
 mod clock;
 mod peers;
@@ -16,16 +16,16 @@ pub(crate) use random::SystemRandom;
 pub use task::Spawner;
 pub use task::Task;
 
-/// What the engine takes from outside itself; cheap to clone.
+/// The runtime services of an engine. Cloning is cheap.
 #[derive(Clone)]
 pub struct Runtime {
-    /// Tells and awaits time.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// Supplies random bytes and UUIDs.
     pub random: Arc<dyn Random>,
     /// Starts tasks on the host's Tokio runtime.
     pub spawner: Spawner,
-    /// Says whose processes may be at the other end of a loopback connection.
+    /// The users whose processes may be at the other end of a loopback connection.
     pub peers: TrustedPeers,
 }
 

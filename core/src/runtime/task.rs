@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, task::Poll};
 
 use crate::error::{Error, Result};
 
-/// Starts tasks on one Tokio runtime, whichever thread asks.
+/// Starts tasks on one Tokio runtime, from any thread.
 #[derive(Clone, Debug)]
 pub struct Spawner(tokio::runtime::Handle);
 
@@ -21,13 +21,13 @@ impl Spawner {
         &self.0
     }
 
-    /// Returns how many threads run the runtime's tasks: into so many parts is it worth while to divide work.
+    /// Returns the number of worker threads: the useful number of parts for divided work.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.0.metrics().num_workers()
     }
 
-    /// Starts a task that goes on when the returned [`Task`] is dropped.
+    /// Starts a task that continues when the returned [`Task`] is dropped.
     pub fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Task<T> {
         Task(self.0.spawn(future))
     }
@@ -38,12 +38,12 @@ impl Spawner {
     }
 }
 
-/// A started task; awaiting it gives its value, or an [`crate::ErrorKind::Internal`] error when it panicked.
+/// A started task; awaiting it returns its value, or an [`crate::ErrorKind::Internal`] error when it panicked.
 #[derive(Debug)]
 pub struct Task<T>(tokio::task::JoinHandle<T>);
 
 impl<T> Task<T> {
-    /// Asks the runtime to drop the task at its next await.
+    /// Requests that the runtime drops the task at its next await.
     pub fn abort(&self) {
         self.0.abort();
     }

@@ -1,4 +1,4 @@
-//! The `b64` manager: no protection at all, for tests and for hosts that keep plaintext deployments themselves.
+//! The `b64` manager: no encryption, for tests and for hosts that protect plaintext deployments themselves.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl SecretsManager for Base64Secrets {
     }
 }
 
-/// Opens and creates [`Base64Secrets`] and nothing else.
+/// Opens and creates [`Base64Secrets`] only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Base64Provider;
 
@@ -58,7 +58,7 @@ impl SecretsProvider for Base64Provider {
             return Ok(Arc::new(Base64Secrets));
         }
         if kind == passphrase::KIND {
-            let text = "the stack's secrets are encrypted with a passphrase, and the engine was given none";
+            let text = "the stack's secrets are encrypted with a passphrase, but the engine has none";
             return Err(Error::new(ErrorKind::Secrets, text).with_hint("give the engine the passphrase"));
         }
         Err(Error::new(
@@ -77,15 +77,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_has_no_passphrase_is_told_that_one_is_needed() {
+    async fn a_missing_passphrase_is_reported() {
         let refused = Base64Provider.open(passphrase::KIND, None).await.err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::Secrets);
-        assert!(refused.message().contains("was given none"), "{refused}");
+        assert!(refused.message().contains("the engine has none"), "{refused}");
         assert_eq!(refused.hints().len(), 1);
     }
 
     #[tokio::test]
-    async fn a_secret_comes_back_and_other_text_is_refused() {
+    async fn a_secret_is_decrypted_and_malformed_text_is_refused() {
         let ciphertexts = Base64Secrets.encrypt(vec!["\"ä\"".into()]).await.unwrap();
         assert_eq!(ciphertexts, ["IsOkIg=="]);
         assert_eq!(Base64Secrets.decrypt(ciphertexts).await.unwrap(), ["\"ä\""]);

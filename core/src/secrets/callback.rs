@@ -1,4 +1,4 @@
-//! A manager of the host: its own encryption behind two functions.
+//! A secrets manager of the host: its own encryption in two callbacks.
 
 use std::sync::Arc;
 
@@ -8,24 +8,23 @@ use serde_json::Value;
 use super::{SecretsManager, SecretsProvider};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a host supplies to encrypt secrets its own way. Called concurrently.
+/// The host's encryption of secrets. Called concurrently.
 #[async_trait]
 pub trait SecretsCallbacks: Send + Sync + 'static {
     /// Encrypts a batch, in order.
     ///
     /// # Errors
-    /// What people and programs are to be told, without any secret in it. Of whatever kind it is, the caller sees one of
-    /// [`ErrorKind::Secrets`].
+    /// Any, without a secret in its message. The caller receives it with [`ErrorKind::Secrets`].
     async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>>;
 
     /// Decrypts a batch, in order.
     ///
     /// # Errors
-    /// As [`Self::encrypt`], but the caller sees one of [`ErrorKind::Decrypt`].
+    /// As [`Self::encrypt`], but with [`ErrorKind::Decrypt`].
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>>;
 }
 
-/// A manager over the host's callbacks, whose answers are checked for completeness.
+/// A manager that calls the host's callbacks, and checks their results for completeness.
 pub(super) struct CallbackManager {
     kind: String,
     state: Option<Value>,
@@ -34,7 +33,7 @@ pub(super) struct CallbackManager {
 }
 
 impl CallbackManager {
-    /// Creates a manager; deployments store `kind` and `state`, and `callbacks` do the work.
+    /// Creates a manager; deployments store `kind` and `state`, and `callbacks` encrypt.
     pub(super) fn new(
         kind: impl Into<String>,
         state: Option<Value>,
@@ -57,7 +56,7 @@ fn complete(asked: usize, answer: Result<Vec<String>>, kind: ErrorKind) -> Resul
         Ok(texts) => Err(Error::new(
             kind,
             format!(
-                "the host's secrets callback answered {} of {asked} values",
+                "the host's secrets callback returned {} of {asked} values",
                 texts.len()
             ),
         )),
@@ -98,7 +97,7 @@ impl SecretsManager for CallbackManager {
     }
 }
 
-/// Opens and creates managers over the host's callbacks; what other kinds encrypted is opened by another provider.
+/// Opens and creates managers with the host's callbacks; other kinds are opened by another provider.
 pub struct CallbackProvider {
     kind: String,
     state: Option<Value>,
@@ -117,7 +116,7 @@ impl CallbackProvider {
         }
     }
 
-    /// Sets who opens managers of other kinds.
+    /// Sets the provider that opens managers of other kinds.
     #[must_use]
     pub fn or(self, others: Arc<dyn SecretsProvider>) -> Self {
         Self {
@@ -182,14 +181,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_incomplete_answer_of_the_host_is_an_error() {
+    async fn an_incomplete_result_of_the_host_is_an_error() {
         let manager = CallbackManager::new("host", None, Arc::new(Reversing));
         let batch = vec!["ab".to_owned(), "cd".to_owned()];
         assert_eq!(manager.encrypt(batch.clone()).await.unwrap(), ["ba", "dc"]);
         let error = manager.decrypt(batch).await.unwrap_err();
         assert_eq!(
             error.message(),
-            "the host's secrets callback answered 1 of 2 values"
+            "the host's secrets callback returned 1 of 2 values"
         );
     }
 

@@ -15,7 +15,7 @@ use crate::{
 /// The length of a nonce in bytes.
 const NONCE: usize = 12;
 
-/// A data key, ready for use. The key schedule is wiped when the cipher is dropped.
+/// The cipher of a data key. The key schedule is wiped when the cipher is dropped.
 pub(crate) struct Cipher(Aes256Gcm);
 
 impl Cipher {
@@ -39,7 +39,7 @@ impl Cipher {
         ))
     }
 
-    /// Decrypts what [`Self::encrypt`] or the reference engine wrote.
+    /// Decrypts a ciphertext of [`Self::encrypt`] or the reference engine.
     pub(crate) fn decrypt(&self, text: &str) -> Result<String> {
         let mut parts = text.split(':');
         let (Some(version), Some(nonce), Some(ciphertext), None) =
@@ -62,7 +62,7 @@ impl Cipher {
                     .with_hint("the secret was encrypted with another key, or was changed since")
             })?;
         String::from_utf8(plaintext).map_err(|error| {
-            // The error holds the plaintext: wipe it and say only what was wrong.
+            // The error contains the plaintext: it is wiped and not reported.
             drop(Zeroizing::new(error.into_bytes()));
             Error::new(ErrorKind::Decrypt, "a decrypted secret is not valid UTF-8")
         })
@@ -83,7 +83,7 @@ mod tests {
     use crate::runtime::SeededRandom;
 
     #[test]
-    fn a_ciphertext_opens_only_under_its_own_key() {
+    fn a_ciphertext_is_decrypted_with_its_own_key_only() {
         let random = SeededRandom::new(1);
         let own = Cipher::new(&Zeroizing::new([1; 32]));
         let other = Cipher::new(&Zeroizing::new([2; 32]));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_another_form_is_a_bad_value() {
+    fn a_malformed_ciphertext_is_a_bad_value() {
         let cipher = Cipher::new(&Zeroizing::new([1; 32]));
         for text in ["", "v1", "v1:a:b:c", "v1:AAAA:AAAA", "v1:!:!"] {
             assert_eq!(cipher.decrypt(text).unwrap_err().message(), "bad value", "{text}");

@@ -1,4 +1,4 @@
-//! A manager that could not be opened: everything that needs no secret works, and whatever does is told why not.
+//! A manager that could not be opened: operations that need no secret work, all others fail with the reason.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{SecretsManager, SecretsProvider};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Stands for a manager whose opening failed; each use fails with that error.
+/// A manager that could not be opened; each use fails with the error of opening it.
 #[derive(Debug)]
 pub struct LockedSecrets {
     kind: String,
@@ -18,7 +18,7 @@ pub struct LockedSecrets {
 }
 
 impl LockedSecrets {
-    /// Creates a manager that stores `kind` and `state` as they are and fails with `error` when it is used.
+    /// Creates a manager that keeps `kind` and `state`, and fails with `error` when it is used.
     #[must_use]
     pub fn new(kind: &str, state: Option<Value>, error: Error) -> Self {
         let facts = state.as_ref().map(Value::to_string).unwrap_or_default();
@@ -54,7 +54,7 @@ impl SecretsManager for LockedSecrets {
     }
 }
 
-/// Opens a manager, or a [`LockedSecrets`] when it cannot be opened: a state must be readable without its passphrase.
+/// Opens a manager, or a [`LockedSecrets`] if it cannot be opened: a state is readable without its passphrase.
 pub(crate) async fn open_or_lock(
     provider: &dyn SecretsProvider,
     kind: &str,

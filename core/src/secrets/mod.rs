@@ -1,12 +1,12 @@
-//! Secrets: the trait of whatever encrypts the secret values of a stack.
+//! Secrets managers: encryption of the secret values of a stack.
 
 pub(crate) mod base64;
 mod callback;
 mod cipher;
 mod locked;
-mod overheard;
 pub(crate) mod passphrase;
 mod redact;
+mod redacting;
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ pub use base64::{Base64Provider, Base64Secrets};
 pub use callback::{CallbackProvider, SecretsCallbacks};
 pub use locked::LockedSecrets;
 pub(crate) use locked::open_or_lock;
-pub(crate) use overheard::Overheard;
 pub use passphrase::PassphraseProvider;
 pub(crate) use redact::PLACEHOLDER;
 pub use redact::Redactor;
+pub(crate) use redacting::RedactingSecrets;
 
 use crate::error::Result;
 
 /// Encrypts and decrypts the secret values of one stack.
 ///
-/// Plaintexts are JSON texts (of state) or bare texts (of configuration); ciphertexts have the manager's own form.
+/// Plaintexts are JSON texts (of state) or plain texts (of configuration); the format of ciphertexts is the manager's.
 #[async_trait]
 pub trait SecretsManager: Send + Sync + 'static {
-    /// Returns the type as the deployment format names it: `passphrase`, `b64`, `service`, `cloud`.
+    /// Returns the type in the deployment format: `passphrase`, `b64`, `service`, `cloud`.
     fn kind(&self) -> &str;
 
-    /// Waits until [`Self::state`] is known: that of a new manager may take a while to make. Called before a state or a
-    /// journal is written that names the manager.
+    /// Waits until [`Self::state`] is known; a new manager may derive it in the background. Called before a state or a
+    /// journal with the manager's state is written.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Secrets`].
@@ -40,10 +40,11 @@ pub trait SecretsManager: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns what the deployment format stores so that the manager can be opened again; never key material.
+    /// Returns the state that the deployment format stores, from which the manager can be opened again; no key
+    /// material.
     fn state(&self) -> Option<serde_json::Value>;
 
-    /// Returns a text that is equal for two managers only when each can read what the other wrote.
+    /// Returns a text that is equal for two managers only if each can decrypt the other's ciphertexts.
     fn identity(&self) -> Arc<str>;
 
     /// Encrypts a batch, in order.
@@ -59,22 +60,20 @@ pub trait SecretsManager: Send + Sync + 'static {
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>>;
 }
 
-/// Opens the secrets manager that a deployment or a stack file names.
+/// Opens the secrets manager of a deployment or a stack file.
 #[async_trait]
 pub trait SecretsProvider: Send + Sync + 'static {
-    /// Opens the manager of `kind` with the `state` that was stored beside it.
+    /// Opens the manager of `kind` with its stored `state`.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Secrets`] when the kind is not known here, [`crate::ErrorKind::Decrypt`] when the key does
-    /// not fit.
+    /// [`crate::ErrorKind::Secrets`] if the kind is unknown, [`crate::ErrorKind::Decrypt`] if the key is wrong.
     async fn open(&self, kind: &str, state: Option<&serde_json::Value>) -> Result<Arc<dyn SecretsManager>>;
 
-    /// Tells whether [`Self::open`] finds that the key is not the one that a stack's secrets were encrypted with, so that
-    /// a stack is opened with a look at that.
+    /// Returns whether [`Self::open`] detects a wrong key. If so, opening a stack verifies the key.
     fn verifies_key(&self) -> bool {
         false
     }
 
-    /// Makes a manager for a stack that has none.
+    /// Creates a manager for a new stack.
     async fn create(&self) -> Result<Arc<dyn SecretsManager>>;
 }

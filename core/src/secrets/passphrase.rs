@@ -21,30 +21,30 @@ use crate::{
 /// The name of this kind of manager in deployments.
 pub(crate) const KIND: &str = "passphrase";
 
-/// The format's count of rounds of key derivation.
+/// The number of key derivation rounds in the format.
 const ROUNDS: u32 = 1_000_000;
 
-/// The text whose encryption stands in the salt, so that a wrong passphrase is noticed.
+/// The text that is encrypted in the salt, for detecting a wrong passphrase.
 const CHECK: &str = "pulumi";
 
-/// Batches of more plaintext than this are worked on beside the async threads.
+/// Batches with more plaintext are encrypted on the blocking pool.
 const INLINE_BYTES: usize = 256 * 1024;
 
 /// Opens and creates managers of one passphrase.
 ///
-/// Deriving a key takes some hundred milliseconds on purpose, so each is derived once and kept for as long as this
-/// value lives. That of a new manager is derived beside the work that it is made for.
+/// Deriving a key takes some hundred milliseconds, so each key is derived once and kept for the lifetime of this value.
+/// The key of a new manager is derived in the background.
 pub struct PassphraseProvider {
     passphrase: Arc<Zeroizing<String>>,
     runtime: Runtime,
-    /// Managers by the salt as it is stored.
+    /// Opened managers by their stored salt.
     opened: Mutex<HashMap<String, Arc<OnceCell<Arc<PassphraseManager>>>>>,
     /// New managers by the bytes of the salt.
     created: Mutex<HashMap<String, Arc<PassphraseManager>>>,
 }
 
 impl PassphraseProvider {
-    /// Creates a provider over `passphrase`, which is kept in memory and wiped at the end.
+    /// Creates a provider with `passphrase`, which is kept in memory and wiped when dropped.
     pub fn new(passphrase: impl Into<String>, runtime: Runtime) -> Self {
         Self {
             passphrase: Arc::new(Zeroizing::new(passphrase.into())),
@@ -54,10 +54,10 @@ impl PassphraseProvider {
         }
     }
 
-    /// Opens the manager of a salt as a stack file's `encryptionsalt` holds it.
+    /// Opens the manager of a salt in the form of a stack file's `encryptionsalt`.
     ///
     /// # Errors
-    /// [`ErrorKind::Decrypt`] with the message `incorrect passphrase` when the passphrase is another one.
+    /// [`ErrorKind::Decrypt`] with the message `incorrect passphrase` if the passphrase is wrong.
     pub async fn open_salt(&self, salt: &str) -> Result<Arc<dyn SecretsManager>> {
         let slot = self.slot(salt);
         let manager = slot
@@ -102,14 +102,14 @@ impl PassphraseProvider {
     }
 }
 
-/// Derives the key of a salt; takes its time.
+/// Derives the key of a salt; slow on purpose.
 fn derive(passphrase: &str, salt: &[u8]) -> Cipher {
     let mut key = Zeroizing::new([0; 32]);
     pbkdf2::pbkdf2_hmac::<sha2::Sha256>(passphrase.as_bytes(), salt, ROUNDS, &mut *key);
     Cipher::new(&key)
 }
 
-/// Names the managers of a salt. Two with the same salt have the same key: each was verified, or is new.
+/// Returns the identity of a salt's managers. The same salt means the same key: each was verified, or is new.
 fn identity(encoded: &str) -> Arc<str> {
     format!("{KIND}:{encoded}").into()
 }
@@ -173,7 +173,7 @@ impl SecretsProvider for PassphraseProvider {
     }
 }
 
-/// `v1:<salt>:<check value>`, as states and stack files hold it.
+/// `v1:<salt>:<check value>`, as stored in states and stack files.
 struct Salt<'a> {
     encoded: &'a str,
     bytes: Vec<u8>,
@@ -207,18 +207,18 @@ impl<'a> Salt<'a> {
     }
 }
 
-/// A derived key, and the salt as it is stored.
+/// A derived key with its stored salt.
 #[derive(Clone)]
 struct Derived {
     salt: Arc<str>,
     cipher: Arc<Cipher>,
 }
 
-/// Encrypts under the key of one salt.
+/// Encrypts with the key of one salt.
 struct PassphraseManager {
     identity: Arc<str>,
     derived: OnceCell<Derived>,
-    /// What `derived` comes from, for a new manager.
+    /// The running derivation of `derived`, for a new manager.
     deriving: Option<Shared<Task<Result<Derived>>>>,
     runtime: Runtime,
 }
@@ -235,7 +235,7 @@ impl PassphraseManager {
         self.derived.get_or_try_init(derive).await
     }
 
-    /// Runs `work` on each text, beside the async threads when there is much of it.
+    /// Runs `work` on each text; on the blocking pool if there is much text.
     async fn each<W>(&self, texts: Vec<String>, work: W) -> Result<Vec<String>>
     where
         W: Fn(&Cipher, &str) -> Result<String> + Send + 'static,
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_reference_engine_encrypted_opens_with_its_passphrase() {
+    async fn ciphertexts_of_the_reference_engine_are_decrypted() {
         let provider = provider("correct horse");
         let state = json!({ "salt": SALT });
         let manager = provider.open(KIND, Some(&state)).await.unwrap();
@@ -311,20 +311,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_passphrase_is_told_from_the_right_one() {
+    async fn a_wrong_passphrase_is_detected() {
         let error = provider("wrong horse").open_salt(SALT).await.err().unwrap();
         assert_eq!(error.message(), "incorrect passphrase");
         assert_eq!(error.kind(), ErrorKind::Decrypt);
     }
 
     #[test]
-    fn a_new_manager_is_there_before_its_key_has_been_derived() {
+    fn a_new_manager_is_created_before_its_key_is_derived() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .max_blocking_threads(1)
             .build()
             .unwrap();
         runtime.block_on(async {
-            // The only thread that could derive it is busy.
+            // Blocks the only thread that could derive the key.
             let (release, released) = std::sync::mpsc::channel::<()>();
             let busy = tokio::task::spawn_blocking(move || released.recv());
             let provider = provider("p");

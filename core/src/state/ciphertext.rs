@@ -1,4 +1,4 @@
-//! Ciphertexts of unchanged secrets move from the old record to the new one, so that a save does not change them.
+//! Ciphertexts of unchanged secrets are copied from the old record to the new one, so that a save does not change them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::{
     resource::ResourceState,
 };
 
-/// Gives secrets of `new` that are equal to those at the same places in `old` the ciphertexts of these.
+/// Copies ciphertexts from `old` to those secrets of `new` that are equal to the secret at the same path.
 pub(crate) fn adopt(old: &Arc<ResourceState>, new: &Arc<ResourceState>) {
     if !Arc::ptr_eq(old, new) {
         adopt_map(&old.inputs, &new.inputs);
@@ -36,7 +36,7 @@ fn adopt_value(old: &PropertyValue, new: &PropertyValue) {
                 return;
             };
             if new.ciphertext.get().is_none() && old.element == new.element {
-                // Whoever sets it first sets a ciphertext of the same text.
+                // When it is set already, its ciphertext is one of the same plaintext.
                 drop(new.ciphertext.set(ciphertext.clone()));
             }
         }

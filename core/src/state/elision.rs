@@ -1,16 +1,15 @@
-//! Elision: whether a `same` step, or published outputs, changed anything that is worth a write.
+//! Elision: whether the write of a `same` step, or of published outputs, may be skipped.
 
 use rustc_hash::FxHashSet;
 
 use crate::{resource::ResourceState, urn::Urn};
 
-/// Tells whether the change from `old` to `new` may wait for the end of the operation.
+/// Returns whether the change from `old` to `new` may be written at the end of the operation only.
 ///
-/// These are the reference engine's rules, and of its two lists of them the stricter: a change of anything that
-/// decides over the order of records, their identity or their values is written at once; source positions,
-/// timestamps, `ignoreChanges` and the like are not.
+/// The rules are the stricter one of the reference engine's two lists: a change of the order, identity or values of
+/// records is written at once. Source positions, timestamps, `ignoreChanges` and similar fields are not.
 #[must_use]
-pub(crate) fn may_elide(old: &ResourceState, new: &ResourceState) -> bool {
+pub(crate) fn may_elide_write(old: &ResourceState, new: &ResourceState) -> bool {
     old.urn == new.urn
         && old.resource_type == new.resource_type
         && old.custom == new.custom
@@ -35,8 +34,8 @@ pub(crate) fn may_elide(old: &ResourceState, new: &ResourceState) -> bool {
         && old.outputs == new.outputs
 }
 
-/// Takes over the order of the recorded dependencies where only that differs: programs tell them in the order in which
-/// their resources happened to be ready, which is nothing to be written down.
+/// Keeps the recorded order of dependencies where only the order differs: it depends on the timing of the program's
+/// resources, and is not worth a write.
 pub(crate) fn keep_order(old: &ResourceState, new: &mut ResourceState) {
     if same_set(&old.dependencies, &new.dependencies) {
         new.dependencies.clone_from(&old.dependencies);
@@ -82,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn other_dependencies_stay_as_the_program_told_them() {
+    fn other_dependencies_stay_as_registered() {
         let old = depending_on(&["a", "b"]);
         let mut new = depending_on(&["b", "c"]);
         new.property_dependencies.insert("q", vec![urn("b"), urn("a")]);
-        let told = new.clone();
+        let registered = new.clone();
         keep_order(&old, &mut new);
-        assert_eq!(new, told);
+        assert_eq!(new, registered);
     }
 }

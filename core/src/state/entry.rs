@@ -1,4 +1,4 @@
-//! Journal entries: one typed record for each beginning and each end of a step.
+//! Journal entries: one typed record for the begin and one for the end of each step.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::{
     step::StepOp,
 };
 
-/// The stable identity of one record: those of the base count from 0 in its order, new ones go on from there.
+/// The stable identity of one record. Those of the base count from 0 in its order; new ones follow.
 ///
-/// A record keeps its identity while its content changes (outputs, marks); another record of the same URN has another.
+/// A record keeps its identity when its content changes (outputs, marks). Records of the same URN have different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct StateId(pub u64);
 
-/// Ties the end of a step to its beginning; counts from 1.
+/// The identity of a step, which its begin and its end share; counts from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct OperationId(pub u64);
@@ -25,117 +25,121 @@ pub struct OperationId(pub u64);
 pub struct StateRef {
     /// The identity.
     pub id: StateId,
-    /// The content, as it is now.
+    /// The current content.
     pub state: Arc<ResourceState>,
 }
 
-/// A mark that a step leaves on a record that it does not otherwise change.
+/// A mark that a step sets on a record that it does not change otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateMark {
-    /// It is an old copy that waits for its deletion.
+    /// The record is an old copy, to be deleted.
     Delete,
-    /// It was deleted for a replacement that has not been created yet.
+    /// The resource was deleted for a replacement that has not been created yet.
     PendingReplacement,
 }
 
-/// One entry: its number, the step that it belongs to, and what it records.
+/// One entry: its sequence number, the step that it belongs to, and its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JournalEntry {
     /// Counts from 0 without gaps in each operation.
     pub sequence: u64,
     /// The step; entries of one step share it. 0 for entries that belong to none.
     pub operation: OperationId,
-    /// What it records.
+    /// The content.
     pub record: JournalRecord,
 }
 
-/// What an entry records. Every prefix of a journal yields a valid snapshot.
+/// The content of an entry. Every prefix of a journal yields a valid snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JournalRecord {
-    /// A step begins; its provider has not been called yet. Steps that call none do not say when they begin.
+    /// A step begins; its provider has not been called yet. Steps that call no provider have no begin.
     Begin {
-        /// What the step does.
+        /// The step's operation.
         op: StepOp,
-        /// What a crash from here on leaves in `pending_operations`; `None` for steps that leave nothing.
+        /// The kind of the pending operation that a crash from here on leaves; `None` for steps that leave none.
         pending: Option<PendingOperationKind>,
-        /// The record as it was.
+        /// The record before the step.
         old: Option<StateRef>,
-        /// The record as it is to become, as far as that is known.
+        /// The record after the step, as far as it is known.
         new: Option<Arc<ResourceState>>,
         /// Properties that force a replacement.
         keys: Vec<String>,
         /// Properties that differ.
         diffs: Vec<String>,
-        /// How each differs.
+        /// The kind of each difference.
         detailed_diff: Option<DetailedDiff>,
     },
-    /// A step has succeeded, or failed after the real thing came to exist.
+    /// A step has succeeded, or has failed after the resource was created.
     Success {
-        /// What the step did.
+        /// The step's operation.
         op: StepOp,
-        /// What a refresh came to: same, update or delete.
+        /// The result of a refresh: same, update or delete.
         result_op: StepOp,
-        /// Records that are no more.
+        /// The removed records.
         removed: Vec<StateId>,
-        /// Records that got a mark.
+        /// The records that were marked.
         marked: Vec<(StateId, StateMark)>,
-        /// The record that there is now.
+        /// The record after the step.
         new: Option<StateRef>,
-        /// True when `new` takes the place of the removed record instead of standing at the end of the new ones.
+        /// True when `new` takes the position of the removed record instead of the end of the new ones.
         in_place: bool,
         /// True when nothing worth a write changed: stores may skip the entry. The record then keeps its identity
-        /// (`removed` holds that of `new`, and nothing else), so that later entries make sense without this one.
-        elided: bool,
-        /// True when the record was left out by targets or excludes, and was taken over as it is.
+        /// (`removed` contains that of `new`, and no other), so that later entries are valid without this one.
+        elide_write: bool,
+        /// True when the resource was not selected by targets or excludes, and its record is unchanged.
         untargeted: bool,
-        /// What the program asked for and this run does not make, as the program sees it: a skipped creation, of which
-        /// nothing is recorded. `new` is `None` then, and the entry elided.
+        /// The state that a skipped creation returns to the program: a resource that this run does not create, and of
+        /// which nothing is recorded. `new` is `None` then, and the write is elided.
         skipped_create: Option<Arc<ResourceState>>,
-        /// True for a step on a view: nobody but the provider of its owner has worked on it.
+        /// True for a step on a view, which only the provider of its owner executes.
         view: bool,
     },
     /// A step has failed and changed nothing.
     Failure {
-        /// What the step was to do.
+        /// The step's operation.
         op: StepOp,
     },
     /// A component or the stack has published outputs.
     Outputs {
         /// The record with its new outputs.
         new: StateRef,
-        /// True when the outputs are as they were.
-        elided: bool,
+        /// True when the outputs are unchanged.
+        elide_write: bool,
     },
-    /// The base was brought up to date before any step (providers added, fields completed): the whole new list.
+    /// The base was completed before any step (providers added, fields completed): the complete new list.
     BaseWritten {
         /// The records.
         resources: Vec<StateRef>,
     },
-    /// Everything was rebuilt after a refresh: what was deleted is gone, dangling dependencies are cut.
+    /// The records were rebuilt after a refresh: deleted ones are removed, dangling references are removed.
     BaseRebuilt {
-        /// The identities of all records that remain, new ones included, in order; together they are the new base.
+        /// The identities of all remaining records, new ones included, in order: the new base.
         order: Vec<StateId>,
-        /// The records whose content the rebuild changed.
+        /// The records that the rebuild changed.
         repaired: Vec<StateRef>,
-        /// Clears pending operations other than creations.
+        /// True when pending operations other than creations are removed.
         clear_pending: bool,
     },
 }
 
 impl JournalRecord {
-    /// Tells whether the entry changes nothing worth a write, so that stores may skip it.
+    /// Returns whether the entry changes nothing worth a write, so that stores may skip it.
     #[must_use]
-    pub const fn is_elided(&self) -> bool {
+    pub const fn elides_write(&self) -> bool {
         matches!(
             self,
-            Self::Success { elided: true, .. }
-                | Self::Outputs { elided: true, .. }
-                | Self::Begin { pending: None, .. }
+            Self::Success {
+                elide_write: true,
+                ..
+            } | Self::Outputs {
+                elide_write: true,
+                ..
+            } | Self::Begin { pending: None, .. }
         )
     }
 
-    /// Tells whether the entry is the end of a refresh that its program's registration asked for: the record stands at
-    /// the end of the new ones from then on.
+    /// Returns whether the entry is the end of a refresh that the program's registration requested: the record then
+    /// stands at the end of the new ones.
     #[must_use]
     pub const fn is_persisted_refresh(&self) -> bool {
         matches!(
@@ -148,7 +152,7 @@ impl JournalRecord {
         )
     }
 
-    /// Tells whether the entry is the end of a refresh that found nothing: the record is no more.
+    /// Returns whether the entry is the end of a refresh that found no resource: the record is removed.
     #[must_use]
     pub const fn is_deleted_by_refresh(&self) -> bool {
         matches!(

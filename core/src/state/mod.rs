@@ -1,13 +1,13 @@
 //! State: the snapshot of a stack, its JSON, its integrity, and the journal that every change goes through.
 
-mod base;
 mod ciphertext;
 mod elision;
 mod entry;
-mod ledger;
 mod normalise;
+mod prior_state;
 mod rebase;
 mod rebuild;
+mod replay;
 mod snapshot;
 
 pub mod deployment;
@@ -15,20 +15,20 @@ pub(crate) mod graph;
 pub mod integrity;
 pub mod journal;
 
-pub(crate) use base::Base;
 pub(crate) use elision::keep_order;
-pub(crate) use elision::may_elide;
+pub(crate) use elision::may_elide_write;
 pub use entry::StateId;
 pub use entry::StateMark;
 pub use entry::{JournalEntry, JournalRecord, OperationId, StateRef};
 pub use graph::DependencyGraph;
 pub use graph::EdgeKind;
-pub(crate) use graph::{Circles, stable_order, valid_order};
+pub(crate) use graph::{Cycles, stable_order, valid_order};
 pub use journal::Journal;
-pub(crate) use ledger::Changes;
-pub use ledger::Ledger;
 pub use normalise::normalise;
+pub(crate) use prior_state::PriorState;
 pub use rebase::Rebase;
 pub(crate) use rebuild::rebuild;
+pub(crate) use replay::Changes;
+pub use replay::JournalReplay;
 pub use snapshot::Manifest;
 pub use snapshot::Snapshot;

@@ -1,4 +1,4 @@
-//! Rebuilding after a refresh: references to resources that are gone are cut.
+//! Rebuilding after a refresh: references to deleted resources are removed.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::{
     urn::Urn,
 };
 
-/// The list of records as a rebuild leaves it; what a `BaseRebuilt` entry records.
+/// The list of records after a rebuild, as a `BaseRebuilt` entry records it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rebuilt {
-    /// The identities that remain, in order.
+    /// The remaining identities, in order.
     pub order: Vec<StateId>,
-    /// The records whose content the rebuild changed.
+    /// The records that the rebuild changed.
     pub repaired: Vec<StateRef>,
 }
 
-/// Cuts from `remaining` all references to records that do not stand before the one that refers to them.
+/// Removes from `remaining` all references to records that do not stand before the referring one.
 ///
-/// A record whose parent is gone has none afterwards; its URN stays as it is.
+/// A record whose parent was removed has no parent afterwards. Its URN does not change.
 #[must_use]
 pub(crate) fn rebuild(remaining: &[StateRef]) -> Rebuilt {
     let mut earlier: FxHashSet<&Urn> = FxHashSet::default();
@@ -35,7 +35,7 @@ pub(crate) fn rebuild(remaining: &[StateRef]) -> Rebuilt {
             repaired.push(StateRef { id: record.id, state });
         }
         earlier.insert(&state.urn);
-        // Whoever still calls it by a former name is set right when the aliases are resolved.
+        // References to a former URN are rewritten when the aliases are resolved.
         earlier.extend(&state.aliases);
     }
     Rebuilt {

@@ -1,4 +1,4 @@
-//! The snapshot: all that is recorded of a stack.
+//! The snapshot: the recorded state of a stack.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,36 +10,37 @@ use crate::{
     urn::Urn,
 };
 
-/// Who wrote a snapshot, and when.
+/// The writer of a snapshot, and the time of writing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
-    /// When it was written.
+    /// The time of writing.
     pub time: Option<Timestamp>,
     /// The writer's version; the format's magic is derived from it.
     pub version: String,
-    /// Plugins that older engines recorded; kept as they are.
+    /// Plugins that older engines recorded; kept unchanged.
     pub plugins: Vec<serde_json::Value>,
 }
 
-/// All that is recorded of a stack. Records stand after all that they depend on.
+/// The recorded state of a stack. Records stand after all records that they depend on.
 #[derive(Clone, Default)]
 pub struct Snapshot {
-    /// Who wrote it, and when.
+    /// The writer, and the time of writing.
     pub manifest: Manifest,
-    /// What encrypts its secrets; `None` when it never held one.
+    /// The manager that encrypts its secrets; `None` when it never had one.
     pub secrets: Option<Arc<dyn SecretsManager>>,
     /// The records.
     pub resources: Vec<Arc<ResourceState>>,
-    /// What had begun when it was written.
+    /// The operations that were in progress when it was written.
     pub pending_operations: Vec<PendingOperation>,
-    /// The format's own notes; kept as they are.
+    /// The format's metadata; kept unchanged.
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// Parts of the format that this engine keeps, but does not interpret (snippets, extensions).
+    /// Members of the format that this engine keeps, but does not interpret (snippets, extensions).
     pub extra: BTreeMap<String, serde_json::Value>,
 }
 
 impl Snapshot {
-    /// Returns the record of the root stack. It may have any name; of several, the one with the usual name counts.
+    /// Returns the record of the root stack. It may have any name; among several, the one with the default name is
+    /// used.
     #[must_use]
     pub fn root_stack(&self) -> Option<&Arc<ResourceState>> {
         let roots = || {

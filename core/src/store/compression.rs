@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Returns the content of an object whose key tells whether it is compressed.
+/// Returns the uncompressed content of an object. The ending of its key names the compression.
 pub(super) fn expand(key: &str, bytes: Bytes) -> Result<Bytes> {
     let mut expanded = Vec::new();
     let result = if key.ends_with(".gz") {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_of_the_key_tells_the_compression() {
+    fn the_ending_of_the_key_names_the_compression() {
         let text = Bytes::from_static(b"{\"version\":3}");
         assert_eq!(expand("dev.json", text.clone()).unwrap(), text);
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -1,4 +1,4 @@
-//! A store for tests that fails at a chosen write, as a full disk or the death of the process would.
+//! A store for tests that fails at a given write, as on a full disk or at the death of the process.
 
 use std::sync::{
     Arc,
@@ -11,20 +11,20 @@ use bytes::Bytes;
 use super::{Condition, LockGuard, Object, ObjectInfo, Store, Version};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How the chosen write ends.
+/// The result of the failing write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is not done, its caller gets an error, and later writes are done again.
+    /// It is not done and returns an error; later writes succeed.
     Refused,
-    /// It is not done, and nothing after it is: the process died before it.
+    /// It is not done, nor is any later one: the process died before it.
     DeathBefore,
-    /// Of an append the first half is done, and nothing after it is: the process died within it.
+    /// Of an append the first half is done, no later write is: the process died within it.
     DeathWithin,
-    /// It is done, and nothing after it is: the process died after it.
+    /// It is done, no later one is: the process died after it.
     DeathAfter,
-    /// Of an append the first half is done, its caller gets an error, and later writes are done again.
+    /// Of an append the first half is done, and it returns an error; later writes succeed.
     TornOnce,
-    /// It is done, its caller gets an error, and later writes are done again.
+    /// It is done, but returns an error; later writes succeed.
     DoneOnce,
 }
 
@@ -58,7 +58,7 @@ impl FaultyStore {
         }
     }
 
-    /// Returns how many writes were tried.
+    /// Returns the number of attempted writes.
     pub(super) fn writes(&self) -> usize {
         self.writes.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! History: one record for each finished operation, with the checkpoint that it left.
+//! History: one record for each finished operation, with a copy of its checkpoint.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,14 +17,14 @@ use crate::{
 pub(crate) struct HistoryEntry {
     /// `update`, `refresh`, `destroy`, `import`, `resource-import`, `rename`.
     pub kind: String,
-    /// When it began.
+    /// The start time.
     #[serde(default)]
     pub start_time: i64,
-    /// What the user said about it.
+    /// The user's message.
     #[serde(default)]
     pub message: String,
-    /// Facts about where it ran, which the reference engine's command line takes from its surroundings (the user's version
-    /// control, for instance). This engine looks at no surroundings and leaves it empty; what others wrote is passed on.
+    /// Facts about the environment, which the reference engine's command line collects (the user's version control, for
+    /// instance). This engine writes none; those of other writers are returned.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// The configuration in the form of stack files, secrets encrypted.
@@ -36,10 +36,10 @@ pub(crate) struct HistoryEntry {
     /// `succeeded`, `failed` or `in-progress`.
     #[serde(default)]
     pub result: String,
-    /// When it ended.
+    /// The end time.
     #[serde(default)]
     pub end_time: i64,
-    /// How many resources each kind of step concerned.
+    /// The number of resources for each kind of step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_changes: Option<BTreeMap<String, u64>>,
 }
@@ -48,7 +48,7 @@ fn no_config() -> Box<RawValue> {
     RawValue::NULL.to_owned()
 }
 
-/// Writes a record, after the copy of the checkpoint that it speaks of.
+/// Writes a record, after the copy of its checkpoint.
 pub(super) async fn write(
     store: &Arc<dyn Store>,
     name: &StackName,
@@ -74,14 +74,14 @@ pub(super) async fn write(
         }
         let key = format!("{stem}.history.json");
         match store.put(&key, text.clone(), Condition::Absent).await {
-            // A record of the same nanosecond: a clock that stands still, or another host.
+            // A record of the same nanosecond exists: the clock stands still, or another host wrote it.
             Err(error) if error.kind() == ErrorKind::Conflict => moment += 1,
             other => return other.map(drop),
         }
     }
 }
 
-/// Reads the records, the newest first. One that cannot be understood is an error that names it.
+/// Reads the records, the newest first. A malformed record is an error that names it.
 pub(super) async fn read(store: &Arc<dyn Store>, name: &StackName) -> Result<Vec<HistoryEntry>> {
     let mut keys: Vec<(i128, String)> = store
         .list(&name.history())
@@ -119,13 +119,13 @@ pub(super) async fn newest_copy(store: &Arc<dyn Store>, name: &StackName) -> Res
     Ok(copies.max().map(|(_, key)| key))
 }
 
-/// Takes the time out of `<stack>-<nanoseconds>.history.json`.
+/// Parses the time in `<stack>-<nanoseconds>.history.json`.
 fn moment(name: &StackName, key: &str) -> Option<i128> {
     let (moment, ending) = parts(name, key)?;
     matches!(ending, "history.json" | "history.json.gz" | "history.json.zst").then_some(moment)
 }
 
-/// Takes a key apart into its time and what follows that.
+/// Splits a key into its time and the rest.
 fn parts<'a>(name: &StackName, key: &'a str) -> Option<(i128, &'a str)> {
     let (time, ending) = key
         .strip_prefix(&name.history())?

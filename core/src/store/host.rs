@@ -1,44 +1,44 @@
-//! Facts about this process and its host, by which lock files tell their owners.
+//! Facts about this process and its host, by which lock files identify their owners.
 
 use std::sync::Arc;
 
 use crate::runtime::Timestamp;
 
-/// Who holds the locks that this process takes, and whether other owners on this host still live.
+/// The owner of the locks that this process takes, and the lookup of other owners on this host.
 #[derive(Clone)]
 pub struct HostFacts {
     /// This process.
     pub pid: u32,
-    /// The user that it runs as.
+    /// The user of the process.
     pub username: String,
     /// The host's name.
     pub hostname: String,
-    /// Tells apart the systems that share the name: two processes with the same value here see each other under the
-    /// same numbers. Containers often have their host's name, but never its process numbers.
+    /// Distinguishes systems of the same host name: processes with the same value share the process numbers.
+    /// Containers often have their host's name, but never its process numbers.
     pub system: String,
     /// Looks up other processes of this host.
     pub processes: Arc<dyn Processes>,
 }
 
-/// What is known of a process.
+/// The state of a process, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {
-    /// There is none with this id.
+    /// There is no process with this id.
     Gone,
-    /// It runs since then, if that is known.
+    /// It runs, since this time if that is known.
     Running(Option<Timestamp>),
-    /// Nothing can be found out.
+    /// The state cannot be determined.
     Unknown,
 }
 
 /// Looks up processes.
 pub trait Processes: Send + Sync + 'static {
-    /// Tells whether a process of this host runs.
+    /// Returns whether a process of this host runs.
     fn state(&self, pid: u32) -> ProcessState;
 }
 
 impl HostFacts {
-    /// Asks the operating system. Reads no environment variable.
+    /// Queries the operating system. Reads no environment variable.
     #[must_use]
     pub fn system() -> Self {
         Self {
@@ -64,9 +64,9 @@ impl std::fmt::Debug for HostFacts {
 /// One process, distinguished from a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ProcessIdentity {
-    /// Its number.
+    /// The process number.
     pub(crate) pid: u32,
-    /// The tick of the kernel at which it started, where that is known.
+    /// The kernel tick at which the process started, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) started: Option<u64>,
     /// As [`HostFacts::system`].
@@ -83,7 +83,7 @@ impl ProcessIdentity {
         }
     }
 
-    /// Returns whether the process is known to have ended. Nothing is known of processes of other systems.
+    /// Returns whether the process is known to have ended. Processes of other systems are unknown.
     pub(crate) fn has_ended(&self) -> bool {
         if self.system != start::system() {
             return false;
@@ -115,7 +115,7 @@ mod system {
         rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
 
-    /// Finds the user's name in the system's list; the number does when it is not there.
+    /// Returns the user's name in the system's list, or the user's number when it is not listed.
     pub(super) fn username() -> String {
         let id = rustix::process::getuid().as_raw().to_string();
         let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -135,7 +135,7 @@ mod system {
         };
         match rustix::process::test_kill_process(id) {
             Err(rustix::io::Errno::SRCH) => ProcessState::Gone,
-            // Not being allowed to signal it proves that it is there.
+            // A refused permission to signal it proves that it exists.
             _ => super::start::running(pid),
         }
     }
@@ -146,14 +146,14 @@ mod start {
 
     use super::{ProcessState, Timestamp};
 
-    /// Names this boot and the namespace of the process numbers.
+    /// Returns the identity of this boot and of the namespace of process numbers.
     pub(super) fn system() -> String {
         let boot = read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         format!("{} {}", boot.trim(), namespace.display())
     }
 
-    /// Finds out since when a process runs; one that has ended and waits for its parent is gone.
+    /// Returns the start time of a process. A zombie is gone.
     pub(super) fn running(pid: u32) -> ProcessState {
         match stat(pid) {
             Some((true, _)) => ProcessState::Gone,
@@ -162,21 +162,21 @@ mod start {
         }
     }
 
-    /// Returns the tick of the kernel at which a process started.
+    /// Returns the kernel tick at which a process started.
     pub(super) fn ticks(pid: u32) -> Option<u64> {
         stat(pid)?.1
     }
 
-    /// Returns whether a process has ended, and its starting tick; `None` where nothing can be read about it.
+    /// Returns whether a process has ended, and its start tick; `None` where it cannot be read.
     fn stat(pid: u32) -> Option<(bool, Option<u64>)> {
         let stat = read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is a name in parentheses, which may hold anything.
+        // The second field is a name in parentheses, which may contain any characters.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let has_ended = matches!(fields.next(), Some("Z" | "X"));
         Some((has_ended, fields.nth(18).and_then(|ticks| ticks.parse().ok())))
     }
 
-    /// Turns the kernel's count of ticks since it started into a time.
+    /// Converts kernel ticks since boot to a time.
     fn started(ticks: u64) -> Option<Timestamp> {
         let boot: i64 = read_to_string("/proc/stat")
             .ok()?
@@ -218,7 +218,7 @@ mod tests {
             system: "another boot".to_owned(),
             ..gone
         };
-        assert!(!elsewhere.has_ended(), "its number says nothing here");
+        assert!(!elsewhere.has_ended(), "its number belongs to another system");
         if let Some(started) = own.started {
             let earlier = ProcessIdentity {
                 started: Some(started - 1),

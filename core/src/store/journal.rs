@@ -1,4 +1,4 @@
-//! The journal in a store: an object beside the checkpoint that comes to be with the first entry, and has one writer.
+//! The journal in a store: an object beside the checkpoint, created with the first entry, with one writer.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Appends entries to an object of a store. An operation that changes nothing leaves no trace.
+/// Appends entries to an object of a store. An operation without changes creates no object.
 ///
 /// The object has one writer. When it is removed, replaced or extended by another process, every later write fails with
 /// [`ErrorKind::Conflict`].
@@ -26,28 +26,28 @@ pub(crate) struct StoreJournal {
     store: Arc<dyn Store>,
     key: String,
     header: Option<JournalHeader>,
-    /// The hash that the header is to name, when it is not known yet.
+    /// The pending computation of the checkpoint hash for the header.
     checkpoint: Option<Shared<Task<String>>>,
     secrets: Option<Arc<dyn SecretsManager>>,
     tail: Mutex<Tail>,
 }
 
-/// What the writer knows of the object's end.
+/// The end of the object as far as the writer knows it.
 enum Tail {
     /// There is no object.
     Absent,
     /// The object ends with an intact line.
     Intact(End),
-    /// Behind the intact lines stands the beginning of another.
+    /// An incomplete line follows the intact lines.
     Torn {
         /// The version of the whole object.
         version: Version,
         intact: Bytes,
         chain: Chain,
     },
-    /// A write failed: how much of `tried` is behind `before` is not known.
+    /// A write failed: the length of `tried` that follows `before` is unknown.
     Unknown { before: Option<End>, tried: Bytes },
-    /// The object is another writer's.
+    /// The object belongs to another writer.
     Lost(Error),
 }
 
@@ -59,7 +59,7 @@ struct End {
 }
 
 impl StoreJournal {
-    /// Creates a sink for the object `key`, which must not exist; `secrets` encrypts what the header says it does.
+    /// Creates a sink for the object `key`, which must not exist. `secrets` is the manager that the header names.
     #[must_use]
     pub(crate) fn new(
         store: Arc<dyn Store>,
@@ -77,7 +77,8 @@ impl StoreJournal {
         }
     }
 
-    /// Goes on with a journal that was read and recovered. It takes no more entries, but can be folded and discarded.
+    /// Resumes a journal that was read and recovered. It takes no more entries, but can announce a checkpoint and be
+    /// discarded.
     pub(super) fn resume(store: Arc<dyn Store>, key: String, journal: Object, end: JournalEnd) -> Self {
         let tail = if journal.bytes.len() == end.length {
             Tail::Intact(End {
@@ -102,8 +103,8 @@ impl StoreJournal {
         }
     }
 
-    /// Lets the header name a checkpoint whose hash is still being made: that of a large one takes its time, and nobody
-    /// needs it before there is something to write.
+    /// Sets the task that computes the hash of the header's checkpoint. It is awaited before the first write only, as
+    /// the hash of a large checkpoint takes time.
     #[must_use]
     pub(crate) fn over(self, checkpoint: Task<String>) -> Self {
         Self {
@@ -127,26 +128,26 @@ impl StoreJournal {
         codec::encode_header(&header, chain)
     }
 
-    /// Notes, before the checkpoint is replaced, which one will hold everything (its
-    /// [`crate::state::deployment::content_hash`]). Does nothing when there is no object.
+    /// Writes, before the checkpoint is replaced, the [`crate::state::deployment::content_hash`] of the one that will
+    /// contain all entries. Does nothing when there is no object.
     ///
     /// # Errors
-    /// That of the store; [`ErrorKind::Conflict`] when the object is another writer's.
-    pub(crate) async fn fold(&self, checkpoint: &str) -> Result<()> {
+    /// Those of the store, and [`ErrorKind::Conflict`] when the object belongs to another writer.
+    pub(crate) async fn announce_checkpoint(&self, checkpoint: &str) -> Result<()> {
         let mut tail = self.tail.lock().await;
         let Some(end) = self.settle(&mut tail).await? else {
             return Ok(());
         };
         let mut chain = end.chain;
-        let line = codec::encode_folded(checkpoint, &mut chain)?;
+        let line = codec::encode_final_checkpoint(checkpoint, &mut chain)?;
         self.write(&mut tail, Some(end), line.into(), chain).await
     }
 
-    /// Notes, before the checkpoint is replaced, which one will hold part of the entries. Does nothing, and returns `false`,
-    /// when there is no object.
+    /// Writes, before the checkpoint is replaced, the rebase of the one that will contain part of the entries. Does
+    /// nothing, and returns `false`, when there is no object.
     ///
     /// # Errors
-    /// As for [`Self::fold`].
+    /// As for [`Self::announce_checkpoint`].
     pub(crate) async fn rebase(&self, rebase: &Rebase) -> Result<bool> {
         let mut tail = self.tail.lock().await;
         let Some(end) = self.settle(&mut tail).await? else {
@@ -161,7 +162,7 @@ impl StoreJournal {
     /// Removes the object, after the checkpoint was replaced.
     ///
     /// # Errors
-    /// That of the store; the next opening then finds a journal that is folded already.
+    /// Those of the store. The next open then finds a journal whose checkpoint was written.
     pub(crate) async fn discard(&self) -> Result<()> {
         let mut tail = self.tail.lock().await;
         if let Some(end) = self.settle(&mut tail).await? {
@@ -171,7 +172,7 @@ impl StoreJournal {
         Ok(())
     }
 
-    /// Finds out where the object ends, and cuts off what stands behind its intact lines; `None` when there is none.
+    /// Determines the end of the object, and truncates an incomplete line; `None` when there is no object.
     async fn settle(&self, tail: &mut Tail) -> Result<Option<End>> {
         if let Tail::Unknown { before, tried } = tail {
             let object = self.store.get(&self.key).await?;
@@ -189,7 +190,7 @@ impl StoreJournal {
             } => (version.clone(), intact.clone(), *chain),
         };
         let length = intact.len();
-        // As a whole, so that a failure on the way leaves what can be read.
+        // As one put, so that a failure leaves a readable object.
         match self.store.put(&self.key, intact, Condition::Match(version)).await {
             Ok(version) => {
                 let end = End {
@@ -204,9 +205,9 @@ impl StoreJournal {
         }
     }
 
-    /// Writes lines behind `end`, or as a new object.
+    /// Appends lines after `before`, or writes them as a new object.
     async fn write(&self, tail: &mut Tail, before: Option<End>, lines: Bytes, chain: Chain) -> Result<()> {
-        // Also when the caller goes away in the middle of the write.
+        // Holds also when the caller is dropped during the write.
         *tail = Tail::Unknown {
             before: before.clone(),
             tried: lines.clone(),
@@ -217,7 +218,7 @@ impl StoreJournal {
                 let condition = Condition::Match(end.version);
                 self.store.append(&self.key, lines, condition).await
             }
-            // A journal that is there already has not been recovered: it must not be lost.
+            // An existing journal has not been recovered, and must not be lost.
             None => self.store.put(&self.key, lines, Condition::Absent).await,
         };
         match written {
@@ -243,7 +244,7 @@ impl StoreJournal {
     }
 }
 
-/// Finds out what a failed write left behind; `None` when another writer has been there.
+/// Determines the end after a failed write; `None` when another writer has changed the object.
 fn find_end(before: Option<&End>, tried: &Bytes, object: Option<Object>) -> Option<Tail> {
     let Some(object) = object else {
         return before.is_none().then_some(Tail::Absent);
@@ -251,7 +252,7 @@ fn find_end(before: Option<&End>, tried: &Bytes, object: Option<Object>) -> Opti
     let (length, mut chain) = before.map_or((0, Chain::default()), |end| (end.length, end.chain));
     let (known, written) = object.bytes.split_at_checked(length)?;
     let is_known = before.is_none() || chain.continues(known);
-    // Blocks that were reserved and never written read as zeros.
+    // Reserved blocks that were never written are read as zeros.
     let zeros = written.iter().rev().take_while(|byte| **byte == 0).count();
     let written = &written[..written.len() - zeros];
     if !is_known || !tried.starts_with(written) {

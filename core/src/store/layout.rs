@@ -1,4 +1,4 @@
-//! The layout of stores: which object of a stack has which key. It is that of the reference engine's file backend.
+//! The layout of stores: the keys of a stack's objects, as in the reference engine's file backend.
 
 use std::fmt;
 
@@ -9,25 +9,25 @@ use crate::{
     urn::is_plain_name,
 };
 
-/// The only organization that stores of files know.
+/// The only organization of file stores.
 pub(crate) const ORGANIZATION: &str = "organization";
 
-/// Says which layout a store has.
+/// The key of the object that states the layout of a store.
 pub(super) const META: &str = ".pulumi/meta.yaml";
 
-/// Below this are the checkpoints.
+/// The prefix of checkpoints.
 pub(super) const STACKS: &str = ".pulumi/stacks/";
 
-/// Below this are the records of finished operations.
+/// The prefix of the records of finished operations.
 pub(super) const HISTORY: &str = ".pulumi/history/";
 
-/// The forms of a checkpoint; the first is the one that is written.
+/// The endings of checkpoints. The first one is written.
 pub(super) const CHECKPOINT_ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
 
-/// What the key of an object ends with under which the one before it is kept.
-pub(super) const KEPT_ENDING: &str = ".bak";
+/// The ending of the key under which the previous content of an object is kept.
+pub(super) const BACKUP_ENDING: &str = ".bak";
 
-/// A stack's place in a store: its project and its name.
+/// The name of a stack in a store: its project and its own name.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackName {
     project: SmolStr,
@@ -35,7 +35,7 @@ pub struct StackName {
 }
 
 impl StackName {
-    /// Creates a name of its parts.
+    /// Creates a name from its parts.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when one of them has characters that names cannot have, or more than 100.
@@ -95,7 +95,7 @@ impl StackName {
         format!("{STACKS}{self}{ending}")
     }
 
-    /// Everything whose key starts with this may be a checkpoint of the stack.
+    /// Returns the prefix of the keys of the stack's checkpoints.
     pub(super) fn checkpoint_prefix(&self) -> String {
         format!("{STACKS}{self}.json")
     }
@@ -104,7 +104,7 @@ impl StackName {
         format!("{STACKS}{self}.pulumi-tags")
     }
 
-    /// Returns the key of the journal; the reference engine does not know the folder.
+    /// Returns the key of the journal. The reference engine does not use the folder.
     #[must_use]
     pub fn journal(&self) -> String {
         format!(".pulumi/journals/{self}.journal")
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_checkpoints_are_taken_for_stacks() {
+    fn only_checkpoints_are_listed_as_stacks() {
         let name = |key: &str| StackName::of_checkpoint(key).map(|name| name.to_string());
         assert_eq!(name(".pulumi/stacks/shop/dev.json").as_deref(), Some("shop/dev"));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Lock files: how this engine and the reference engine keep off each other's stacks.
+//! Lock files: the mutual exclusion of this engine and the reference engine on a stack.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -14,11 +14,11 @@ use crate::{
     runtime::Runtime,
 };
 
-/// How often is looked for the lock file of somebody who holds a stack, and how long is waited in between.
-const LOOKS: u32 = 20;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+/// The number of attempts to read the lock file of a stack's holder, and the time between them.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_ATTEMPT_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The lock of a stack, released when it is dropped. [`Self::release`] also waits for that.
+/// The lock of a stack, released on drop. [`Self::release`] also waits for the release.
 pub(crate) struct StackLock(Mutex<Option<Held>>);
 
 struct Held {
@@ -31,7 +31,7 @@ struct Held {
 impl Held {
     async fn release(self) -> Result<()> {
         let result = self.store.delete(&self.key).await;
-        // Only now may another process of this engine look at the lock files.
+        // Only now may another process of this engine read the lock files.
         drop(self.guard);
         result
     }
@@ -47,7 +47,7 @@ impl StackLock {
     /// Locks a stack against this engine and the reference engine. Locks whose owners died on this host are removed.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`], which names the holders and what they do, when somebody else holds the stack.
+    /// [`ErrorKind::Conflict`], which names the holders and their operations, when the stack is locked elsewhere.
     pub(super) async fn take(
         store: &Arc<dyn Store>,
         name: &StackName,
@@ -87,11 +87,11 @@ impl StackLock {
             guard,
         })));
         if let Err(error) = store.put(&key, text.into(), Condition::Absent).await {
-            // Perhaps it was written all the same. Either way the lock is free when the caller hears of this.
+            // It may have been written nevertheless. The lock is free before the error is returned.
             drop(lock.release().await);
             return Err(error);
         }
-        // Whoever else wrote between the first look and now sees ours as well, and both give way.
+        // A process that wrote its lock since the first read sees this one as well, and both fail.
         let others = Others::read(store, name, &key).await?;
         if others.0.is_empty() {
             return Ok(lock);
@@ -111,7 +111,7 @@ impl StackLock {
         }
     }
 
-    /// Releases the lock of a stack that is gone: nothing of it stays behind.
+    /// Releases the lock of a removed stack, and removes all its traces.
     ///
     /// # Errors
     /// As for [`Self::release`].
@@ -140,7 +140,8 @@ impl Drop for StackLock {
     }
 }
 
-/// Returns who holds a stack that is read without its lock; `None` when no lock file is of a process that may still run.
+/// Returns the holder of a stack that is read without its lock; `None` when no lock file belongs to a process that may
+/// still run.
 pub(super) async fn holder(
     store: &Arc<dyn Store>,
     name: &StackName,
@@ -158,18 +159,18 @@ impl std::fmt::Debug for StackLock {
     }
 }
 
-/// Lock files of a stack with what they say; `None` for one that cannot be understood.
+/// The lock files of a stack with their owners; `None` for a malformed one.
 struct Others(Vec<(String, Option<Owner>)>);
 
 impl Others {
-    /// Reads who holds a stack that could not be locked. Whoever has only just begun is given time to say who it is.
+    /// Reads the holders of a stack that could not be locked. Waits for the lock file of a holder that has just begun.
     async fn holders(store: &Arc<dyn Store>, name: &StackName, runtime: &Runtime) -> Result<Self> {
-        for _ in 1..LOOKS {
+        for _ in 1..LOCK_ATTEMPTS {
             let holders = Self::read(store, name, "").await?;
             if !holders.0.is_empty() {
                 return Ok(holders);
             }
-            runtime.clock.wait(BETWEEN_LOOKS).await;
+            runtime.clock.wait(LOCK_ATTEMPT_INTERVAL).await;
         }
         Self::read(store, name, "").await
     }
@@ -180,7 +181,7 @@ impl Others {
             if key == own || !key.ends_with(".json") {
                 continue;
             }
-            // One that is gone by now was just released.
+            // A missing one was just released.
             if let Some(object) = store.get(&key).await? {
                 let owner = serde_json::from_slice(&object.bytes).ok();
                 others.push((key, owner));
@@ -189,7 +190,7 @@ impl Others {
         Ok(Self(others))
     }
 
-    /// Removes the lock files whose owners are gone.
+    /// Removes the lock files whose owners have ended.
     async fn sweep(&mut self, store: &Arc<dyn Store>, facts: &HostFacts) -> Result<()> {
         let mut alive = Vec::new();
         for (key, owner) in self.0.drain(..) {
@@ -216,10 +217,10 @@ impl Others {
                     owner.pid,
                     owner.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ"),
                 ),
-                None => format!("\n  {url}/{key}: its owner is not known"),
+                None => format!("\n  {url}/{key}: its owner is unknown"),
             });
         }
-        // Who holds the store's own lock is somebody, also when he has not said who he is.
+        // The holder of the store's own lock counts as one, also without a lock file.
         let count = self.0.len().max(1);
         let error = Error::new(
             ErrorKind::Conflict,

@@ -1,35 +1,35 @@
-//! What a lock file says of its owner, and what can be known of that process.
+//! The owner that a lock file names, and the state of its process.
 
 use super::{HostFacts, ProcessState};
 use crate::runtime::Timestamp;
 
-/// What follows the user's name in this engine's lock files. Other programs show it to those who are about to break a lock: a
-/// journal beside the checkpoint may have what the checkpoint has not.
+/// The suffix of the user's name in this engine's lock files. Other programs show it before a lock is broken: a journal
+/// beside the checkpoint may contain newer state.
 pub(super) const USERNAME_SUFFIX: &str = " (stackwright: open the stack with it first)";
 
-/// What a lock file says of its owner.
+/// The owner that a lock file names.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Owner {
     pub(super) pid: u32,
     pub(super) username: String,
     pub(super) hostname: String,
     pub(super) timestamp: Timestamp,
-    /// [`HostFacts::system`] of the owner. Only this engine's locks have it; the reference engine passes it over.
+    /// [`HostFacts::system`] of the owner. Only this engine's locks have it; the reference engine ignores it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) system: Option<String>,
-    /// What it does with the stack: `update`, `refresh`, `destroy`, `import`, `removal`. Likewise only in this engine's.
+    /// The operation: `update`, `refresh`, `destroy`, `import`, `removal`. Likewise only in this engine's locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) operation: Option<String>,
 }
 
 impl Owner {
-    /// Returns the user's name without what is said to users of other programs.
+    /// Returns the user's name without [`USERNAME_SUFFIX`].
     pub(super) fn user(&self) -> &str {
         let name = self.username.as_str();
         name.strip_suffix(USERNAME_SUFFIX).unwrap_or(name)
     }
 
-    /// Says in words who holds the stack and what for, where the lock tells more than its line does.
+    /// Describes the owner's process and its operation; `None` when the lock names no operation.
     pub(super) fn described(&self, facts: &HostFacts) -> Option<String> {
         let operation = self.operation.as_deref()?;
         let (process, since) = (self.process(facts), self.since());
@@ -45,32 +45,32 @@ impl Owner {
         }
     }
 
-    /// Returns when the lock was taken.
+    /// Returns the time at which the lock was taken.
     pub(super) fn since(&self) -> impl std::fmt::Display {
         self.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
     }
 
-    /// Tells whether process numbers of the owner are those of this process, as far as the lock says it.
+    /// Returns whether the lock states that the owner shares the process numbers of this process.
     fn is_of_this_system(&self, facts: &HostFacts) -> bool {
         self.hostname == facts.hostname && self.system.as_ref() == Some(&facts.system)
     }
 
-    /// Tells whether the owner can no longer come back to release its lock.
+    /// Returns whether the owner has ended without releasing its lock.
     ///
-    /// The lock of the reference engine does not name the system that its process number belongs to. It is never replaced: whether
-    /// its owner has ended is not known.
+    /// Locks of the reference engine do not name the system of their process number. They are never replaced: the state
+    /// of their owner is unknown.
     ///
-    /// Only asked while this process holds the store's own lock of the stack, which no other lock of this very process
-    /// can survive.
+    /// Only called while this process holds the store's own lock of the stack, so that this process has no other lock
+    /// of it.
     pub(super) fn is_gone(&self, facts: &HostFacts) -> bool {
         self.is_of_this_system(facts) && (self.pid == facts.pid || self.has_ended(facts))
     }
 
-    /// Tells whether no process of this host can be the owner. That means something only for owners of this host.
+    /// Returns whether no process of this host can be the owner. Only meaningful for owners of this host.
     fn has_ended(&self, facts: &HostFacts) -> bool {
         match facts.processes.state(self.pid) {
             ProcessState::Gone => true,
-            // The id went to another process. Start times are known to the second.
+            // The id belongs to another process now. Start times are known to the second.
             ProcessState::Running(Some(started)) => started.as_second() > self.timestamp.as_second() + 1,
             ProcessState::Running(None) | ProcessState::Unknown => false,
         }
@@ -78,8 +78,8 @@ impl Owner {
 
     /// Returns the owner as the holder of a stack that this process has not locked; `None` when it has ended.
     ///
-    /// Unlike [`Self::is_gone`] this decides about no lock, only about what is said. A lock without a system, as the reference
-    /// engine writes it, is therefore judged by its process number when it names this host.
+    /// Unlike [`Self::is_gone`] this decides only about messages, not about locks. A lock without a system, as the
+    /// reference engine writes it, is therefore checked by its process number when it names this host.
     pub(super) fn holder(&self, facts: &HostFacts) -> Option<Holder> {
         let names_this_host = self.hostname == facts.hostname;
         let is_comparable = self.system.is_none() || self.system.as_ref() == Some(&facts.system);
@@ -97,12 +97,12 @@ impl Owner {
     }
 }
 
-/// The owner of a stack's lock, as one that reads the stack without a lock sees it.
+/// The owner of a stack's lock, for callers that read the stack without a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// Says which process holds the stack, what for and since when, without a full stop.
+    /// Names the process that holds the stack, its operation and its start, without a full stop.
     pub text: String,
-    /// Whether its process runs; otherwise nothing is known of it.
+    /// Whether its process is known to run.
     pub is_alive: bool,
 }
 
@@ -114,9 +114,9 @@ mod tests {
     use crate::store::Processes;
 
     /// Process 7 runs since 1970, process 9 started in 2100, no other runs.
-    struct Table;
+    struct ProcessTable;
 
-    impl Processes for Table {
+    impl Processes for ProcessTable {
         fn state(&self, pid: u32) -> ProcessState {
             let since = |text: &str| ProcessState::Running(Some(text.parse().unwrap()));
             match pid {
@@ -138,7 +138,7 @@ mod tests {
             username: "ann".to_owned(),
             hostname: "here".to_owned(),
             system: "boot".to_owned(),
-            processes: Arc::new(Table),
+            processes: Arc::new(ProcessTable),
         };
         let owner = Owner {
             pid,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_runs_holds_the_stack_and_one_that_has_ended_does_not() {
+    fn a_running_process_holds_the_stack_and_an_ended_one_does_not() {
         let this = "the update that this very process began at 2026-01-02T03:04:05Z holds the stack";
         assert_eq!(
             seen(7, "here", Some("boot"), Some("update")),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_processes_of_other_systems() {
+    fn processes_of_other_systems_are_unknown() {
         let other = "the update that process 8 of bob@there began at 2026-01-02T03:04:05Z holds the stack";
         assert_eq!(
             seen(8, "there", Some("boot"), Some("update")),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_the_reference_engine_is_judged_by_its_process_number_on_this_host() {
+    fn a_lock_of_the_reference_engine_is_checked_by_its_process_number_on_this_host() {
         let text = "process 7 of bob@here holds the stack since 2026-01-02T03:04:05Z";
         assert_eq!(seen(7, "here", None, None), Some((text.to_owned(), false)));
         assert_eq!(seen(8, "here", None, None), None);

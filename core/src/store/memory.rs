@@ -1,4 +1,4 @@
-//! The memory store: objects that live as long as the process, for tests and for hosts that keep state themselves.
+//! The memory store: objects that exist as long as the process, for tests and for hosts that persist state themselves.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,7 +36,7 @@ struct Entry {
     modified: Timestamp,
 }
 
-/// What is written as a whole is shared with its readers; what grows has room to grow.
+/// An object written by a put is shared with its readers; an appended one has spare capacity.
 enum Data {
     Whole(Bytes),
     Growing(Vec<u8>),

@@ -1,4 +1,4 @@
-//! Stores: where stacks' states live. A small trait over named objects; the layout above it is the same for all.
+//! Stores: persistence of stack states, as a small trait over named objects. All stores have the same layout.
 
 mod compression;
 #[cfg(test)]
@@ -41,7 +41,7 @@ use crate::{
     runtime::Timestamp,
 };
 
-/// What tells one content of an object from another (a hash, an ETag, a counter).
+/// Distinguishes the contents of an object (a hash, an ETag, a counter).
 pub type Version = Arc<str>;
 
 /// The MD5 digest of an object's content, as the reference engine's stores record it.
@@ -56,42 +56,42 @@ pub struct Object {
     pub version: Version,
 }
 
-/// An object as a listing shows it.
+/// An object in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// The whole key.
+    /// The full key.
     pub key: String,
     /// The content's length in bytes.
     pub size: u64,
-    /// When it was last written.
+    /// The time of the last write.
     pub modified: Timestamp,
 }
 
-/// Under which circumstances a write may replace what is there.
+/// The condition under which a write may replace an existing object.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// Whatever is there.
+    /// No condition.
     Any,
-    /// Only when nothing is there.
+    /// There is no object.
     Absent,
-    /// Only when this version is there.
+    /// The object has this version.
     Match(Version),
 }
 
 /// Named objects with conditional writes and appends. Keys are relative, separated by `/`.
 ///
-/// Every method that writes returns only after the content is durable, except [`Store::copy`]. A failed write leaves what was
-/// there, except as [`Store::append`] says.
+/// Every method that writes returns only after the content is durable, except [`Store::copy`]. A failed write leaves
+/// the object unchanged, except for a failed [`Store::append`].
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Returns a URL for people and messages, `file:///…` for instance.
+    /// Returns a URL for messages, `file:///…` for instance.
     fn url(&self) -> String;
 
     /// Reads an object; `None` when there is none.
     async fn get(&self, key: &str) -> Result<Option<Object>>;
 
-    /// Reads an object, together with the digest that was recorded when it was written. The digest is `None` where the store
-    /// records none (as by default) or has none of this content.
+    /// Reads an object, together with the digest that was recorded when it was written. The digest is `None` where the
+    /// store records none (as by default) or has none of this content.
     async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
         Ok(self.get(key).await?.map(|object| (object, None)))
     }
@@ -102,8 +102,8 @@ pub trait Store: Send + Sync + 'static {
     /// [`crate::ErrorKind::Conflict`] when the condition does not hold.
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version>;
 
-    /// As [`Self::put`]; the content that is replaced becomes the object `kept`. Costs no copy where the store can do without. A failure
-    /// may leave what is there in both.
+    /// As [`Self::put`]; the replaced content becomes the object `kept`, without a copy where the store supports that.
+    /// After a failure both objects may have the old content.
     ///
     /// # Errors
     /// As for [`Self::put`], and [`ErrorKind::NotFound`] when there is nothing to replace.
@@ -124,11 +124,10 @@ pub trait Store: Send + Sync + 'static {
         self.put(key, bytes, condition).await
     }
 
-    /// Adds `bytes` at the end of an object, which is created when there is none and the condition allows it, and returns
-    /// its new version.
+    /// Adds `bytes` at the end of an object, which is created when there is none and the condition allows it, and
+    /// returns its new version.
     ///
-    /// Unlike a put it is not atomic: a crash may leave the first bytes only, and so may a failure that cannot be taken
-    /// back.
+    /// Unlike a put it is not atomic: a crash, or a failure that cannot be undone, may leave only the first bytes.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when the condition does not hold; then nothing is written.
@@ -137,10 +136,10 @@ pub trait Store: Send + Sync + 'static {
     /// Lists the objects whose keys start with `prefix`, in the order of their keys.
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>>;
 
-    /// Removes an object; nothing happens when there is none.
+    /// Removes an object. Does nothing when there is none.
     async fn delete(&self, key: &str) -> Result<()>;
 
-    /// Removes an object if it still has this version; nothing happens when there is none.
+    /// Removes an object if it has this version. Does nothing when there is none.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when it has another version.
@@ -152,9 +151,10 @@ pub trait Store: Send + Sync + 'static {
         }
     }
 
-    /// Makes `to` an object of the same content as `from`, atomically, whatever was there.
+    /// Copies the content of `from` to `to`, atomically. An existing `to` is replaced.
     ///
-    /// No later write to one shows in the other, also none that goes past the store. The copy may become durable later.
+    /// Later writes to one do not change the other, even writes that bypass the store. The copy may become durable
+    /// later.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is no `from`.
@@ -168,20 +168,20 @@ pub trait Store: Send + Sync + 'static {
 
     /// Takes the exclusive lock of `name`, which ends with the returned guard, or with this process.
     ///
-    /// It guards against others of this engine only; the reference engine's lock files are a matter of the layout.
+    /// It excludes only other users of this engine. The reference engine's lock files are part of the layout.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`], at once, when somebody else holds it.
+    /// [`crate::ErrorKind::Conflict`], at once, when the lock is held elsewhere.
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>>;
 
-    /// Removes what the store keeps below `prefix`, `a/b/` for instance, though there is no object: empty folders. What
-    /// cannot be removed stays; by default nothing is.
+    /// Removes empty folders below `prefix`, `a/b/` for instance. Folders that cannot be removed stay. Does nothing by
+    /// default.
     async fn tidy(&self, _prefix: &str) {}
 }
 
-/// Holds a lock until it is dropped.
+/// A held lock, released on drop.
 pub trait LockGuard: Send + Sync {
-    /// Ends a lock that nobody is likely to take again: what the store keeps of its name goes, too, where that can be.
+    /// Releases a lock that is unlikely to be taken again, and removes its file where possible.
     fn retire(self: Box<Self>) {}
 }
 
@@ -192,14 +192,14 @@ fn not_found(key: &str) -> Error {
 fn changed(key: &str) -> Error {
     Error::new(
         ErrorKind::Conflict,
-        format!("the object {key:?} was changed by somebody else"),
+        format!("the object {key:?} was changed by another writer"),
     )
 }
 
 fn locked(name: &str) -> Error {
     Error::new(
         ErrorKind::Conflict,
-        format!("the lock {name:?} is held by somebody else"),
+        format!("the lock {name:?} is held by another owner"),
     )
 }
 

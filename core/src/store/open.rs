@@ -10,12 +10,12 @@ use crate::{
 
 /// Opens the store of a URL: `file:///absolute/folder`, `file://./relative/folder` or `memory://`.
 ///
-/// Relative folders stand below `base`: there is no host in these URLs, as in those of the reference engine, so that
-/// `file://state` is the same as `file://./state`. A folder need not exist: the first write creates it. Each `memory://` is a new,
-/// empty store.
+/// Relative folders are resolved against `base`. These URLs have no host, as those of the reference engine, so that
+/// `file://state` equals `file://./state`. A folder need not exist: the first write creates it. Each `memory://` is a
+/// new, empty store.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] when the scheme is another or there is none.
+/// [`crate::ErrorKind::InvalidInput`] when the scheme is unknown or missing.
 pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err(
@@ -43,7 +43,7 @@ pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>>
     }
 }
 
-/// Takes the path out of a file URL. `?` begins parameters of other engines (`no_tmp_dir`), which change nothing here.
+/// Parses the path of a file URL. Parameters after `?` (`no_tmp_dir` of other engines) are ignored.
 fn file_path(url: &str, rest: &str) -> Result<String> {
     let path = rest.split_once('?').map_or(rest, |(path, _)| path);
     if path.is_empty() {
@@ -51,9 +51,9 @@ fn file_path(url: &str, rest: &str) -> Result<String> {
     }
     if path == "~" || path.starts_with("~/") {
         return Err(Error::invalid(format!(
-            "the store URL {url:?} starts with ~, which only a shell knows"
+            "the store URL {url:?} starts with ~, which only a shell expands"
         ))
-        .with_hint("write the whole path"));
+        .with_hint("write the absolute path"));
     }
     percent_decode(path)
         .ok_or_else(|| Error::invalid(format!("the store URL {url:?} has an invalid percent escape")))
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_folders_stand_below_the_base() {
+    fn relative_folders_are_resolved_against_the_base() {
         assert_eq!(url_of("file:///abs/state").unwrap(), "file:///abs/state");
         assert_eq!(url_of("file://./state").unwrap(), "file:///base/state");
         assert_eq!(url_of("file://state").unwrap(), "file:///base/state");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_cannot_be_opened_says_why() {
+    fn the_error_of_an_invalid_url_names_the_reason() {
         for (url, reason) in [
             ("state", "no scheme"),
             ("s3://bucket", "\"s3\", which is not supported"),

@@ -1,4 +1,4 @@
-//! What every store must do, checked on each of them, and what only the file store must.
+//! Tests of the contract of all stores, and of the file store alone.
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
@@ -83,7 +83,7 @@ async fn of_many_puts_with_one_version_exactly_one_wins() {
 }
 
 #[tokio::test]
-async fn appends_stand_one_after_another() {
+async fn appends_are_concatenated_in_order() {
     on_each(|store| async move {
         for part in ["a\n", "b\n", "c\n"] {
             store
@@ -131,7 +131,7 @@ async fn an_append_whose_condition_does_not_hold_changes_nothing() {
         let refused = store.delete_version("j", &first).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         assert_eq!(text(store.get("j").await.unwrap()).unwrap(), "12");
-        // Another object of the same content and length is not the one that was read.
+        // A new object of the same content and length has another version.
         store.delete("j").await.unwrap();
         store.put("j", "12".into(), Condition::Absent).await.unwrap();
         let refused = append("3", Condition::Match(second.clone())).await.unwrap_err();
@@ -166,7 +166,7 @@ async fn a_copy_and_its_original_change_apart() {
 }
 
 #[tokio::test]
-async fn what_a_put_keeps_stays_as_it_was() {
+async fn the_kept_content_of_a_put_is_unchanged() {
     on_each(|store| async move {
         let first = store.put("a", "1".into(), Condition::Any).await.unwrap();
         store.put("b", "0".into(), Condition::Any).await.unwrap();
@@ -309,7 +309,7 @@ async fn a_listing_skips_sidecars_locks_and_temporary_files() {
 }
 
 #[tokio::test]
-async fn what_a_put_keeps_shares_no_file_with_what_is_there_also_after_a_crash() {
+async fn kept_and_present_content_share_no_file_even_after_a_crash() {
     use std::os::unix::fs::MetadataExt as _;
     let folder = tempfile::tempdir().unwrap();
     let store = file_store(folder.path());
@@ -322,7 +322,7 @@ async fn what_a_put_keeps_shares_no_file_with_what_is_there_also_after_a_crash()
         .unwrap();
     assert_eq!(metadata("b").ino(), first, "keeping costs no copy");
     assert_eq!((metadata("a").nlink(), metadata("b").nlink()), (1, 1));
-    // As a writer leaves it that dies between both names.
+    // As after the death of a writer between both names.
     fs::remove_file(folder.path().join("b")).unwrap();
     fs::hard_link(folder.path().join("a"), folder.path().join("b")).unwrap();
     store
@@ -378,7 +378,7 @@ async fn the_digest_of_what_a_store_has_written_is_compared_once_another_program
     assert_eq!(digest(&store).await, None, "it is known");
     assert!(
         digest(&file_store(folder.path())).await.is_some(),
-        "another store does not know it"
+        "another store has no record of it"
     );
     let path = folder.path().join(key);
     let mut changed = fs::read(&path).unwrap();
@@ -411,10 +411,10 @@ impl Clock for Later {
 }
 
 #[tokio::test]
-async fn what_a_dead_writer_left_is_removed_when_it_is_old() {
+async fn old_files_of_dead_writers_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let abandoned = folder.path().join(".0123456789abcdef.tmp");
-    // A second name of a file that was written long ago is new.
+    // A new name of an old file counts as new.
     let long_ago = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
     let file = fs::File::create(&abandoned).unwrap();
     file.set_times(long_ago).unwrap();
@@ -453,7 +453,7 @@ async fn a_write_that_cannot_be_done_names_the_path_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn files_are_for_their_owner_only_whatever_the_umask() {
+async fn files_have_mode_0600_with_any_umask() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let store = file_store(folder.path());
@@ -462,7 +462,7 @@ async fn files_are_for_their_owner_only_whatever_the_umask() {
         .append("appended", "1".into(), Condition::Any)
         .await
         .unwrap();
-    // One that an earlier version has made.
+    // A file of an earlier version.
     fs::write(folder.path().join("old"), "1").unwrap();
     fs::set_permissions(folder.path().join("old"), fs::Permissions::from_mode(0o644)).unwrap();
     for from in ["put", "appended", "old"] {

@@ -1,4 +1,5 @@
-//! Checkpoints that something else than a store writes: they are detected, and what is kept of them is not written along.
+//! Checkpoints that are changed outside of the store: the change is detected, and copies in the history keep their
+//! content.
 
 use std::{
     fs,
@@ -30,7 +31,7 @@ async fn stack(folder: &Path, values: &'static [(&'static str, &'static str)]) -
     engine.build().unwrap().stack("shop/dev", settings).await.unwrap()
 }
 
-/// Returns the warnings about the checkpoint among an operation's events, after making sure that it succeeded.
+/// Returns the warnings about the checkpoint among the events of an operation, which must succeed.
 async fn warnings(operation: Operation) -> Vec<String> {
     let result = operation.wait().await;
     assert!(result.error.is_none(), "{:?}", result.error);
@@ -78,7 +79,7 @@ fn copies(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_checkpoint_that_is_overwritten_in_place_takes_no_copy_along() {
+async fn a_checkpoint_overwritten_in_place_leaves_the_copies_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = checkpoint(folder.path());
     let stack = stack(folder.path(), &[("a", "1")]).await;
@@ -92,7 +93,7 @@ async fn a_checkpoint_that_is_overwritten_in_place_takes_no_copy_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_checkpoint_is_warned_of_until_it_is_written_again() {
+async fn a_changed_checkpoint_is_reported_until_it_is_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = checkpoint(folder.path());
     let first = stack(folder.path(), &[("a", "1")]).await;
@@ -122,13 +123,13 @@ async fn a_changed_checkpoint_is_warned_of_until_it_is_written_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_checkpoint_without_a_sidecar_is_not_warned_of() {
+async fn a_checkpoint_without_a_sidecar_is_not_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = checkpoint(folder.path());
     let stack = stack(folder.path(), &[("a", "1")]).await;
     assert_eq!(warnings(update(&stack)).await, [""; 0]);
     let sidecar = path.with_extension("json.attrs");
-    // Between the two, a crash leaves a new checkpoint without a sidecar.
+    // A crash between the two writes leaves a new checkpoint without a sidecar.
     fs::remove_file(&sidecar).unwrap();
     let text = fs::read_to_string(&path).unwrap().replace("\"1\"", "\"2\"");
     overwrite(&path, text.as_bytes());
@@ -140,7 +141,7 @@ async fn a_checkpoint_without_a_sidecar_is_not_warned_of() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_checkpoint_that_cannot_be_read_says_where_a_copy_is() {
+async fn the_error_of_an_unreadable_changed_checkpoint_names_a_copy() {
     let folder = tempfile::tempdir().unwrap();
     let path = checkpoint(folder.path());
     let stack = stack(folder.path(), &[("a", "1")]).await;

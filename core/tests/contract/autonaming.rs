@@ -1,4 +1,4 @@
-//! Names of real things by a callback of the host: what providers see of it, and what its failure comes to.
+//! Autonaming by a callback of the host: the proposals that providers get, and the result of a failure.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use stackwright::{
 
 use crate::fixture::{engine, program};
 
-/// Names things after the resource and its seed, and remembers what it was asked.
+/// Returns names made of the resource and its seed, and records the requests.
 #[derive(Default)]
 struct Namer {
     asked: Mutex<Vec<NamingRequest>>,
@@ -43,7 +43,7 @@ impl Autonamer for Namer {
     }
 }
 
-/// Replaces whatever changes, and remembers what it was asked to check and to do.
+/// Replaces every changed resource, and records the calls.
 #[derive(Default)]
 struct Named {
     deaf: bool,
@@ -113,13 +113,19 @@ async fn update(stack: &Stack, value: &'static [(&'static str, &'static str)]) -
 }
 
 fn warnings(result: &OperationResult) -> usize {
-    let said = result.diagnostics.iter();
-    said.filter(|said| said.message.reference().contains("does not support autonaming"))
+    let diagnostics = result.diagnostics.iter();
+    diagnostics
+        .filter(|diagnostic| {
+            diagnostic
+                .message
+                .reference()
+                .contains("does not support autonaming")
+        })
         .count()
 }
 
 #[tokio::test]
-async fn both_checks_of_a_replacement_propose_the_name_that_the_host_was_asked_for_once() {
+async fn both_checks_of_a_replacement_propose_the_same_name() {
     let namer = Arc::new(Namer {
         delete_before_replace: true,
         ..Namer::default()
@@ -163,7 +169,7 @@ async fn a_failing_namer_ends_the_operation_with_the_resource_and_the_cause() {
 }
 
 #[tokio::test]
-async fn people_are_warned_of_a_provider_that_does_not_heed_names_where_the_host_asks_for_it() {
+async fn a_provider_without_autonaming_is_reported_where_the_host_requests_it() {
     for (deaf, warns, expected) in [(true, true, 1), (true, false, 0), (false, true, 0)] {
         let namer = Arc::new(Namer {
             warns,

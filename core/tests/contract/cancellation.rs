@@ -1,4 +1,4 @@
-//! Cancellation: every loaded provider hears of it before the operation returns.
+//! Cancellation: every loaded provider is cancelled before the operation returns.
 
 use std::sync::{Arc, Mutex};
 
@@ -41,7 +41,7 @@ async fn a_cancellation_reaches_every_provider_and_what_ran_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_hears_of_it_also_when_somebody_keeps_the_context_of_an_earlier_run() {
+async fn a_provider_is_cancelled_also_when_the_context_of_an_earlier_run_is_held() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let kept = Arc::new(Mutex::new(None));
@@ -67,9 +67,9 @@ async fn a_provider_hears_of_it_also_when_somebody_keeps_the_context_of_an_earli
     assert_eq!(result.outcome, OperationOutcome::Canceled);
 }
 
-/// The summary counts as the reference engine's does; the result says what the host did.
+/// The summary counts as the reference engine's does; the result states the host's cancellation.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_destroy_says_so_by_its_own_name() {
+async fn a_cancelled_destroy_is_reported_with_the_text_of_the_reference() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     provider.given_up.notify_one();
@@ -91,12 +91,12 @@ async fn a_cancelled_destroy_says_so_by_its_own_name() {
         tree.contains("destroy canceled") && !tree.contains("update"),
         "{tree}"
     );
-    let said: Vec<_> = result
+    let messages: Vec<_> = result
         .diagnostics
         .iter()
-        .map(|said| said.message.reference())
+        .map(|diagnostic| diagnostic.message.reference())
         .collect();
-    assert_eq!(said, ["update canceled"], "the reference engine's word");
+    assert_eq!(messages, ["update canceled"], "the reference engine's text");
     let mut events = operation.events();
     let mut summed_up = None;
     while let Some(event) = events.next().await {
@@ -107,9 +107,9 @@ async fn a_cancelled_destroy_says_so_by_its_own_name() {
     assert_eq!(summed_up, Some(OperationOutcome::Failed));
 }
 
-/// A cancellation that comes when all is done changes nothing any more.
+/// A cancellation after the last step has no effect.
 #[tokio::test]
-async fn what_has_ended_is_not_cancelled_afterwards() {
+async fn an_ended_operation_is_not_cancelled_afterwards() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let operation = stack.start(
@@ -124,7 +124,7 @@ async fn what_has_ended_is_not_cancelled_afterwards() {
     assert_eq!(result.outcome, OperationOutcome::Succeeded);
 }
 
-/// On one thread nothing of the operation runs before the cancellation.
+/// On one thread no step runs before the cancellation.
 #[tokio::test]
 async fn a_cancellation_before_the_first_step_changes_nothing() {
     let provider = Arc::new(Scripted::default());

@@ -1,4 +1,4 @@
-//! Encrypted configuration: which key it is read with, before there is a state and beside one.
+//! Encrypted configuration: the key with which it is decrypted, without and with a state.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,8 +13,8 @@ use crate::fixture::engine;
 /// A configuration file that the reference engine wrote; the passphrase is `correct horse`.
 const FILE: &str = include_str!("../fixtures/states/Pulumi.dev.yaml");
 
-/// What the program was told to be the token, in each of its runs.
-type Told = Arc<Mutex<Vec<String>>>;
+/// The token that the program received, in each of its runs.
+type Tokens = Arc<Mutex<Vec<String>>>;
 
 fn engine_of(passphrase: &str) -> Engine {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
@@ -24,13 +24,13 @@ fn engine_of(passphrase: &str) -> Engine {
         .unwrap()
 }
 
-/// Opens the stack of the file, with its configuration; the program notes the token that it is told.
-async fn open(engine: &Engine, file: &StackFile) -> (Stack, Told) {
-    let told = Told::default();
-    let tells = Arc::clone(&told);
+/// Opens the stack of the file, with its configuration; the program records its token.
+async fn open(engine: &Engine, file: &StackFile) -> (Stack, Tokens) {
+    let tokens = Tokens::default();
+    let recorded = Arc::clone(&tokens);
     let program = from_fn(move |context| {
         let token = context.info.config.get("fixtures:token").cloned();
-        tells.lock().unwrap().extend(token);
+        recorded.lock().unwrap().extend(token);
         async { Ok(()) }
     });
     let settings = StackSettings {
@@ -39,10 +39,10 @@ async fn open(engine: &Engine, file: &StackFile) -> (Stack, Told) {
         encryption_salt: file.encryption_salt.clone(),
         ..StackSettings::default()
     };
-    (engine.stack("fixtures/dev", settings).await.unwrap(), told)
+    (engine.stack("fixtures/dev", settings).await.unwrap(), tokens)
 }
 
-/// Returns the salt of the key that the stack's state is encrypted with.
+/// Returns the salt of the key that encrypts the stack's state.
 async fn salt_of(stack: &Stack) -> Option<String> {
     let document: serde_json::Value =
         serde_json::from_slice(&stack.export_deployment(false).await.unwrap()).unwrap();
@@ -53,7 +53,7 @@ async fn salt_of(stack: &Stack) -> Option<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn encrypted_configuration_is_read_with_the_salt_of_its_file_before_there_is_a_state() {
     let file = StackFile::parse(FILE).unwrap();
-    let (stack, told) = open(&engine_of("correct horse"), &file).await;
+    let (stack, tokens) = open(&engine_of("correct horse"), &file).await;
     for options in [
         OperationOptions::default().preview(),
         OperationOptions::default(),
@@ -62,7 +62,7 @@ async fn encrypted_configuration_is_read_with_the_salt_of_its_file_before_there_
         let result = stack.update(options).wait().await;
         assert!(result.error.is_none(), "{:?}", result.error);
     }
-    assert_eq!(*told.lock().unwrap(), ["tok-secret"; 3]);
+    assert_eq!(*tokens.lock().unwrap(), ["tok-secret"; 3]);
     assert_eq!(salt_of(&stack).await, file.encryption_salt);
 }
 
@@ -80,18 +80,18 @@ async fn a_state_keeps_its_own_key_beside_the_one_of_the_configuration() {
     );
     let own = salt_of(&stack).await;
     let file = StackFile::parse(FILE).unwrap();
-    let (stack, told) = open(&engine, &file).await;
+    let (stack, tokens) = open(&engine, &file).await;
     let result = stack.update(OperationOptions::default()).wait().await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    assert_eq!(*told.lock().unwrap(), ["tok-secret"]);
+    assert_eq!(*tokens.lock().unwrap(), ["tok-secret"]);
     assert!(own.is_some() && own != file.encryption_salt);
     assert_eq!(salt_of(&stack).await, own);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passphrase_that_is_not_the_salts_is_told_before_anything_happens() {
+async fn a_passphrase_that_does_not_match_the_salt_is_refused_before_the_program_runs() {
     let file = StackFile::parse(FILE).unwrap();
-    let (stack, told) = open(&engine_of("wrong"), &file).await;
+    let (stack, tokens) = open(&engine_of("wrong"), &file).await;
     let failures = [
         (
             OperationOptions::default().preview(),
@@ -110,5 +110,5 @@ async fn a_passphrase_that_is_not_the_salts_is_told_before_anything_happens() {
         let cause = std::error::Error::source(&error).unwrap();
         assert_eq!(cause.to_string(), "incorrect passphrase");
     }
-    assert!(told.lock().unwrap().is_empty());
+    assert!(tokens.lock().unwrap().is_empty());
 }

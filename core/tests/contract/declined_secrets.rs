@@ -1,4 +1,4 @@
-//! Code of the host that declines secrets: it gets plain values, and its answers are marked by what it was sent.
+//! Host code that declines secrets: it gets plain values, and its results are marked secret after its inputs.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use stackwright::{
 
 use crate::fixture::{engine, resource};
 
-/// Echoes what it is sent, and remembers each call that held a secret.
+/// Returns its inputs, and records each call with a secret.
 #[derive(Default)]
 struct Plain {
     marked: Mutex<Vec<&'static str>>,
@@ -82,7 +82,7 @@ impl Provider for Plain {
     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
         self.look("invoke", &[&request.arguments]);
         Ok(InvokeResponse {
-            result: [("said", format!("{:?}", request.arguments).into())]
+            result: [("arguments", format!("{:?}", request.arguments).into())]
                 .into_iter()
                 .collect(),
             failures: Vec::new(),
@@ -105,7 +105,7 @@ async fn a_provider_that_declines_secrets_gets_none_and_its_answers_are_marked_a
             let answer = context
                 .monitor
                 .invoke(stackwright::monitor::Invoke {
-                    token: "echo:index:say".to_owned(),
+                    token: "echo:index:call".to_owned(),
                     arguments,
                     ..stackwright::monitor::Invoke::default()
                 })

@@ -1,4 +1,4 @@
-//! The state that an operation left, as its result has it.
+//! The final state of an operation, as its result has it.
 
 use std::sync::{
     Arc,
@@ -19,7 +19,7 @@ use stackwright::{
 
 use crate::fixture::{Scripted, program, resource, stack};
 
-/// Takes everything but checkpoints while it is full.
+/// A store that refuses checkpoints while it is full.
 struct Full {
     inner: MemoryStore,
     is_full: AtomicBool,
@@ -75,7 +75,7 @@ async fn a_result_has_the_state_that_was_saved_with_its_secrets_encrypted() {
         Ok(())
     });
     for _ in 0..2 {
-        // What changes nothing is not saved again, and has its state all the same.
+        // An operation without changes is not saved, but has a state.
         let start = stack.start(
             OperationKind::Update,
             OperationOptions::default(),
@@ -122,7 +122,7 @@ async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well()
     assert!(left.to_string().contains("::waits\"") && !left.to_string().contains("::b\""));
     assert_eq!(left, parsed(&stack.export_deployment(false).await.unwrap()));
 
-    // The preview that a strict update begins with is not what was asked for.
+    // The preview at the begin of a strict update is not the result.
     let strict = OperationOptions {
         strict: true,
         ..OperationOptions::default()
@@ -142,7 +142,7 @@ async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_could_not_be_saved_at_the_end_is_the_state_that_was_left_and_is_saved_next() {
+async fn a_state_that_could_not_be_saved_is_in_the_result_and_saved_by_the_next_operation() {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store = Arc::new(Full {
         inner: MemoryStore::new(runtime),
@@ -170,8 +170,12 @@ async fn what_could_not_be_saved_at_the_end_is_the_state_that_was_left_and_is_sa
     assert!(left.to_string().contains("::a\""), "{left}");
     let history = stack.history().await.unwrap();
     let results: Vec<_> = history.iter().map(|entry| entry["result"].clone()).collect();
-    assert_eq!(results, ["failed"], "what could not be saved has not succeeded");
-    // The journal has it, and the old manifest, because nothing has been written since.
+    assert_eq!(
+        results,
+        ["failed"],
+        "an operation that could not be saved has failed"
+    );
+    // The journal has it, with the old manifest, as no checkpoint was written since.
     let journaled = parsed(&stack.export_deployment(false).await.unwrap());
     let of = |document: &serde_json::Value, member: &str| document["deployment"][member].clone();
     assert_eq!(of(&journaled, "resources"), of(&left, "resources"));

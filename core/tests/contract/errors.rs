@@ -1,4 +1,4 @@
-//! Provider errors, early errors, and secrets that can not be decrypted.
+//! Provider errors, early errors, and secrets that cannot be decrypted.
 
 use std::sync::{
     Arc,
@@ -40,7 +40,7 @@ async fn events(operation: &Operation) -> Vec<Arc<EngineEvent>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_status_says_whether_the_state_of_the_real_thing_is_known() {
+async fn a_status_states_whether_the_state_of_the_resource_is_known() {
     for (status, unknown) in [
         (ProviderStatus::Unknown, true),
         (ProviderStatus::Internal, true),
@@ -54,19 +54,19 @@ async fn a_status_says_whether_the_state_of_the_real_thing_is_known() {
         *provider.failure.lock().unwrap() = Some(status);
         for values in [CHANGED, &[]] {
             let operation = update(&stack, values);
-            let heard = events(&operation).await;
+            let emitted = events(&operation).await;
             let result = operation.wait().await;
             let error = result.error.clone().unwrap();
-            assert!(error.message().contains("the real thing said no"), "{error}");
+            assert!(error.message().contains("the resource is locked"), "{error}");
             let phase = if values.is_empty() { "delete" } else { "update" };
             assert_eq!((error.provider(), error.phase()), (Some("echo"), Some(phase)));
             assert_eq!(error.urn().map(|urn| urn.name()), Some("a"));
-            let failed = heard.iter().find_map(|event| match &event.payload {
+            let failed = emitted.iter().find_map(|event| match &event.payload {
                 EventPayload::ResourceOperationFailed { status, .. } => Some(*status as u64),
                 _ => None,
             });
             assert_eq!(failed, Some(if unknown { 2 } else { 0 }), "{status:?}");
-            let corrupt = heard.iter().find_map(|event| match &event.payload {
+            let corrupt = emitted.iter().find_map(|event| match &event.payload {
                 EventPayload::Summary(summary) => Some(summary.maybe_corrupt),
                 _ => None,
             });
@@ -82,7 +82,7 @@ async fn a_status_says_whether_the_state_of_the_real_thing_is_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tree_of_a_refused_operation_says_nothing_of_how_many_resources_there_are() {
+async fn the_tree_of_a_refused_operation_has_no_resource_counts() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     assert!(update(&stack, CREATED).wait().await.error.is_none());
@@ -95,38 +95,41 @@ async fn the_tree_of_a_refused_operation_says_nothing_of_how_many_resources_ther
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_glob_that_matches_nothing_is_told_in_the_result_and_in_no_event() {
+async fn a_glob_that_matches_nothing_is_reported_in_the_result_but_in_no_event() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let run = async |kind, options: &str| {
         let options = serde_json::from_str::<OperationOptions>(options).unwrap();
         let operation = stack.start(kind, options, Some(program(CREATED)));
-        let heard = events(&operation).await;
-        let is_said = |event: &Arc<EngineEvent>| matches!(event.payload, EventPayload::Diagnostic(_));
+        let emitted = events(&operation).await;
+        let is_diagnostic = |event: &Arc<EngineEvent>| matches!(event.payload, EventPayload::Diagnostic(_));
         let result = operation.wait().await;
         assert!(result.error.is_none(), "{:?}", result.error);
-        assert!(!heard.iter().any(is_said), "{heard:?}");
-        let said = result.diagnostics.iter().map(|said| said.message.reference());
-        said.collect::<Vec<_>>().join("\n")
+        assert!(!emitted.iter().any(is_diagnostic), "{emitted:?}");
+        let messages = result
+            .diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.message.reference());
+        messages.collect::<Vec<_>>().join("\n")
     };
     let [update, refresh, destroy] = [
         OperationKind::Update,
         OperationKind::Refresh,
         OperationKind::Destroy,
     ];
-    let told = |option| format!("no resource matches '**::nope*' of the option {option}");
-    // What the program registers counts.
+    let unmatched = |option| format!("no resource matches '**::nope*' of the option {option}");
+    // Resources that the program registers count.
     assert_eq!(
         run(update, r#"{"targets":["**::a","**::nope*"]}"#).await,
-        told("targets")
+        unmatched("targets")
     );
     assert_eq!(
         run(update, r#"{"replaceTargets":["**::nope*","**::b"]}"#).await,
-        told("replaceTargets (replace_targets in Python and Rust)")
+        unmatched("replaceTargets (replace_targets in Python and Rust)")
     );
     assert_eq!(
         run(refresh, r#"{"excludes":["**::nope*"]}"#).await,
-        told("excludes")
+        unmatched("excludes")
     );
     assert_eq!(
         run(update, r#"{"targets":["**::a"],"excludes":["**::nope*"]}"#).await,
@@ -134,7 +137,7 @@ async fn a_glob_that_matches_nothing_is_told_in_the_result_and_in_no_event() {
     );
     assert_eq!(
         run(destroy, r#"{"targets":["**::nope*"]}"#).await,
-        told("targets")
+        unmatched("targets")
     );
     assert_eq!(run(destroy, r#"{"targets":["**"]}"#).await, "");
 }
@@ -150,7 +153,7 @@ async fn a_configuration_that_can_not_be_decrypted_names_the_key_and_ends_the_ev
     };
     let stack = stack(&Arc::new(Scripted::default()), settings).await;
     let operation = update(&stack, &[("a", "1")]);
-    let heard = events(&operation).await;
+    let emitted = events(&operation).await;
     let error = operation.wait().await.error.clone().unwrap();
     assert_eq!(
         (error.kind(), error.kind().class()),
@@ -159,11 +162,11 @@ async fn a_configuration_that_can_not_be_decrypted_names_the_key_and_ends_the_ev
     assert_eq!(error.phase(), Some("decrypt"));
     assert!(error.message().contains("shop:token"), "{error}");
     assert!(std::error::Error::source(&error).is_some());
-    let cancels = heard
+    let cancels = emitted
         .iter()
         .filter(|event| matches!(event.payload, EventPayload::Cancel));
     assert_eq!(cancels.count(), 1);
-    assert!(matches!(heard.last().unwrap().payload, EventPayload::Cancel));
+    assert!(matches!(emitted.last().unwrap().payload, EventPayload::Cancel));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,10 +176,10 @@ async fn an_operation_on_a_locked_stack_ends_its_events_too() {
     let running = update(&stack, &[("waits", "1")]);
     provider.entered.notified().await;
     let second = update(&stack, &[]);
-    let heard = events(&second).await;
+    let emitted = events(&second).await;
     let error = second.wait().await.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(matches!(heard.last().unwrap().payload, EventPayload::Cancel));
+    assert!(matches!(emitted.last().unwrap().payload, EventPayload::Cancel));
     provider.given_up.notify_one();
     assert!(running.wait().await.error.is_none());
 }
@@ -200,7 +203,7 @@ async fn two_runs_of_the_same_kind_count_the_same_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_plugin_is_told_with_provider_phase_and_hints() {
+async fn a_missing_plugin_is_reported_with_provider_phase_and_hints() {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store = Arc::new(MemoryStore::new(runtime));
     let provider = Arc::new(Scripted::default());
@@ -229,7 +232,7 @@ async fn a_missing_plugin_is_told_with_provider_phase_and_hints() {
     }
 }
 
-/// Panics when it is asked for the manager of a new stack, the first time.
+/// Panics at the first creation of a manager.
 #[derive(Default)]
 struct Panicking(AtomicBool);
 
@@ -240,7 +243,7 @@ impl SecretsProvider for Panicking {
     }
 
     async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
-        assert!(self.0.swap(true, Ordering::SeqCst), "the vault is on fire");
+        assert!(self.0.swap(true, Ordering::SeqCst), "a panic in the host's code");
         Base64Provider.create().await
     }
 }
@@ -260,13 +263,13 @@ async fn a_panic_of_the_hosts_code_fails_the_operation_and_leaves_the_stack_free
     assert!(result.error.is_none(), "{:?}", result.error);
 }
 
-/// Cannot make a manager, and says why in words that it should not.
-struct Talkative;
+/// Fails to create a manager, with an error that contains a secret.
+struct LeakingSecretsProvider;
 
 #[async_trait]
-impl SecretsProvider for Talkative {
+impl SecretsProvider for LeakingSecretsProvider {
     async fn open(&self, kind: &str, _state: Option<&serde_json::Value>) -> Result<Arc<dyn SecretsManager>> {
-        Err(Error::new(ErrorKind::Secrets, format!("nobody knows {kind}")))
+        Err(Error::new(ErrorKind::Secrets, format!("unknown kind {kind}")))
     }
 
     async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
@@ -275,8 +278,11 @@ impl SecretsProvider for Talkative {
 }
 
 #[tokio::test]
-async fn secrets_of_the_configuration_are_kept_out_of_what_is_said_before_it_is_decrypted() {
-    let engine = engine().secrets(Arc::new(Talkative)).build().unwrap();
+async fn secrets_of_the_configuration_are_redacted_before_it_is_decrypted() {
+    let engine = engine()
+        .secrets(Arc::new(LeakingSecretsProvider))
+        .build()
+        .unwrap();
     let mut config = Config::new();
     config.insert("shop:password".parse().unwrap(), ConfigValue::secret("hunter2"));
     let settings = StackSettings {

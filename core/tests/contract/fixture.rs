@@ -1,4 +1,4 @@
-//! A stack over a provider whose failures are scripted by resource name.
+//! A stack with a provider whose failures are scripted by resource name.
 
 use std::sync::{
     Arc, Mutex,
@@ -24,9 +24,9 @@ use stackwright::{
 };
 use tokio::sync::Notify;
 
-/// Fails or waits as it is told, and counts what it is asked.
+/// Fails or waits by resource name, and counts the calls.
 ///
-/// Changes of resources named `base` and `tied` replace them, the old one first.
+/// Changes of resources named `base` and `tied` replace them, with deletion first.
 #[derive(Default)]
 pub(crate) struct Scripted {
     pub(crate) calls: Mutex<Vec<String>>,
@@ -34,11 +34,11 @@ pub(crate) struct Scripted {
     pub(crate) failure: Mutex<Option<ProviderStatus>>,
     /// Configure waits as the calls for resources named `waits` do.
     pub(crate) configure_waits: AtomicBool,
-    /// Creates and deletes of resources named `waits` say that they were entered, and wait to be given up.
+    /// Notified when a create or delete of a resource named `waits` has begun; it then waits for its cancellation.
     pub(crate) entered: Notify,
     pub(crate) given_up: Notify,
     pub(crate) cancels: AtomicUsize,
-    /// Names of resources that reads do not find.
+    /// The names of resources that reads do not find.
     pub(crate) gone: Mutex<Vec<String>>,
 }
 
@@ -49,7 +49,7 @@ impl Scripted {
 
     fn outcome(&self) -> ProviderResult<()> {
         match *self.failure.lock().unwrap() {
-            Some(status) => Err(ProviderError::new(status, "the real thing said no")),
+            Some(status) => Err(ProviderError::new(status, "the resource is locked")),
             None => Ok(()),
         }
     }
@@ -127,7 +127,7 @@ impl Provider for Scripted {
             return Err(unreadable());
         }
         if request.name == "made unreadably" {
-            return Err(ProviderError::unreadable("made", "what did it say"));
+            return Err(ProviderError::unreadable("made", "malformed answer"));
         }
         if request.name == "forges" {
             return Ok(CreateResponse {
@@ -143,8 +143,8 @@ impl Provider for Scripted {
                 refresh_before_update: false,
             });
         }
-        if request.name == "tells" {
-            return Err(told(&request.inputs));
+        if request.name == "leaks" {
+            return Err(leaking_error(&request.inputs));
         }
         Ok(CreateResponse {
             id: format!("id-{}", request.name).into(),
@@ -159,7 +159,7 @@ impl Provider for Scripted {
             return Ok(ReadResponse::default());
         }
         if request.name == "unreadable outputs" {
-            return Err(ProviderError::unreadable(request.id.as_str(), "what did it say"));
+            return Err(ProviderError::unreadable(request.id.as_str(), "malformed answer"));
         }
         if request.name == "elides" {
             let elided = |values: PropertyMap| {
@@ -197,14 +197,14 @@ impl Provider for Scripted {
                 refresh_before_update: false,
             });
         }
-        if request.name == "tells later" {
-            return Err(told(&request.old_inputs));
+        if request.name == "leaks later" {
+            return Err(leaking_error(&request.old_inputs));
         }
         if request.name == "unreadable update" {
             return Err(unreadable());
         }
         if request.name == "unreadable outputs" {
-            return Err(ProviderError::unreadable(request.id.as_str(), "what did it say"));
+            return Err(ProviderError::unreadable(request.id.as_str(), "malformed answer"));
         }
         self.outcome()?;
         Ok(UpdateResponse {
@@ -220,14 +220,14 @@ impl Provider for Scripted {
     }
 
     async fn cancel(&self) {
-        // One turn of the scheduler, so that an operation that does not wait for this returns first.
+        // Yields once, so that an operation that does not wait for this returns first.
         tokio::task::yield_now().await;
         self.cancels.fetch_add(1, Ordering::SeqCst);
         self.given_up.notify_one();
     }
 }
 
-/// A value that would be taken for a special one when it is read.
+/// Returns a value that would be read as a special one.
 pub(crate) fn forged() -> PropertyMap {
     let object: PropertyMap = [("4dabf18193072939515e22adb298388d", "zzz".into())]
         .into_iter()
@@ -235,7 +235,7 @@ pub(crate) fn forged() -> PropertyMap {
     [("value", object.into())].into_iter().collect()
 }
 
-/// An asset as its hash alone.
+/// Returns an asset without contents, as its hash alone.
 fn elided(value: &PropertyValue) -> PropertyValue {
     match value {
         PropertyValue::Asset(asset) => PropertyValue::Asset(Arc::new(Asset {
@@ -246,7 +246,7 @@ fn elided(value: &PropertyValue) -> PropertyValue {
     }
 }
 
-/// Outputs some of which are not known.
+/// Returns outputs of which some are unknown.
 fn vague(inputs: &PropertyMap) -> PropertyMap {
     let inner = PropertyValue::array(vec![PropertyValue::unknown(), "kept".into()]);
     let mut outputs = inputs.clone();
@@ -255,15 +255,15 @@ fn vague(inputs: &PropertyMap) -> PropertyMap {
     outputs
 }
 
-/// A failure whose text holds the resource's value.
-fn told(inputs: &PropertyMap) -> ProviderError {
+/// Returns a failure whose text contains the resource's value.
+fn leaking_error(inputs: &PropertyMap) -> ProviderError {
     let value = inputs.get("value").and_then(PropertyValue::as_str).unwrap();
     ProviderError::new(ProviderStatus::Unknown, format!("cannot use {value}"))
 }
 
-/// The failure of a call whose answer nobody can read.
+/// Returns the failure of a call with a malformed response.
 fn unreadable() -> ProviderError {
-    ProviderError::without_answer(ProviderStatus::Internal, "what did it say")
+    ProviderError::without_answer(ProviderStatus::Internal, "malformed answer")
 }
 
 pub(crate) fn engine() -> EngineBuilder {
@@ -299,7 +299,7 @@ pub(crate) fn program(values: &'static [(&'static str, &'static str)]) -> Arc<dy
     })
 }
 
-/// Keeps the entries of journals.
+/// Records the entries of journals.
 #[derive(Default)]
 pub(crate) struct Entries(pub(crate) Mutex<Vec<Arc<JournalEntry>>>);
 

@@ -1,5 +1,5 @@
-//! What a registration says of others: property dependencies on keys that are no inputs, what children inherit from
-//! parents whose URN was computed, and the outputs of a root stack with a name of its own.
+//! References of registrations: property dependencies on keys that are no inputs, options that children inherit from
+//! parents whose URN was computed, and the outputs of a root stack with another name.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn record<'a>(result: &'a OperationResult, name: &str) -> Option<&'a ResourceSta
     records.next().map(|state| &**state)
 }
 
-/// Depends on `other` by way of a key that is not among the inputs, as a program has it that leaves an input undefined.
+/// Depends on `other` by a key that is not among the inputs, as a program with an undefined input does.
 fn by_absent_key(name: &str, other: Urn) -> Registration {
     Registration {
         property_dependencies: Some(PropertyDependencies::from([("absent".into(), vec![other])])),
@@ -59,7 +59,7 @@ async fn dependencies_of_a_key_that_is_no_input_are_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_depends_by_a_key_that_is_no_input_on_a_failed_resource_is_skipped() {
+async fn a_dependent_of_a_failed_resource_by_a_key_that_is_no_input_is_skipped() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let program = from_fn(|context| async move {
@@ -79,7 +79,7 @@ async fn what_depends_by_a_key_that_is_no_input_on_a_failed_resource_is_skipped(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_depends_by_a_key_that_is_no_input_on_an_untargeted_creation_is_refused() {
+async fn a_dependent_of_an_untargeted_creation_by_a_key_that_is_no_input_is_refused() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let program = from_fn(|context| async move {
@@ -102,7 +102,7 @@ async fn what_depends_by_a_key_that_is_no_input_on_an_untargeted_creation_is_ref
     assert!(record(&result, "b").is_none());
 }
 
-/// The URN of a child of the resource `parent`.
+/// Returns the URN of a child of the resource `parent`.
 fn urn(parent: &str, name: &str) -> Urn {
     Urn::new("dev", "shop", parent, "echo:index:Echo", name)
 }
@@ -125,7 +125,7 @@ async fn a_child_inherits_from_a_parent_whose_urn_was_computed() {
             ..resource("parent", "1")
         };
         parent.package.version = "1.2.3".to_owned();
-        // Neither has begun when the next one is registered.
+        // The parent is registered, but has not begun.
         let parent = monitor.register(parent);
         let child = monitor.register(Registration {
             parent: Some(urn("", "parent")),
@@ -188,7 +188,7 @@ fn missing_asset(name: &str) -> Registration {
     registration
 }
 
-/// Registers a root stack of its own, as a program of the protocol may, and publishes outputs of it.
+/// Registers its own root stack, as programs may, and publishes outputs of it.
 struct OwnRoot;
 
 #[async_trait]
@@ -230,7 +230,7 @@ async fn outputs_of_a_root_stack_with_a_name_of_its_own_are_kept() {
     assert_eq!(result.outputs, expected);
     assert_eq!(record(&result, "of-my-own").unwrap().outputs, expected);
     assert_eq!(stack.outputs().await.unwrap(), expected);
-    // Also where another stack refers to it, and where nothing is published any more.
+    // Also for a stack reference, and when no outputs are published.
     let again = run(&stack, OperationOptions::default(), from_fn(|_| async { Ok(()) })).await;
     assert!(again.error.is_none(), "{:?}", again.error);
 }

@@ -1,4 +1,4 @@
-//! The step journal: in order, the beginning before the call, refusable, and valid at every prefix.
+//! The step journal: ordered, begins before provider calls, refusable, and valid at every prefix.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions, OperationResult},
     property::json::SecretForm,
     state::{
-        JournalEntry, JournalRecord, Ledger, integrity,
+        JournalEntry, JournalRecord, JournalReplay, integrity,
         journal::{EntryJson, JournalReceiver},
     },
     step::StepOp,
@@ -17,7 +17,7 @@ use stackwright::{
 
 use crate::fixture::{Scripted, program, stack};
 
-/// Keeps entries and what the provider had been asked by then; refuses the one whose number it is told.
+/// Records entries and the number of provider calls so far; refuses the entry of a given number.
 struct Receiver {
     provider: Arc<Scripted>,
     entries: Mutex<Vec<(Arc<JournalEntry>, usize)>>,
@@ -50,7 +50,7 @@ fn receiver(provider: &Arc<Scripted>, refuse: Option<usize>) -> (Arc<Receiver>, 
     (receiver, settings)
 }
 
-/// Updates the stack to these resources, of which only the targets may change when there are any.
+/// Updates the stack to these resources, limited to the targets, if any.
 async fn updated(
     stack: &Stack,
     values: &'static [(&'static str, &'static str)],
@@ -85,20 +85,20 @@ async fn entries_come_in_order_and_every_prefix_is_a_valid_snapshot() {
         let result = operation.wait().await;
         assert!(result.error.is_none(), "{:?}", result.error);
         let entries = std::mem::take(&mut *receiver.entries.lock().unwrap());
-        let mut ledger = Ledger::new(before);
+        let mut replay = JournalReplay::new(before);
         for (place, (entry, _)) in entries.iter().enumerate() {
             assert_eq!(entry.sequence, place as u64);
-            ledger.apply(entry).unwrap();
-            integrity::verify(&ledger.compose().unwrap()).unwrap();
+            replay.apply(entry).unwrap();
+            integrity::verify(&replay.to_snapshot().unwrap()).unwrap();
         }
-        let composed = ledger.compose().unwrap();
+        let composed = replay.to_snapshot().unwrap();
         assert_eq!(composed.resources, result.snapshot.resources);
         assert!(composed.pending_operations.is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_beginning_is_acknowledged_before_the_provider_is_called() {
+async fn a_begin_is_acknowledged_before_the_provider_is_called() {
     let provider = Arc::new(Scripted::default());
     let (receiver, settings) = receiver(&provider, None);
     let stack = stack(&provider, settings).await;
@@ -156,7 +156,7 @@ async fn a_refused_entry_ends_the_operation_with_that_error_and_a_valid_state() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_says_whether_its_record_was_left_out() {
+async fn an_entry_states_whether_its_record_is_untargeted() {
     let provider = Arc::new(Scripted::default());
     let (receiver, settings) = receiver(&provider, None);
     let stack = stack(&provider, settings).await;
@@ -178,7 +178,7 @@ async fn an_entry_says_whether_its_record_was_left_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_tells_of_what_was_asked_for_and_not_made_and_changes_nothing() {
+async fn an_entry_names_a_skipped_creation_and_changes_nothing() {
     let provider = Arc::new(Scripted::default());
     let (receiver, settings) = receiver(&provider, None);
     let stack = stack(&provider, settings).await;
@@ -187,19 +187,19 @@ async fn an_entry_tells_of_what_was_asked_for_and_not_made_and_changes_nothing()
     let before = stack.snapshot().await.unwrap();
     let result = updated(&stack, &[("a", "2"), ("c", "1")], &["**::a"]).await;
     let entries = receiver.entries.lock().unwrap();
-    let mut ledger = Ledger::new(before);
+    let mut replay = JournalReplay::new(before);
     let mut skipped = Vec::new();
     for (entry, _) in &*entries {
-        let composed = ledger.compose().unwrap();
-        ledger.apply(entry).unwrap();
-        integrity::verify(&ledger.compose().unwrap()).unwrap();
+        let composed = replay.to_snapshot().unwrap();
+        replay.apply(entry).unwrap();
+        integrity::verify(&replay.to_snapshot().unwrap()).unwrap();
         if let JournalRecord::Success {
             skipped_create: Some(state),
             ..
         } = &entry.record
         {
-            assert!(entry.record.is_elided(), "stores have nothing to write");
-            assert_eq!(ledger.compose().unwrap().resources, composed.resources);
+            assert!(entry.record.elides_write(), "stores have nothing to write");
+            assert_eq!(replay.to_snapshot().unwrap().resources, composed.resources);
             let json = serde_json::to_value(EntryJson::new(entry, SecretForm::Plaintext)).unwrap();
             assert_eq!(json["skippedCreate"], true);
             assert_eq!(json["resultOp"], "same");
@@ -209,13 +209,13 @@ async fn an_entry_tells_of_what_was_asked_for_and_not_made_and_changes_nothing()
         }
     }
     assert_eq!(skipped, ["c"]);
-    assert_eq!(ledger.compose().unwrap().resources, result.snapshot.resources);
+    assert_eq!(replay.to_snapshot().unwrap().resources, result.snapshot.resources);
     let recorded = result.snapshot.resources.iter();
     assert!(recorded.into_iter().all(|state| state.urn.name() != "c"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_of_what_is_recorded_begins_before_the_provider_is_called_too() {
+async fn a_read_of_a_recorded_resource_begins_before_the_provider_is_called() {
     let provider = Arc::new(Scripted::default());
     let (receiver, settings) = receiver(&provider, None);
     let stack = stack(&provider, settings).await;
@@ -232,15 +232,15 @@ async fn a_read_of_what_is_recorded_begins_before_the_provider_is_called_too() {
     let result = stack.start(OperationKind::Refresh, options, None).wait().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let entries = receiver.entries.lock().unwrap();
-    let mut ledger = Ledger::new(before.clone());
+    let mut replay = JournalReplay::new(before.clone());
     let mut begun = Vec::new();
     for (entry, calls) in &*entries {
-        ledger.apply(entry).unwrap();
+        replay.apply(entry).unwrap();
         match &entry.record {
             JournalRecord::Begin { op, old, pending, .. } => {
                 assert_eq!((*op, *pending, *calls), (StepOp::Refresh, None, called));
                 assert_eq!(
-                    ledger.compose().unwrap().resources,
+                    replay.to_snapshot().unwrap().resources,
                     before.resources,
                     "nothing has changed yet"
                 );
@@ -264,7 +264,7 @@ async fn a_read_of_what_is_recorded_begins_before_the_provider_is_called_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replacement_is_told_as_a_step_of_its_own_that_changes_no_record() {
+async fn a_replacement_is_a_separate_step_that_changes_no_record() {
     let provider = Arc::new(Scripted::default());
     let (receiver, settings) = receiver(&provider, None);
     let stack = stack(&provider, settings).await;
@@ -274,10 +274,10 @@ async fn a_replacement_is_told_as_a_step_of_its_own_that_changes_no_record() {
     let result = updated(&stack, &[("base", "2")], &[]).await;
     let entries = receiver.entries.lock().unwrap();
     let mut lines = Vec::new();
-    let mut ledger = Ledger::new(before);
+    let mut replay = JournalReplay::new(before);
     for (entry, _) in entries.iter() {
-        ledger.apply(entry).unwrap();
-        integrity::verify(&ledger.compose().unwrap()).unwrap();
+        replay.apply(entry).unwrap();
+        integrity::verify(&replay.to_snapshot().unwrap()).unwrap();
         match &entry.record {
             JournalRecord::Begin {
                 op: StepOp::Replace,
@@ -295,5 +295,5 @@ async fn a_replacement_is_told_as_a_step_of_its_own_that_changes_no_record() {
         }
     }
     assert_eq!(lines, ["begin true true", "success 0 0"]);
-    assert_eq!(ledger.compose().unwrap().resources, result.snapshot.resources);
+    assert_eq!(replay.to_snapshot().unwrap().resources, result.snapshot.resources);
 }

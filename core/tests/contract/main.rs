@@ -1,4 +1,4 @@
-//! What a host can rely on: sessions, journals, results, events, resolvers, cancellation and provider errors.
+//! The contract with hosts: sessions, journals, results, events, resolvers, cancellation and provider errors.
 
 #![allow(
     clippy::unwrap_used,

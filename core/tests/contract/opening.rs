@@ -104,7 +104,7 @@ async fn a_stack_opened_without_a_program_is_created_by_its_first_update_or_impo
     assert_eq!(
         names(&engine).await,
         [""; 0],
-        "what cannot be read creates no stack"
+        "an unreadable document creates no stack"
     );
     copy.import_deployment(&document).await.unwrap();
     assert_eq!(names(&engine).await, ["shop/dev"]);

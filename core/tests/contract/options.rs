@@ -1,4 +1,4 @@
-//! Options: what is not supported is refused before anything happens.
+//! Options: unsupported ones are refused before any step.
 
 use std::sync::Arc;
 

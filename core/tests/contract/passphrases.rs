@@ -1,4 +1,4 @@
-//! Passphrases of stacks: wrong ones, other ones than the engine's, and those of stacks that are referred to.
+//! Passphrases of stacks: wrong ones, other ones than the engine's, and those of referenced stacks.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ async fn update(stack: &Stack) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_passphrase_is_found_when_a_stack_with_secrets_is_opened() {
+async fn a_wrong_passphrase_is_refused_when_a_stack_with_secrets_is_opened() {
     let store = store();
     let settings = || StackSettings {
         program: Some(exporting()),
@@ -65,7 +65,7 @@ async fn a_wrong_passphrase_is_found_when_a_stack_with_secrets_is_opened() {
         (error.kind(), error.message()),
         (ErrorKind::Decrypt, "stack 'shop/dev': incorrect passphrase")
     );
-    // A stack of its own opens, and one without a state.
+    // A stack with another key opens, and one without a state.
     update(&wrong.stack("shop/prod", settings()).await.unwrap()).await;
     engine_of(&store, "right")
         .stack("shop/dev", settings())
@@ -106,7 +106,7 @@ async fn a_stack_has_a_passphrase_of_its_own() {
     assert_eq!(outputs.get("token"), Some(&PropertyValue::secret("tok".into())));
 }
 
-/// A program that exports what it finds of `shop/base`.
+/// A program that exports the outputs of `shop/base`.
 fn referring() -> Arc<dyn Program> {
     from_fn(|context: ProgramContext| async move {
         let inputs = [("name", "shop/base".into())];
@@ -152,8 +152,11 @@ async fn a_reference_reads_a_stack_of_another_passphrase_that_the_referring_stac
     // Without it, the error names the stack that cannot be read.
     let stack = engine.stack("shop/dev", referring("another")).await.unwrap();
     let result = stack.update(OperationOptions::default()).wait().await;
-    let said = result.diagnostics.iter().map(|said| said.message.library());
-    let texts: Vec<&str> = said.collect();
+    let messages = result
+        .diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.message.library());
+    let texts: Vec<&str> = messages.collect();
     assert!(
         texts
             .iter()
@@ -164,7 +167,7 @@ async fn a_reference_reads_a_stack_of_another_passphrase_that_the_referring_stac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_passphrase_is_found_where_only_the_journal_names_the_right_one() {
+async fn a_wrong_passphrase_is_refused_when_only_the_journal_has_the_key() {
     let store = store();
     let provider = Arc::new(Scripted::default());
     let engine = Engine::builder(tokio::runtime::Handle::current())
@@ -178,7 +181,7 @@ async fn a_wrong_passphrase_is_found_where_only_the_journal_names_the_right_one(
     let options = OperationOptions::default();
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("waits", "1")])));
     provider.entered.notified().await;
-    // What is there now is what a host leaves that is killed.
+    // The store is now as after the death of a host.
     let left = self::store();
     for object in store.list("").await.unwrap() {
         let bytes = store.get(&object.key).await.unwrap().unwrap().bytes;

@@ -1,4 +1,4 @@
-//! Operations that were interrupted: who is told of them, and where.
+//! Interrupted operations: their diagnostics in results and events.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ const INTERRUPTED: &str = r#"{"version":3,"deployment":{"manifest":{"time":"2026
     "pending_operations":[{"type":"updating","resource":
         {"urn":"urn:pulumi:dev::shop::echo:index:Echo::a","custom":true,"type":"echo:index:Echo"}}]}}"#;
 
-/// Returns what is said of it in the result, and how many events say so.
-async fn said(operation: Operation) -> (Vec<String>, usize) {
+/// Returns the diagnostics about it in the result, and the number of events with one.
+async fn diagnostics(operation: Operation) -> (Vec<String>, usize) {
     let result = operation.wait().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let is_about = |message: &str| message.contains("::a, interrupted while updating");
     let in_result = result
         .diagnostics
         .iter()
-        .map(|said| said.message.reference().to_owned());
+        .map(|diagnostic| diagnostic.message.reference().to_owned());
     let in_result = in_result.filter(|message| is_about(message)).collect();
     let mut events = operation.events();
     let mut in_events = 0;
     while let Some(event) = events.next().await {
-        if let EventPayload::Diagnostic(said) = &event.payload
-            && is_about(said.message.reference())
+        if let EventPayload::Diagnostic(diagnostic) = &event.payload
+            && is_about(diagnostic.message.reference())
         {
             in_events += 1;
         }
@@ -39,30 +39,30 @@ async fn said(operation: Operation) -> (Vec<String>, usize) {
 }
 
 #[tokio::test]
-async fn every_operation_tells_of_interrupted_ones_and_only_an_update_in_its_events() {
+async fn every_result_reports_interrupted_operations_but_only_updates_emit_events() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     stack.import_deployment(INTERRUPTED.as_bytes()).await.unwrap();
     let options = OperationOptions::default;
     let start = |kind, options| stack.start(kind, options, Some(program(&[("b", "1")])));
-    let (preview, events) = said(start(OperationKind::Update, options().preview())).await;
+    let (preview, events) = diagnostics(start(OperationKind::Update, options().preview())).await;
     assert!(preview[0].starts_with("Attempting to deploy"), "{preview:?}");
     assert_eq!((preview.len(), events), (1, 0));
-    let (planned, events) = said(start(OperationKind::Refresh, options().preview())).await;
+    let (planned, events) = diagnostics(start(OperationKind::Refresh, options().preview())).await;
     assert!(planned[0].contains("A refresh records"), "{planned:?}");
     assert_eq!((planned.len(), events), (1, 0));
-    let (refresh, events) = said(start(OperationKind::Refresh, options())).await;
+    let (refresh, events) = diagnostics(start(OperationKind::Refresh, options())).await;
     assert!(refresh[0].contains("This refresh records"), "{refresh:?}");
     assert_eq!((refresh.len(), events), (1, 0));
-    let settled = said(start(OperationKind::Update, options())).await;
+    let settled = diagnostics(start(OperationKind::Update, options())).await;
     assert_eq!(settled, (Vec::new(), 0), "the refresh has settled it");
     stack.import_deployment(INTERRUPTED.as_bytes()).await.unwrap();
-    let (update, events) = said(start(OperationKind::Update, options())).await;
+    let (update, events) = diagnostics(start(OperationKind::Update, options())).await;
     assert_eq!((update.len(), events), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_beside_an_update_says_what_is_in_progress_and_of_no_interruption() {
+async fn a_preview_during_an_update_reports_it_as_in_progress() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let start = |options, program| stack.start(OperationKind::Update, options, Some(program));
@@ -77,11 +77,11 @@ async fn a_preview_beside_an_update_says_what_is_in_progress_and_of_no_interrupt
         "{:?}",
         preview.error
     );
-    let [said] = preview.diagnostics.as_slice() else {
+    let [diagnostic] = preview.diagnostics.as_slice() else {
         panic!("one message, not {:?}", preview.diagnostics);
     };
-    assert_eq!(said.severity, Severity::Info);
-    let text = said.message.library();
+    assert_eq!(diagnostic.severity, Severity::Info);
+    let text = diagnostic.message.library();
     assert!(
         text.contains("in progress: the update that this very process began at"),
         "{text}"

@@ -1,4 +1,4 @@
-//! Plans: what a result keeps of one, and what it holds a later operation to.
+//! Plans: the plan in a result, and the constraint of a later operation by it.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn held_to(plan: impl Into<GivenPlan>) -> OperationOptions {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_keeps_a_plan_without_a_document_and_an_update_can_be_held_to_it() {
+async fn a_preview_returns_a_plan_that_constrains_an_update() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let run = |options: OperationOptions, resources: &'static [(&'static str, &'static str)]| {
@@ -49,11 +49,11 @@ async fn a_preview_keeps_a_plan_without_a_document_and_an_update_can_be_held_to_
     assert!(plan.document().is_some());
     let update = run(held_to(document), &[("a", "1")]).wait().await;
     assert!(update.error.is_none(), "{:?}", update.error);
-    assert!(update.plan.is_none(), "nobody asked an update for one");
+    assert!(update.plan.is_none(), "no plan was requested");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_that_is_told_so_keeps_no_plan_and_an_update_that_is_told_so_writes_one() {
+async fn an_option_disables_the_plan_of_a_preview_and_enables_that_of_an_update() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let run = |generate_plan: bool, dry_run: bool| {
@@ -71,7 +71,7 @@ async fn a_preview_that_is_told_so_keeps_no_plan_and_an_update_that_is_told_so_w
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_strict_update_is_held_to_what_its_own_preview_found() {
+async fn a_strict_update_is_constrained_by_its_own_preview() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let fickle = from_fn(|context| async move {
@@ -114,7 +114,7 @@ async fn a_strict_update_is_held_to_what_its_own_preview_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_strict_update_whose_preview_fails_says_why_and_touches_nothing() {
+async fn a_strict_update_whose_preview_fails_reports_the_error_and_changes_nothing() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let options = OperationOptions {
@@ -128,16 +128,16 @@ async fn a_strict_update_whose_preview_fails_says_why_and_touches_nothing() {
     assert!(result.error.is_some());
     assert!(result.snapshot.resources.is_empty());
     let mut ended = false;
-    let mut said = false;
+    let mut reported = false;
     while let Some(event) = events.next().await {
         ended = matches!(event.payload, EventPayload::Cancel);
-        said |= matches!(&event.payload, EventPayload::Diagnostic(said) if said.message.reference().contains("Duplicate resource URN"));
+        reported |= matches!(&event.payload, EventPayload::Diagnostic(diagnostic) if diagnostic.message.reference().contains("Duplicate resource URN"));
     }
-    assert!(ended && said);
+    assert!(ended && reported);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operation_that_is_refused_is_not_remembered() {
+async fn a_refused_operation_is_not_recorded() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let nonsense = held_to(GivenPlan::Document("{}".into()));

@@ -1,4 +1,4 @@
-//! Policy packs by address: found by the resolver, and named in errors when they cannot be reached, die or hang.
+//! Policy packs by address: resolved by the host, and named in errors when they cannot be reached, die or hang.
 
 use std::{
     sync::{Arc, Mutex},
@@ -23,13 +23,13 @@ use tonic::{Request, Response, Status};
 
 use crate::fixture::{Scripted, engine, program};
 
-/// A pack that knows only what every pack has to, and finds fault with everything.
-struct Grumpy;
+/// A pack that implements only the required calls, and reports a violation for every resource.
+struct Violating;
 
 macro_rules! grumpy {
     ($($call:ident: $request:ty => $response:ty;)*) => {
         #[tonic::async_trait]
-        impl Analyzer for Grumpy {
+        impl Analyzer for Violating {
             async fn get_analyzer_info(&self, _request: Request<()>) -> Result<Response<rpc::AnalyzerInfo>, Status> {
                 Ok(Response::new(rpc::AnalyzerInfo {
                     name: "grumpy".to_owned(),
@@ -70,7 +70,7 @@ grumpy! {
     cancel: () => ();
 }
 
-/// Resolves packs to one address, or to an error, and remembers who was asked for.
+/// Resolves packs to one address, or to an error, and records the requests.
 struct Addresses {
     address: Result<String>,
     asked: Mutex<Vec<ResolutionRequest>>,
@@ -100,12 +100,12 @@ fn pack(address: &str) -> PolicyPackOption {
 async fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let server = tonic::transport::Server::builder().add_service(AnalyzerServer::new(Grumpy));
+    let server = tonic::transport::Server::builder().add_service(AnalyzerServer::new(Violating));
     tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)));
     address
 }
 
-/// Updates a stack under the eyes of a pack; an engine waits for no pack longer than a moment.
+/// Updates a stack with a pack; the timeouts for packs are short.
 async fn update(builder: EngineBuilder, pack: PolicyPackOption) -> Arc<OperationResult> {
     let timeouts = PluginTimeouts {
         ready: Duration::from_millis(300),
@@ -145,13 +145,13 @@ async fn failure(builder: EngineBuilder, pack: PolicyPackOption) -> Error {
     let result = update(builder, pack).await;
     assert!(
         result.snapshot.resources.is_empty(),
-        "nothing happens without the pack"
+        "no step runs without the pack"
     );
     result.error.clone().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pack_without_an_address_is_asked_of_the_resolver() {
+async fn the_resolver_is_called_for_a_pack_without_an_address() {
     let address = serve().await;
     let resolver = Arc::new(Addresses {
         address: Ok(address),
@@ -185,27 +185,27 @@ async fn the_resolver_is_given_path_and_settings_of_a_pack() {
     );
     assert_eq!(
         asked[0].name, "packs/grumpy",
-        "a pack without a name goes by its path"
+        "a pack without a name is named by its path"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_words_of_the_resolver_are_left_as_they_are() {
+async fn errors_of_the_resolver_are_unchanged() {
     let resolver = Arc::new(Addresses {
-        address: Err(Error::new(ErrorKind::NotFound, "no guard on duty")),
+        address: Err(Error::new(ErrorKind::NotFound, "the pack is not available")),
         asked: Mutex::default(),
     });
     let error = failure(engine().resolver(resolver), pack("")).await;
     assert_eq!(
         (error.kind(), error.message()),
-        (ErrorKind::NotFound, "no guard on duty")
+        (ErrorKind::NotFound, "the pack is not available")
     );
     let error = failure(engine(), pack("")).await;
     assert!(error.message().contains("\"guard\" has no address"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pack_that_is_not_there_dies_or_hangs_is_named() {
+async fn a_pack_that_is_missing_dies_or_hangs_is_named() {
     let gone = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -220,8 +220,8 @@ async fn a_pack_that_is_not_there_dies_or_hangs_is_named() {
         "{error}"
     );
 
-    // The owner of the other end is looked up once the connection stands, and one that is closed at once has none.
-    for (dies, named, said) in [
+    // The owner of the other end is looked up after connecting; a connection that is closed at once has none.
+    for (dies, named, expected) in [
         (
             true,
             "could not connect to policy pack guard at ",
@@ -242,7 +242,7 @@ async fn a_pack_that_is_not_there_dies_or_hangs_is_named() {
         let error = failure(engine(), pack(&address)).await;
         assert_eq!(error.kind(), ErrorKind::Plugin);
         assert!(
-            error.message().starts_with(&format!("{named}{address}")) && error.message().contains(said),
+            error.message().starts_with(&format!("{named}{address}")) && error.message().contains(expected),
             "{error}"
         );
     }

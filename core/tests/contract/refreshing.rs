@@ -1,4 +1,4 @@
-//! The checkpoint while an operation runs: programs that know no journal read what has been done so far in it.
+//! The checkpoint while an operation runs: programs that do not read the journal find the completed steps in it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,15 +18,15 @@ use crate::fixture::program;
 
 const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
 
-/// Looks at the checkpoint in the creation of `slow`, until that shows what is expected.
-struct Looks {
+/// Polls the checkpoint during the creation of `slow`, until it has the expected content.
+struct CheckpointPoller {
     store: Arc<dyn Store>,
     runtime: Runtime,
     expects_refresh: bool,
 }
 
-impl Looks {
-    /// Returns the names of the records, and of what is in flight.
+impl CheckpointPoller {
+    /// Returns the names of the records, and of the pending operations.
     async fn seen(&self) -> (Vec<String>, Vec<String>) {
         let bytes = self.store.get(CHECKPOINT).await.unwrap().unwrap().bytes;
         let document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
@@ -45,7 +45,7 @@ impl Looks {
     }
 }
 
-impl Provider for Looks {
+impl Provider for CheckpointPoller {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())
     }
@@ -91,7 +91,7 @@ async fn open(interval: Option<Duration>) -> (Arc<dyn Store>, Stack) {
     let handle = tokio::runtime::Handle::current();
     let runtime = Runtime::system(handle.clone());
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime.clone()));
-    let looks = Looks {
+    let poller = CheckpointPoller {
         store: Arc::clone(&store),
         runtime,
         expects_refresh: interval.is_some(),
@@ -99,7 +99,7 @@ async fn open(interval: Option<Duration>) -> (Arc<dyn Store>, Stack) {
     let engine = Engine::builder(handle)
         .store(Arc::clone(&store))
         .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::new(looks))
+        .provider("echo", Arc::new(poller))
         .checkpoint_interval(interval)
         .build()
         .unwrap();
@@ -108,7 +108,7 @@ async fn open(interval: Option<Duration>) -> (Arc<dyn Store>, Stack) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_checkpoint_shows_what_was_done_while_the_operation_runs() {
+async fn the_checkpoint_contains_completed_steps_while_the_operation_runs() {
     for interval in [Some(Duration::from_millis(5)), None] {
         let (store, stack) = open(interval).await;
         let program = program(&[("fast", "1"), ("slow", "1")]);
@@ -117,7 +117,7 @@ async fn the_checkpoint_shows_what_was_done_while_the_operation_runs() {
         assert!(result.error.is_none(), "{interval:?}: {:?}", result.error);
         assert!(result.snapshot.pending_operations.is_empty());
         assert_eq!(stack.history().await.unwrap().len(), 1);
-        // The copy is that of the state before the operation, which had nothing.
+        // The copy is the state before the operation, which was empty.
         let previous = store.get(&format!("{CHECKPOINT}.bak")).await.unwrap().unwrap();
         assert!(!String::from_utf8_lossy(&previous.bytes).contains("resources"));
     }

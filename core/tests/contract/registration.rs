@@ -1,4 +1,4 @@
-//! Registrations: each is a task of its own, and each is answered, refused or left unanswered for a reason.
+//! Registrations: each is a separate task, and each is answered, refused, or left unanswered.
 
 use std::sync::{Arc, Mutex, atomic::Ordering};
 
@@ -27,7 +27,7 @@ async fn update(stack: &Stack, program: Arc<dyn Program>) -> Arc<OperationResult
     operation.wait().await
 }
 
-/// An asset whose file is not there.
+/// Returns an asset whose file does not exist.
 fn nowhere() -> PropertyValue {
     let asset = Asset {
         hash: "".into(),
@@ -48,7 +48,7 @@ async fn destroyed(stack: &Stack) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_goes_on_when_its_caller_has_gone_away() {
+async fn a_registration_continues_when_its_caller_is_dropped() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let scripted = Arc::clone(&provider);
@@ -112,7 +112,7 @@ fn read(name: &str, dependencies: Vec<Urn>) -> Read {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_that_depends_on_nothing_known_is_refused() {
+async fn a_read_with_an_unknown_dependency_is_refused() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let program = from_fn(|context| async move {
@@ -128,7 +128,7 @@ async fn a_read_that_depends_on_nothing_known_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_depends_on_a_failed_resource_is_skipped_whether_registered_or_read() {
+async fn registrations_and_reads_that_depend_on_a_failed_resource_are_skipped() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let program = from_fn(|context| async move {
@@ -157,7 +157,7 @@ async fn what_depends_on_a_failed_resource_is_skipped_whether_registered_or_read
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_that_is_refused_for_its_asset_was_never_made() {
+async fn a_registration_refused_for_its_asset_can_be_repeated() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let first = program(&[("a", "1"), ("b", "1")]);
@@ -169,7 +169,7 @@ async fn a_registration_that_is_refused_for_its_asset_was_never_made() {
             let refused = context.monitor.register(missing).await.unwrap_err();
             assert!(refused.message.contains("/nowhere/at/all"), "{}", refused.message);
         }
-        // The program may try again with what is there.
+        // The program may register it again with an existing file.
         context.monitor.register(resource("a", "1")).await?;
         Ok(())
     });
@@ -180,7 +180,7 @@ async fn a_registration_that_is_refused_for_its_asset_was_never_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_for_a_registration_that_is_refused_hears_of_it() {
+async fn a_registration_that_waits_for_a_refused_one_is_refused() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let program = from_fn(|context| async move {
@@ -202,7 +202,7 @@ async fn what_waits_for_a_registration_that_is_refused_hears_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_taken_once_leftovers_are_being_deleted() {
+async fn registrations_are_refused_once_the_deletions_have_begun() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     provider.given_up.notify_one();
@@ -239,7 +239,7 @@ async fn nothing_is_taken_once_leftovers_are_being_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recorded_provider_stays_as_long_as_somebody_names_it() {
+async fn a_recorded_provider_stays_while_a_resource_refers_to_it() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let reference: Arc<Mutex<String>> = Arc::default();
@@ -264,7 +264,7 @@ async fn a_recorded_provider_stays_as_long_as_somebody_names_it() {
         }
     });
     succeeded(&*update(&stack, explicit).await);
-    // Now only its reference is left in the program: for what it made, and for something new.
+    // The program now only refers to it, in a recorded resource and in a new one.
     let named = from_fn({
         let reference = Arc::clone(&reference);
         move |context| {
@@ -286,7 +286,7 @@ async fn a_recorded_provider_stays_as_long_as_somebody_names_it() {
     let mut names = names(&result);
     names.sort_unstable();
     assert_eq!(names, ["a", "b", "base"]);
-    // When nobody names it any more it goes, after what it managed and before what it depends on.
+    // Without references it is deleted, after its resources and before its dependencies.
     let result = update(&stack, program(&[])).await;
     succeeded(&result);
     assert!(!result.snapshot.resources.iter().any(is_explicit));
@@ -295,7 +295,7 @@ async fn a_recorded_provider_stays_as_long_as_somebody_names_it() {
     assert_eq!(calls.last().unwrap(), "delete base");
 }
 
-/// Registers `base` and, at once, what is made from it.
+/// Registers `base` and, concurrently, its dependent.
 fn pair(value: &'static str) -> Arc<dyn Program> {
     from_fn(move |context| async move {
         let base = context.monitor.register(resource("base", value));
@@ -311,7 +311,7 @@ fn pair(value: &'static str) -> Arc<dyn Program> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dependent_that_waits_for_what_is_replaced_goes_before_it() {
+async fn a_dependent_that_waits_for_a_replacement_is_deleted_before_it() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     succeeded(&*update(&stack, pair("1")).await);
@@ -330,7 +330,7 @@ async fn a_dependent_that_waits_for_what_is_replaced_goes_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hooks_that_nothing_runs_are_refused_by_name() {
+async fn unsupported_hooks_are_refused_by_name() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let hooked = from_fn(|context| async move {
@@ -354,13 +354,13 @@ async fn a_component_with_a_wrong_provider_is_refused_before_it_has_children() {
         let wrong = Registration {
             resource_type: "my:index:Box".into(),
             name: "box".to_owned(),
-            providers: [("echo".to_owned(), "nobody".to_owned())].into(),
+            providers: [("echo".to_owned(), "no-reference".to_owned())].into(),
             ..Registration::default()
         };
         let status = context.monitor.register(wrong).await.unwrap_err();
         assert_eq!(
             (status.code, status.message.as_str()),
-            (2, "could not parse provider reference: \"nobody\"")
+            (2, "could not parse provider reference: \"no-reference\"")
         );
         Ok(())
     });
@@ -410,7 +410,7 @@ async fn a_custom_resource_may_publish_outputs_of_its_own_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_declaration_that_a_binding_cannot_read_fails_the_run_of_a_program_that_goes_on() {
+async fn an_invalid_declaration_of_a_binding_fails_the_run_although_the_program_continues() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let result = update(&stack, program(&[("a", "1"), ("b", "1")])).await;
@@ -434,7 +434,11 @@ async fn a_declaration_that_a_binding_cannot_read_fails_the_run_of_a_program_tha
         let error = result.error.as_ref().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert_eq!(error.message(), "`b` has the unknown option `protct`");
-        assert_eq!(names(&result), ["a", "b"], "what was not read is not deleted");
+        assert_eq!(
+            names(&result),
+            ["a", "b"],
+            "resources with invalid declarations are not deleted"
+        );
     }
     assert!(
         !provider
@@ -446,7 +450,7 @@ async fn a_declaration_that_a_binding_cannot_read_fails_the_run_of_a_program_tha
     );
 }
 
-/// Registers a component and below it `child`.
+/// Registers a component with the child `child`.
 fn below_a_component(child: Registration) -> Arc<dyn Program> {
     let child = Arc::new(child);
     from_fn(move |context| {
@@ -470,7 +474,7 @@ fn below_a_component(child: Registration) -> Arc<dyn Program> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_before_it_is_tried_stands_among_the_steps_and_in_the_tree() {
+async fn a_registration_refused_before_its_step_is_in_the_steps_and_in_the_tree() {
     let missing = Registration {
         resource_type: "absent:index:Thing".into(),
         ..resource("needs", "1")

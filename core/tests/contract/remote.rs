@@ -1,4 +1,4 @@
-//! Remote assets: hashed by what their URIs name, fetched over HTTP or by the host.
+//! Remote assets: hashed by the content at their URIs, fetched over HTTP or by the host.
 
 use std::sync::Arc;
 
@@ -57,13 +57,13 @@ impl Fetch for Hello {
         if uri == "vault://hello" {
             Ok(Bytes::from_static(b"hello"))
         } else {
-            Err(Error::invalid(format!("no such thing as {uri}")))
+            Err(Error::invalid(format!("not found: {uri}")))
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_fetches_what_its_own_uris_name() {
+async fn a_host_fetches_the_content_of_its_own_uris() {
     let builder = engine().provider("echo", Arc::new(Scripted::default()));
     let engine = builder.fetch(Arc::new(Hello)).build().unwrap();
     assert_eq!(
@@ -72,10 +72,7 @@ async fn a_host_fetches_what_its_own_uris_name() {
     );
     let refused = registered(&engine, "vault://other".to_owned()).await;
     let error = refused.error.clone().unwrap();
-    assert!(
-        error.message().contains("no such thing as vault://other"),
-        "{error}"
-    );
+    assert!(error.message().contains("not found: vault://other"), "{error}");
 }
 
 /// Answers each connection with a status and a body.

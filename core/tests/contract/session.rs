@@ -1,4 +1,4 @@
-//! Sessions: what stays after the result, and what ends with the release.
+//! Sessions: their state after the result, and after the release.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ fn held() -> OperationOptions {
     }
 }
 
-/// A program that keeps its monitor and says how its registration of something refused was answered.
+/// A program that keeps its monitor and records the response to its refused registration.
 struct Keeps {
     monitor: Arc<Mutex<Option<Monitor>>>,
     answers: tokio::sync::mpsc::UnboundedSender<WireStatus>,
@@ -68,7 +68,7 @@ async fn a_held_session_leaves_a_failed_registration_unanswered_until_it_is_rele
     assert!(kept.is_closed());
     let status = answered.recv().await.unwrap();
     assert!(status.message.contains("shut down"), "{}", status.message);
-    // The stack itself was free as soon as the result was there; now as before.
+    // The stack was unlocked with the result already.
     let again = stack.destroy(OperationOptions::default()).wait().await;
     assert!(again.error.is_none(), "{:?}", again.error);
 }
@@ -86,7 +86,7 @@ async fn without_holding_the_session_ends_with_the_operation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outputs_that_stay_unanswered_are_told_in_the_end_what_they_waited_for() {
+async fn unanswered_outputs_fail_at_the_end_with_the_text_of_the_reference() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let (answers, mut answered) = tokio::sync::mpsc::unbounded_channel();
@@ -122,7 +122,7 @@ async fn the_last_handle_releases_a_held_session() {
     assert!(answered.recv().await.is_some());
 }
 
-/// Answers with a provider of its own for each instance, and counts what it was asked.
+/// Returns a new provider for each instance, and counts the requests.
 struct Hook {
     provider: Arc<dyn ProviderBackend>,
     asked: Mutex<Vec<String>>,
@@ -137,13 +137,13 @@ impl Resolver for Hook {
         }
         Err(stackwright::Error::new(
             stackwright::ErrorKind::Plugin,
-            "No Such Thing: ask the host!",
+            "Not Found: contact the host!",
         ))
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_resolver_is_asked_for_every_instance_and_its_error_is_unchanged() {
+async fn the_resolver_is_called_for_every_instance_and_its_error_is_unchanged() {
     let provider = Arc::new(Scripted::default());
     let hook = Arc::new(Hook {
         provider: Arc::clone(&provider) as _,
@@ -175,7 +175,7 @@ async fn the_resolver_is_asked_for_every_instance_and_its_error_is_unchanged() {
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(unknown));
     let error = operation.wait().await.error.clone().unwrap();
     assert!(
-        error.message().contains("No Such Thing: ask the host!"),
+        error.message().contains("Not Found: contact the host!"),
         "{error}"
     );
 }

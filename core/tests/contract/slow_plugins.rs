@@ -1,4 +1,4 @@
-//! Plugins that take their time to start: nobody else waits for that.
+//! Plugins that start slowly: other providers do not wait for them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,10 +19,10 @@ use tokio::sync::Semaphore;
 
 use crate::fixture::{Scripted, resource};
 
-/// How many questions to providers are open at a time where one step works at a time.
-const QUESTIONS: u32 = 16;
+/// The limit of concurrent diffs with `parallel` 1.
+const DIFF_CONCURRENCY: u32 = 16;
 
-/// A clock on which no while ever ends: nothing is given up for taking long.
+/// A clock on which no wait ends, so that no timeout expires.
 struct Still;
 
 #[async_trait]
@@ -40,7 +40,7 @@ impl Clock for Still {
     }
 }
 
-/// Says that a provider of the package `slow` is asked for, and has it wait.
+/// Notifies that a provider of the package `slow` is requested, and makes the request wait.
 struct Slow {
     provider: Arc<dyn ProviderBackend>,
     asked: Semaphore,
@@ -59,7 +59,7 @@ impl Resolver for Slow {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_is_there_is_asked_while_as_many_others_as_may_be_asked_are_starting() {
+async fn a_running_provider_is_called_while_the_maximum_of_others_is_starting() {
     let runtime = Runtime {
         clock: Arc::new(Still),
         ..Runtime::system(tokio::runtime::Handle::current())
@@ -81,7 +81,7 @@ async fn a_provider_that_is_there_is_asked_while_as_many_others_as_may_be_asked_
         let resolver = Arc::clone(&resolver);
         async move {
             let mut starting = Vec::new();
-            for number in 0..QUESTIONS {
+            for number in 0..DIFF_CONCURRENCY {
                 starting.push(context.monitor.register(Registration {
                     resource_type: "pulumi:providers:slow".into(),
                     name: format!("slow-{number}"),
@@ -89,9 +89,14 @@ async fn a_provider_that_is_there_is_asked_while_as_many_others_as_may_be_asked_
                     ..Registration::default()
                 }));
             }
-            resolver.asked.acquire_many(QUESTIONS).await.unwrap().forget();
+            resolver
+                .asked
+                .acquire_many(DIFF_CONCURRENCY)
+                .await
+                .unwrap()
+                .forget();
             context.monitor.register(resource("a", "1")).await?;
-            resolver.released.add_permits(QUESTIONS as usize);
+            resolver.released.add_permits(DIFF_CONCURRENCY as usize);
             for started in starting {
                 started.await?;
             }
@@ -107,7 +112,10 @@ async fn a_provider_that_is_there_is_asked_while_as_many_others_as_may_be_asked_
         .wait()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    assert_eq!(result.changes.get("create"), Some(&(u64::from(QUESTIONS) + 2)));
+    assert_eq!(
+        result.changes.get("create"),
+        Some(&(u64::from(DIFF_CONCURRENCY) + 2))
+    );
 }
 
 async fn in_time<T>(future: impl Future<Output = T>) -> T {
@@ -118,14 +126,14 @@ async fn in_time<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plugin_that_hangs_while_it_starts_is_given_up_at_the_first_cancellation() {
+async fn a_plugin_that_hangs_during_its_start_is_abandoned_at_the_first_cancellation() {
     let runtime = Runtime {
         clock: Arc::new(Still),
         ..Runtime::system(tokio::runtime::Handle::current())
     };
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("pulumi-resource-echo");
-    // Never writes its port, and the clock never reaches the limit for that.
+    // It never writes its port, and its timeout never expires on this clock.
     std::fs::write(&plugin, "#!/bin/sh\ntouch \"$0.started\"\nexec sleep 300\n").unwrap();
     std::fs::set_permissions(&plugin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let engine = Engine::builder(tokio::runtime::Handle::current())
@@ -157,10 +165,10 @@ async fn a_plugin_that_hangs_while_it_starts_is_given_up_at_the_first_cancellati
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error:?}");
 }
 
-/// How long a report may take that is expected.
-const DEADLINE: Duration = Duration::from_secs(30);
+/// The timeout for an expected report.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A clock on which a minute passes in a second.
+/// A clock on which a minute lasts one second.
 struct Hasty;
 
 #[async_trait]
@@ -213,17 +221,20 @@ async fn calls_that_hold_all_slots_for_long_are_named_in_a_warning() {
     let mut events = operation.events();
     let warning = async {
         while let Some(event) = events.next().await {
-            if let EventPayload::Diagnostic(said) = &event.payload
-                && said.message.library().contains("no provider call has ended for")
+            if let EventPayload::Diagnostic(diagnostic) = &event.payload
+                && diagnostic
+                    .message
+                    .library()
+                    .contains("no provider call has ended for")
             {
-                return said.message.library().to_owned();
+                return diagnostic.message.library().to_owned();
             }
         }
         panic!("the operation ended without a warning");
     };
     let warning = tokio::select! {
         warning = warning => warning,
-        () = SystemClock.wait(DEADLINE) => panic!("nothing is reported"),
+        () = SystemClock.wait(REPORT_TIMEOUT) => panic!("nothing is reported"),
     };
     assert!(
         warning.contains("create of urn:pulumi:dev::shop::echo:index:Echo::waits"),

@@ -1,4 +1,4 @@
-//! Snippets of a state: kept by whatever runs no program, and never dropped by what would not run them.
+//! Snippets of a state: kept by operations without a program, and never dropped by operations that do not run them.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ async fn a_state_with_snippets_is_written_back_as_it_was_read_and_survives_a_ref
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_runs_a_program_is_refused_beside_snippets_before_anything_happens() {
+async fn operations_with_a_program_are_refused_for_a_state_with_snippets() {
     let provider = Arc::new(Scripted::default());
     let (stack, _) = with_snippet(&provider).await;
     let before = exported(&stack).await;

@@ -1,4 +1,4 @@
-//! What stacks are told and tell of each other: the organization, tags, outputs of other stacks, locks.
+//! Relations of stacks: the organization, tags, outputs of other stacks, locks.
 
 use std::sync::{Arc, Mutex};
 
@@ -72,7 +72,7 @@ async fn a_program_reads_resources_of_a_stack_that_it_names_by_its_own_organizat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stack_keeps_its_organization_and_its_tags_and_refuses_what_are_none() {
+async fn a_stack_keeps_its_organization_and_its_tags_and_refuses_invalid_ones() {
     let engine = echo_engine();
     let tagged = StackSettings {
         tags: [("team:owner".to_owned(), "net".to_owned())].into(),

@@ -1,4 +1,5 @@
-//! Stacks whose state the host supplies: a deployment goes in, another comes out, and the engine's store is left alone.
+//! Stacks whose state the host supplies: operations take a deployment and return another, without using the engine's
+//! store.
 
 use std::sync::{
     Arc,
@@ -23,7 +24,7 @@ use stackwright::{
 
 use crate::fixture::{Scripted, program, resource};
 
-/// Counts every use.
+/// A store that counts every use.
 struct Counted {
     inner: MemoryStore,
     uses: AtomicUsize,
@@ -156,14 +157,14 @@ fn secretive() -> Arc<dyn Program> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_goes_in_and_another_comes_out_without_the_store() {
+async fn an_operation_takes_a_deployment_and_returns_another_without_the_store() {
     let host = Host::new();
     let stack = host.open_with("{}").await.unwrap();
     let first = update(&stack, program(&[("a", "1")])).await;
     assert!(first.error.is_none(), "{:?}", first.error);
     assert_eq!(names(&left(&first)), ["a"]);
 
-    // The next operation of the same stack continues, and so does one of a stack that is opened with the document.
+    // The next operation of the same stack continues from it, as does one of a stack that is opened with the document.
     let second = update(&stack, program(&[("a", "1"), ("b", "1")])).await;
     assert_eq!(second.changes["create"], 1);
     let stack = host.open_with(left(&second)).await.unwrap();
@@ -224,7 +225,7 @@ async fn stacks_of_one_name_do_not_see_each_other() {
 
     let one = host.open_with("{}").await.unwrap();
     let other = host.open_with("{}").await.unwrap();
-    // Also at the same time: the lock of the one is not the lock of the other.
+    // Also concurrently: they have separate locks.
     let waiting = one.start(
         OperationKind::Update,
         OperationOptions::default(),
@@ -266,7 +267,7 @@ async fn documents_without_resources_are_new_stacks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn malformed_documents_are_errors_that_name_what_and_where() {
+async fn errors_of_malformed_documents_name_the_fault_and_the_stack() {
     let host = Host::new();
     let stack = host.open_with("{}").await.unwrap();
     let good = left(&update(&stack, program(&[("a", "1")])).await);
@@ -407,7 +408,12 @@ async fn pending_operations_of_the_document_are_kept_until_a_run_settles_them() 
     let failed = update(&stack, program(&[("a", "1"), ("refused", "1")])).await;
     assert!(failed.error.is_some());
     let warned = failed.diagnostics.iter();
-    let warned = warned.filter(|said| said.message.library().contains("interrupted while updating"));
+    let warned = warned.filter(|diagnostic| {
+        diagnostic
+            .message
+            .library()
+            .contains("interrupted while updating")
+    });
     assert_eq!(warned.count(), 1);
     let stack = host.open_with(left(&failed)).await.unwrap();
     let refreshed = stack.refresh(OperationOptions::default()).wait().await;
@@ -460,7 +466,7 @@ async fn references_read_other_stacks_from_the_store_and_the_own_one_from_the_do
     }
 }
 
-/// An encryption of the host's that turns texts around.
+/// An encryption of the host that reverses texts.
 struct Reversing;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! A provider's answer that nobody can read: what it may have done stays on record.
+//! Malformed provider responses: the possible effects of the call stay recorded.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn pending(result: &OperationResult) -> Vec<(&str, PendingOperationKind)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_unreadable_call_may_have_done_is_asked_about_at_the_next_operation() {
+async fn the_possible_effect_of_a_malformed_response_is_reported_by_the_next_operation() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let update = async |values: &'static [(&'static str, &'static str)]| {
@@ -42,20 +42,20 @@ async fn what_an_unreadable_call_may_have_done_is_asked_about_at_the_next_operat
         names.contains(&("unreadable", PendingOperationKind::Creating)),
         "{names:?}"
     );
-    // The words of a provider that refused are read: nothing is left to ask about.
+    // A provider's refusal is a known result: nothing stays pending.
     let result = update(&[("unreadable update", "1"), ("refused", "1")]).await;
     assert!(!pending(&result).iter().any(|(name, _)| *name == "refused"));
-    let told = result.diagnostics.iter().any(|diagnostic| {
+    let is_reported = result.diagnostics.iter().any(|diagnostic| {
         diagnostic
             .message
             .reference()
             .contains("unreadable, interrupted while creating")
     });
-    assert!(told, "{:?}", result.diagnostics);
+    assert!(is_reported, "{:?}", result.diagnostics);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outputs_that_cannot_be_read_leave_those_that_are_recorded() {
+async fn malformed_outputs_leave_the_recorded_ones() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let run = async |kind, values: &'static [(&'static str, &'static str)]| {
@@ -82,7 +82,7 @@ async fn outputs_that_cannot_be_read_leave_those_that_are_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_made_keeps_its_id_and_a_preview_makes_nothing() {
+async fn a_created_resource_keeps_its_id_and_a_preview_creates_nothing() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let run = async |options| {
@@ -93,7 +93,7 @@ async fn what_is_made_keeps_its_id_and_a_preview_makes_nothing() {
     let planned = run(OperationOptions::default().preview()).await;
     let error = planned.error.clone().unwrap();
     assert!(
-        error.message().contains("what did it say") && !error.message().contains("it exists"),
+        error.message().contains("malformed answer") && !error.message().contains("it exists"),
         "{error}"
     );
     let made = run(OperationOptions::default()).await;

@@ -1,4 +1,4 @@
-//! Values on their way in: what could not be read again is refused, and what is secret stays out of texts.
+//! Incoming values: unrepresentable ones are refused, and secrets are redacted in messages.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ async fn update(stack: &Stack, program: Arc<dyn Program>) -> Arc<OperationResult
     run(stack, OperationKind::Update, Some(program)).await
 }
 
-/// Whatever became of it, the stack can be read, refreshed and destroyed.
+/// Checks that the stack can be read, refreshed and destroyed.
 async fn is_usable(stack: &Stack) {
     for kind in [OperationKind::Refresh, OperationKind::Destroy] {
         let result = run(stack, kind, None).await;
@@ -78,7 +78,7 @@ async fn a_program_s_object_with_the_key_of_special_values_is_refused_by_its_pat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_provider_made_keeps_its_id_although_its_outputs_could_not_be_read_again() {
+async fn a_created_resource_keeps_its_id_although_its_outputs_are_refused() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let result = update(&stack, program(&[("forges", "1")])).await;
@@ -100,7 +100,7 @@ async fn what_a_provider_made_keeps_its_id_although_its_outputs_could_not_be_rea
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_provider_does_not_know_of_what_it_did_is_not_recorded() {
+async fn unknown_outputs_of_a_provider_are_not_recorded() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let values: [(&str, &'static [(&str, &str)]); 2] =
@@ -126,32 +126,32 @@ fn with_secret(name: &'static str, secret: &'static str) -> Arc<dyn Program> {
     })
 }
 
-fn told(result: &OperationResult) -> String {
+fn messages(result: &OperationResult) -> String {
     format!("{:?} {:?} {:?}", result.error, result.diagnostics, result.steps)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_of_the_program_is_in_no_message_although_a_provider_says_it() {
+async fn a_secret_of_the_program_is_redacted_in_a_provider_s_message() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
-    let result = update(&stack, with_secret("tells", "topsecret99")).await;
-    let text = told(&result);
+    let result = update(&stack, with_secret("leaks", "topsecret99")).await;
+    let text = messages(&result);
     assert!(
         text.contains("cannot use [secret]") && !text.contains("topsecret99"),
         "{text}"
     );
-    // What is too short to mean anything is left alone, so that it does not blank the rest.
-    let text = told(&*update(&stack, with_secret("tells", "an")).await);
+    // Secrets that are too short are not redacted, so that other text stays legible.
+    let text = messages(&*update(&stack, with_secret("leaks", "an")).await);
     assert!(text.contains("cannot use an"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_of_the_state_is_in_no_message_although_the_program_does_not_have_it_any_more() {
+async fn a_secret_of_the_state_is_redacted_although_the_program_no_longer_has_it() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
-    let result = update(&stack, with_secret("tells later", "oldsecret77")).await;
+    let result = update(&stack, with_secret("leaks later", "oldsecret77")).await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    let text = told(&*update(&stack, program(&[("tells later", "plain")])).await);
+    let text = messages(&*update(&stack, program(&[("leaks later", "plain")])).await);
     assert!(
         text.contains("cannot use [secret]") && !text.contains("oldsecret77"),
         "{text}"

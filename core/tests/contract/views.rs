@@ -1,5 +1,5 @@
-//! Views that a provider behind gRPC publishes at the engine's ResourceStatus service: told, recorded, journaled, and
-//! nothing taken over from whoever has no token.
+//! Views that a gRPC provider publishes at the engine's ResourceStatus service: emitted, recorded and journaled; calls
+//! without a valid token are refused.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use stackwright::{
         ProviderResult, ProviderStatus, Resolution, ResolutionRequest, Resolver, View, ViewName, ViewStep,
     },
     resource::ResourceState,
-    state::{JournalRecord, Ledger, integrity},
+    state::{JournalRecord, JournalReplay, integrity},
     step::StepOp,
 };
 use stackwright_proto::{
@@ -29,7 +29,7 @@ use tonic::{Request, Response, Status};
 
 use crate::fixture::{Entries, engine, program};
 
-/// A provider each of whose resources has one view, `<name>-part`.
+/// A provider whose resources have one view each, `<name>-part`.
 #[derive(Clone, Default)]
 struct Boxes(Arc<Mutex<Seen>>);
 
@@ -38,7 +38,7 @@ struct Seen {
     greeting: Option<rpc::ProviderHandshakeRequest>,
     /// Address and token of every call.
     tokens: Vec<(String, String)>,
-    /// What each call was told of recorded views, as `<call> <view> <value>`.
+    /// The recorded views in each call, as `<call> <view> <value>`.
     old_views: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ fn step(op: Op, name: &str, new: Option<Struct>) -> rpc::ViewStep {
     }
 }
 
-/// Makes the provider of what it answers and of the calls that it does not know.
+/// Defines the provider with its responses and its unimplemented calls.
 macro_rules! provider {
     ($({ $($answered:tt)* })? $($call:ident: $request:ty => $response:ty;)*) => {
         #[tonic::async_trait]
@@ -249,7 +249,7 @@ fn part(result: &OperationResult) -> Arc<ResourceState> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_plugin_publishes_is_recorded_and_told_back_to_it() {
+async fn published_views_are_recorded_and_passed_to_later_calls() {
     let boxes = Boxes::default();
     let journal = Arc::new(Entries::default());
     let settings = StackSettings {
@@ -258,7 +258,7 @@ async fn what_a_plugin_publishes_is_recorded_and_told_back_to_it() {
     };
     let engine = engine_with(&boxes).await.build().unwrap();
     let stack = engine.create_stack("shop/dev", settings).await.unwrap();
-    let mut ledger = Ledger::new(stack.snapshot().await.unwrap());
+    let mut replay = JournalReplay::new(stack.snapshot().await.unwrap());
     let options = OperationOptions::default;
     let runs = [
         (OperationKind::Update, Some(program(&[("a", "1")]))),
@@ -267,7 +267,7 @@ async fn what_a_plugin_publishes_is_recorded_and_told_back_to_it() {
         (OperationKind::Refresh, None),
         (OperationKind::Destroy, None),
     ];
-    let mut told = Vec::new();
+    let mut published = Vec::new();
     for (place, (kind, program)) in runs.into_iter().enumerate() {
         let operation = stack.start(kind, options(), program);
         let mut events = operation.events();
@@ -281,17 +281,17 @@ async fn what_a_plugin_publishes_is_recorded_and_told_back_to_it() {
                 steps.push(step.metadata.op.name());
             }
         }
-        told.push(steps);
+        published.push(steps);
         // Every prefix of the journal is a valid snapshot.
-        ledger = Ledger::new(ledger.compose().unwrap());
+        replay = JournalReplay::new(replay.to_snapshot().unwrap());
         let mut of_views = 0;
         for entry in std::mem::take(&mut *journal.0.lock().unwrap()) {
-            ledger.apply(&entry).unwrap();
-            integrity::verify(&ledger.compose().unwrap()).unwrap();
+            replay.apply(&entry).unwrap();
+            integrity::verify(&replay.to_snapshot().unwrap()).unwrap();
             of_views += usize::from(matches!(&entry.record, JournalRecord::Success { view: true, .. }));
         }
         assert_eq!(of_views, 1, "run {place}");
-        assert_eq!(ledger.compose().unwrap().resources, result.snapshot.resources);
+        assert_eq!(replay.to_snapshot().unwrap().resources, result.snapshot.resources);
         if place == 0 {
             let part = part(&result);
             assert_eq!(
@@ -301,7 +301,10 @@ async fn what_a_plugin_publishes_is_recorded_and_told_back_to_it() {
             assert!(!part.custom && part.view_of == part.parent);
         }
     }
-    assert_eq!(told, [["create"], ["same"], ["update"], ["update"], ["delete"]]);
+    assert_eq!(
+        published,
+        [["create"], ["same"], ["update"], ["update"], ["delete"]]
+    );
     let seen = boxes.0.lock().unwrap();
     assert!(seen.greeting.as_ref().unwrap().supports_views);
     assert_eq!(
@@ -311,11 +314,11 @@ async fn what_a_plugin_publishes_is_recorded_and_told_back_to_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_good_for_its_own_call_only() {
+async fn a_token_is_valid_for_its_own_call_only() {
     let boxes = Boxes::default();
     let engine = engine_with(&boxes).await.build().unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
-    // The endpoint for the provider lives as long as the session.
+    // The endpoint for the provider exists as long as the session.
     let options = OperationOptions {
         hold_session: true,
         ..OperationOptions::default()
@@ -325,17 +328,17 @@ async fn a_token_is_good_for_its_own_call_only() {
     let (address, token) = boxes.0.lock().unwrap().tokens[0].clone();
     let late = publish(address.clone(), token.clone(), vec![step(Op::Delete, "a", None)]).await;
     assert_eq!(late.unwrap_err().message(), format!("token {token} not found"));
-    let nobody = publish(address.clone(), "x".to_owned(), Vec::new()).await;
-    assert_eq!(nobody.unwrap_err().message(), "token x not found");
+    let unknown = publish(address.clone(), "x".to_owned(), Vec::new()).await;
+    assert_eq!(unknown.unwrap_err().message(), "token x not found");
     let none = publish(address, String::new(), Vec::new()).await;
     assert_eq!(none.unwrap_err().message(), "token is required");
     operation.release().await;
 }
 
-/// Code of the host whose steps on views make no sense.
-struct Careless;
+/// Host code that publishes invalid steps on views.
+struct InvalidViews;
 
-impl Provider for Careless {
+impl Provider for InvalidViews {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())
     }
@@ -364,24 +367,24 @@ impl Provider for Careless {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_resource_is_not_lost_over_steps_on_views_that_make_no_sense() {
-    let engine = engine().provider("echo", Arc::new(Careless)).build().unwrap();
+async fn a_resource_is_recorded_although_its_steps_on_views_are_invalid() {
+    let engine = engine().provider("echo", Arc::new(InvalidViews)).build().unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     let options = OperationOptions::default();
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
     let result = operation.wait().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(result.snapshot.resources.last().unwrap().id.as_str(), "id");
-    let said: Vec<_> = result
+    let messages: Vec<_> = result
         .diagnostics
         .iter()
-        .map(|said| said.message.reference())
+        .map(|diagnostic| diagnostic.message.reference())
         .collect();
     assert_eq!(
-        said,
+        messages,
         [
-            "the provider's steps on views are not recorded: view echo:index:Part 'a-part' lies in view echo:index:Part \
-          'door', which there is not"
+            "the provider's steps on views are not recorded: parent view echo:index:Part 'door' of view \
+          echo:index:Part 'a-part' was not found"
         ]
     );
 }

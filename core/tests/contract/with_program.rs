@@ -1,4 +1,4 @@
-//! Refresh and destroy with the program: what their journal holds, and what they ask for.
+//! Refresh and destroy with the program: their journal, and their requirements.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use stackwright::{
     program::{Program, from_fn},
     property::json::SecretForm,
     resource::Alias,
-    state::{Ledger, integrity, journal::EntryJson},
+    state::{JournalReplay, integrity, journal::EntryJson},
 };
 
 use crate::fixture::{Entries, Scripted, program, resource, stack};
@@ -26,7 +26,7 @@ fn former(name: &str) -> Alias {
     }
 }
 
-/// Registers a resource that may have had another name, what depends on it, and a component around that.
+/// Registers a resource with an alias, its dependent, and a component around that.
 fn renaming(name: &'static str) -> Arc<dyn Program> {
     from_fn(move |context| async move {
         let first = Registration {
@@ -57,7 +57,7 @@ fn renaming(name: &'static str) -> Arc<dyn Program> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_prefix_is_a_valid_snapshot_and_what_a_refresh_found_is_flagged() {
+async fn every_prefix_is_a_valid_snapshot_and_refreshed_records_are_flagged() {
     let provider = Arc::new(Scripted::default());
     let entries = Arc::new(Entries::default());
     let settings = StackSettings {
@@ -82,15 +82,15 @@ async fn every_prefix_is_a_valid_snapshot_and_what_a_refresh_found_is_flagged() 
         entries.0.lock().unwrap().clear();
         let result = stack.start(kind, options, Some(renaming(name))).wait().await;
         assert!(result.error.is_none(), "{:?}", result.error);
-        let mut ledger = Ledger::new(before);
+        let mut replay = JournalReplay::new(before);
         for entry in &*entries.0.lock().unwrap() {
-            ledger.apply(entry).unwrap();
-            integrity::verify(&ledger.compose().unwrap()).unwrap();
+            replay.apply(entry).unwrap();
+            integrity::verify(&replay.to_snapshot().unwrap()).unwrap();
             let form = SecretForm::Plaintext;
             let json = serde_json::to_value(EntryJson::new(entry, form)).unwrap();
             flagged.extend(flags(kind, &json));
         }
-        assert_eq!(ledger.compose().unwrap().resources, result.snapshot.resources);
+        assert_eq!(replay.to_snapshot().unwrap().resources, result.snapshot.resources);
         provider.gone.lock().unwrap().push("gone".into());
     }
     assert_eq!(
@@ -106,7 +106,7 @@ async fn every_prefix_is_a_valid_snapshot_and_what_a_refresh_found_is_flagged() 
     assert!(stack.snapshot().await.unwrap().resources.is_empty());
 }
 
-/// Returns operation, resource and whether it is gone, for an entry with one of the flags.
+/// Returns operation, resource and whether it is deleted, for an entry with one of the flags.
 fn flags(kind: OperationKind, entry: &Value) -> Option<Value> {
     let gone = entry["deletedByRefresh"] == json!(true);
     assert!(!gone || entry["resultOp"] == "delete", "{entry}");
@@ -116,7 +116,7 @@ fn flags(kind: OperationKind, entry: &Value) -> Option<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_needs_a_program_is_refused_without_one_before_anything_happens() {
+async fn options_that_need_a_program_are_refused_without_one() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let made = stack.start(

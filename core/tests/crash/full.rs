@@ -1,4 +1,4 @@
-//! A real file system that has no room left at different places of an operation, and has some again.
+//! A real file system that is full at different points of an operation, and has free space again afterwards.
 
 use std::{
     collections::BTreeSet,
@@ -25,7 +25,7 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts one; `None` where this process may not.
+    /// Mounts a file system; `None` without the permission.
     fn mount(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let options = format!("size={size},mode=700");
@@ -44,15 +44,15 @@ impl SmallDisk {
         self.path().join("filler")
     }
 
-    /// Takes `size` bytes of the room.
+    /// Fills `size` bytes.
     fn fill(&self, size: usize) {
         if let Err(error) = fs::write(self.filler(), vec![0; size]) {
-            // All that there was is taken.
+            // All free space is filled.
             assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
         }
     }
 
-    /// Gives the room back, and more than there was.
+    /// Frees the filled space, and more.
     fn free(&self) {
         fs::remove_file(self.filler()).unwrap();
         let grown = Command::new("mount")
@@ -70,8 +70,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Registers five things of 20 kB each. From one version to the next a thing is created, a thing is deleted, and the others
-/// are changed.
+/// Registers five resources of 20 kB each. Each version creates one, deletes one, and changes the others.
 fn program(version: usize) -> Arc<dyn Program> {
     from_fn(move |context| async move {
         for number in version..version + 5 {
@@ -102,7 +101,7 @@ async fn run(stack: &Stack, kind: OperationKind, version: usize) -> stackwright:
     (*operation.wait().await).clone().into_result()
 }
 
-/// Returns the part of the store that the path in an error is in: `journals`, for instance.
+/// Returns the store's folder in the path of an error: `journals`, for instance.
 fn folder_in(error: &str) -> String {
     let (_, path) = error
         .split_once(".pulumi/")
@@ -110,7 +109,7 @@ fn folder_in(error: &str) -> String {
     path.split('/').next().unwrap_or_default().to_owned()
 }
 
-/// Fills a disk, runs operations on it, frees it, and runs another. Returns the parts of the store in which writing failed.
+/// Fills a disk, runs operations on it, frees it, and runs another. Returns the store's folders in which writes failed.
 async fn round(disk: &SmallDisk, filler: usize, kinds: [OperationKind; 3]) -> BTreeSet<String> {
     let things = tempfile::tempdir().unwrap();
     let mut failures = BTreeSet::new();
@@ -118,7 +117,7 @@ async fn round(disk: &SmallDisk, filler: usize, kinds: [OperationKind; 3]) -> BT
     run(&stack, OperationKind::Update, 0).await.unwrap();
     disk.fill(filler);
     for (version, kind) in (1..).zip(kinds) {
-        // A new engine each time, as a new process has one.
+        // A new engine each time, as in a new process.
         let stack = open_on(disk, things.path()).await;
         if let Err(error) = run(&stack, kind, version).await {
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
@@ -148,7 +147,7 @@ async fn round(disk: &SmallDisk, filler: usize, kinds: [OperationKind; 3]) -> BT
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disk_that_fills_up_at_any_place_and_is_freed_leaves_a_stack_that_works() {
+async fn a_disk_that_fills_up_at_any_point_and_is_freed_leaves_a_usable_stack() {
     use OperationKind::{Destroy, Refresh, Update};
     let mut failures = BTreeSet::new();
     for (number, filler) in (0..=340).step_by(10).enumerate() {

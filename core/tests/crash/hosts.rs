@@ -1,5 +1,5 @@
-//! Every beginning of a journal in which something is deleted first, with what lives in it: that is never said to be gone
-//! while it is there.
+//! Every prefix of a journal with a delete-before-replace and `deletedWith` dependents: existing resources are never
+//! recorded as deleted.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use stackwright::{
 
 use super::{
     essence, open,
-    prefixes::{Remembering, checkpoint_of, ends_of_lines, interrupted},
+    prefixes::{JournalRecorder, checkpoint_of, ends_of_lines, interrupted},
 };
 
-/// Replaces whatever has changed, the old one first.
+/// Replaces every changed resource, with deletion first.
 struct Replacing;
 
 impl Provider for Replacing {
@@ -61,7 +61,7 @@ fn urn(name: &str) -> Urn {
     Urn::new("dev", "shop", "pulumi:pulumi:Stack", "things:index:Thing", name)
 }
 
-/// Registers a host, one that lives in it, one that lives in that, and one that only depends on the host.
+/// Registers a host, a resource deleted with it, one deleted with that one, and one that only depends on the host.
 async fn update(stack: &Stack, content: &'static str) -> OperationResult {
     let program = from_fn(move |context| async move {
         for (name, host, depends) in [
@@ -102,8 +102,8 @@ fn is_gone(snapshot: &Snapshot, name: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_lives_in_something_is_gone_with_it_and_not_before() {
-    let store = Arc::new(Remembering::new());
+async fn deleted_with_resources_are_deleted_with_their_host_and_not_before() {
+    let store = Arc::new(JournalRecorder::new());
     let stack = open(Arc::clone(&store) as _, Arc::new(Replacing)).await;
     let known = essence(&update(&stack, "before").await.snapshot);
     let before = checkpoint_of(&*store).await;
@@ -129,5 +129,5 @@ async fn what_lives_in_something_is_gone_with_it_and_not_before() {
             assert_eq!(&essence(&done.snapshot), expected, "at byte {end}");
         }
     }
-    assert!(host_has_gone, "the host was never gone");
+    assert!(host_has_gone, "the host was never deleted");
 }

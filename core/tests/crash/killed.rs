@@ -35,10 +35,10 @@ const FOLDER: &str = "CRASH_FOLDER";
 const WORK: &str = "CRASH_WORK";
 const DEATH: &str = "CRASH_DEATH";
 
-/// The number of rounds that run at the same time.
-const LANES: usize = 4;
+/// The number of concurrent rounds.
+const CONCURRENT_ROUNDS: usize = 4;
 
-/// The pause between refreshes of the checkpoint: an update or destroy has several of them.
+/// The interval of checkpoint refreshes: an update or destroy has several of them.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The operation of a host.
@@ -67,7 +67,7 @@ async fn open_in(folder: &Path, death: Option<Death>) -> Stack {
     engine.stack("shop/dev", StackSettings::default()).await.unwrap()
 }
 
-/// Not a test of its own: the host that the tests below start.
+/// Not a separate test: the host process of the tests below.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the host process of the other tests"]
 #[expect(
@@ -101,7 +101,7 @@ fn start(folder: &Path, work: Work, death: Option<Death>) -> Child {
     command.spawn().unwrap()
 }
 
-/// Waits for the end of a host and returns whether it was killed; without a death it must succeed.
+/// Waits for the end of a host and returns whether it was killed; otherwise it must succeed.
 fn is_killed(host: Child) -> bool {
     let output = host.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -118,7 +118,7 @@ fn load(folder: &Path) -> Snapshot {
     executor.block_on(async { open_in(folder, None).await.snapshot().await.unwrap() })
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -132,8 +132,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Returns the names of the files in a folder and below it. Temporary files do not count: whoever writes beside them
-/// removes them when they have grown old.
+/// Returns the names of the files in a folder, recursively, without temporary files, which a later write removes
+/// once they are old.
 fn files_below(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
@@ -152,7 +152,7 @@ fn files_below(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The stack that all rounds start from, and the state that each operation leads to.
+/// The initial stack of all rounds, and the final state of each undisturbed operation.
 struct Undisturbed {
     before: tempfile::TempDir,
     updated: Essence,
@@ -189,7 +189,7 @@ impl Undisturbed {
     }
 }
 
-/// Checks the state after an operation that succeeded.
+/// Checks the state after a successful operation.
 fn check_recovery(folder: &Path, expected: &Essence, pending: &BTreeMap<String, PendingOperationKind>) {
     let snapshot = load(folder);
     integrity::verify(&snapshot).unwrap();
@@ -207,7 +207,7 @@ fn check_recovery(folder: &Path, expected: &Essence, pending: &BTreeMap<String, 
     let kept = super::pending(&snapshot);
     let known: BTreeSet<&str> = snapshot.resources.iter().map(|state| state.id.as_str()).collect();
     for id in there.keys().filter(|id| !known.contains(id.as_str())) {
-        // Created a second time: the first creation was in flight when the host was killed, and is still pending.
+        // Created twice: the first creation was in flight when the host was killed, and is still pending.
         let name = name_of(id);
         assert_eq!(pending.get(name), Some(&PendingOperationKind::Creating), "{id}");
         assert_eq!(kept.get(name), Some(&PendingOperationKind::Creating), "{id}");
@@ -223,7 +223,7 @@ fn kill_at_every_write(work: Work, moment: Moment) {
     let (next, has_ended) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (killed, in_flight) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
-        for _ in 0..LANES {
+        for _ in 0..CONCURRENT_ROUNDS {
             scope.spawn(|| {
                 while !has_ended.load(Ordering::SeqCst) {
                     let write = next.fetch_add(1, Ordering::SeqCst);
@@ -245,8 +245,8 @@ fn kill_at_every_write(work: Work, moment: Moment) {
     );
 }
 
-/// Kills a host, in every third round also the next one at one of its first writes, and lets another finish. Returns whether
-/// steps were in flight, or `None` when the first host ended before its write.
+/// Kills a host, in every third round also the next one at one of its first writes, and lets another finish. Returns
+/// whether steps were in flight, or `None` when the first host ended before its write.
 fn round(undisturbed: &Undisturbed, work: Work, death: Death) -> Option<bool> {
     let round = tempfile::tempdir().unwrap();
     let folder = round.path();

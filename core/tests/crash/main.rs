@@ -1,4 +1,4 @@
-//! Crashes and full disks: at any moment of an operation, the next operation goes on from there, and nothing is lost.
+//! Crashes and full disks at any point of an operation: the next operation continues, and nothing is lost.
 
 #![allow(
     clippy::unwrap_used,
@@ -44,14 +44,14 @@ async fn open(store: Arc<dyn Store>, provider: Arc<dyn ProviderBackend>) -> Stac
     engine.stack("shop/dev", StackSettings::default()).await.unwrap()
 }
 
-/// Brings the stack to a version of its program.
+/// Updates the stack to a version of its program.
 async fn update(stack: &Stack, version: Version) -> OperationResult {
     let program = Some(programs::program(version));
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), program);
     (*operation.wait().await).clone().into_result().unwrap()
 }
 
-/// What one state has in common with another that was reached in another way: all but ids, times and the order.
+/// The comparable part of a state: all but ids, times and the order.
 type Essence = BTreeMap<Urn, (PropertyMap, PropertyMap, Vec<Urn>)>;
 
 fn essence(snapshot: &Snapshot) -> Essence {
@@ -67,7 +67,7 @@ fn essence(snapshot: &Snapshot) -> Essence {
         .collect()
 }
 
-/// Returns what was in flight, by the resources' names.
+/// Returns the kinds of pending operations by resource names.
 fn pending(snapshot: &Snapshot) -> BTreeMap<String, PendingOperationKind> {
     snapshot
         .pending_operations
@@ -76,8 +76,8 @@ fn pending(snapshot: &Snapshot) -> BTreeMap<String, PendingOperationKind> {
         .collect()
 }
 
-/// Checks the state that an interrupted operation leaves against the files in `things`: each file is a record or a pending
-/// creation, and each record has a file or is a pending deletion. Returns what is pending.
+/// Checks the state that an interrupted operation leaves against the files in `things`: each file is a record or a
+/// pending creation, and each record has a file or is a pending deletion. Returns what is pending.
 fn check_nothing_lost(snapshot: &Snapshot, things: &Path) -> BTreeMap<String, PendingOperationKind> {
     integrity::verify(snapshot).unwrap();
     let pending = pending(snapshot);

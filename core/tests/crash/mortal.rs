@@ -1,4 +1,4 @@
-//! A file store whose process kills itself at a chosen write.
+//! A file store whose process kills itself at a given write.
 
 use std::{
     fmt,
@@ -13,14 +13,14 @@ use stackwright::{
     store::{Condition, FileStore, LockGuard, Md5Digest, Object, ObjectInfo, Store, Version},
 };
 
-/// When the process dies, relative to the chosen write.
+/// The time of the process's death relative to the given write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// The write is not done.
     Before,
     /// The first half of an append is done. Only appends count.
     Within,
-    /// The write is done, and nothing after it.
+    /// The write is done, no later one is.
     After,
 }
 
@@ -67,7 +67,7 @@ impl MortalStore {
         }
     }
 
-    /// Counts a write and returns whether it is the chosen one.
+    /// Counts a write and returns whether it is the given one.
     fn is_chosen(&self) -> bool {
         self.writes.fetch_add(1, Ordering::SeqCst) == self.death.write
     }
@@ -88,7 +88,7 @@ impl MortalStore {
     }
 }
 
-/// Kills the own process as the kernel does it for another one: nothing runs any more.
+/// Kills the own process with SIGKILL.
 fn die() {
     kill_process(getpid(), Signal::KILL).unwrap();
     unreachable!("the process is killed");

@@ -1,4 +1,4 @@
-//! Every beginning of a journal: an update that got as far as any line of it is loaded, valid, and gone on from.
+//! Every prefix of a journal: an update that was interrupted after any line is loaded, valid, and continued.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,10 +20,10 @@ use super::{essence, open, programs::Version, update};
 const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
 const JOURNAL: &str = ".pulumi/journals/shop/dev.journal";
 
-/// Keeps nothing and fails never: the names are the ids.
-struct Forgetful;
+/// A stateless provider that never fails; names are the ids.
+struct Stateless;
 
-impl Provider for Forgetful {
+impl Provider for Stateless {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())
     }
@@ -60,13 +60,13 @@ impl Provider for Forgetful {
     }
 }
 
-/// A store in memory that remembers every byte of the journal, also when it is gone.
-pub(crate) struct Remembering {
+/// A memory store that records every byte of the journal, even after its removal.
+pub(crate) struct JournalRecorder {
     inner: MemoryStore,
     journal: Mutex<Vec<u8>>,
 }
 
-impl Remembering {
+impl JournalRecorder {
     pub(crate) fn new() -> Self {
         Self {
             inner: MemoryStore::new(Runtime::system(tokio::runtime::Handle::current())),
@@ -74,7 +74,7 @@ impl Remembering {
         }
     }
 
-    /// Takes what has been remembered.
+    /// Takes the recorded journal.
     pub(crate) fn take_journal(&self) -> Vec<u8> {
         std::mem::take(&mut self.journal.lock().unwrap())
     }
@@ -87,7 +87,7 @@ impl Remembering {
 }
 
 #[async_trait]
-impl Store for Remembering {
+impl Store for JournalRecorder {
     fn url(&self) -> String {
         self.inner.url()
     }
@@ -123,7 +123,7 @@ pub(crate) async fn checkpoint_of(store: &dyn Store) -> Bytes {
     store.get(CHECKPOINT).await.unwrap().unwrap().bytes
 }
 
-/// Makes a store whose stack has this checkpoint and this journal.
+/// Creates a store whose stack has this checkpoint and this journal.
 pub(crate) async fn interrupted(checkpoint: Bytes, journal: &[u8]) -> Arc<dyn Store> {
     let store = MemoryStore::new(Runtime::system(tokio::runtime::Handle::current()));
     let any = Condition::Any;
@@ -139,7 +139,7 @@ pub(crate) async fn interrupted(checkpoint: Bytes, journal: &[u8]) -> Arc<dyn St
     Arc::new(store)
 }
 
-/// Returns where the lines end.
+/// Returns the ends of the lines.
 pub(crate) fn ends_of_lines(journal: &[u8]) -> Vec<usize> {
     let bytes = journal.iter().enumerate();
     let ends = bytes.filter(|(_, byte)| **byte == b'\n');
@@ -147,9 +147,9 @@ pub(crate) fn ends_of_lines(journal: &[u8]) -> Vec<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_beginning_of_a_journal_is_a_state_from_which_the_update_goes_on() {
-    let store = Arc::new(Remembering::new());
-    let stack = open(Arc::clone(&store) as _, Arc::new(Forgetful)).await;
+async fn an_update_continues_from_every_prefix_of_a_journal() {
+    let store = Arc::new(JournalRecorder::new());
+    let stack = open(Arc::clone(&store) as _, Arc::new(Stateless)).await;
     let known = essence(&update(&stack, Version::Before).await.snapshot);
     let before = checkpoint_of(&*store).await;
     drop(store.take_journal());
@@ -157,14 +157,14 @@ async fn every_beginning_of_a_journal_is_a_state_from_which_the_update_goes_on()
     let after = checkpoint_of(&*store).await;
     let journal = store.take_journal();
     let ends = ends_of_lines(&journal);
-    // A beginning and an end for each of 30 created, 10 changed and 10 deleted resources, and more.
+    // A begin and an end for each of 30 created, 10 changed and 10 deleted resources, and more.
     assert!(ends.len() > 100, "{} lines", ends.len());
     let mut grown = 0;
     for end in &ends {
-        // At the line's end, and in the middle of the line that comes next.
+        // At the line's end, and in the middle of the next line.
         for length in [*end, (*end + 9).min(journal.len())] {
             let interrupted = interrupted(before.clone(), &journal[..length]).await;
-            let stack = open(Arc::clone(&interrupted), Arc::new(Forgetful)).await;
+            let stack = open(Arc::clone(&interrupted), Arc::new(Stateless)).await;
             let snapshot = stack.snapshot().await.unwrap();
             integrity::verify(&snapshot).unwrap();
             let lost = known.keys().filter(|urn| {
@@ -183,9 +183,9 @@ async fn every_beginning_of_a_journal_is_a_state_from_which_the_update_goes_on()
         "the journals have changed the state {grown} times only"
     );
 
-    // Killed between the new checkpoint and the journal's removal: everything is in the checkpoint.
-    let folded = interrupted(after, &journal).await;
-    let stack = open(folded, Arc::new(Forgetful)).await;
+    // Killed between the new checkpoint and the journal's removal: the checkpoint has everything.
+    let checkpointed = interrupted(after, &journal).await;
+    let stack = open(checkpointed, Arc::new(Stateless)).await;
     assert_eq!(essence(&stack.snapshot().await.unwrap()), wanted);
     assert!(update(&stack, Version::After).await.steps.is_empty());
 }

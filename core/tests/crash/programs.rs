@@ -1,4 +1,4 @@
-//! The two versions of a program: what a stack is before the update that is killed, and what it is to be after.
+//! The two versions of a program: for the stack before the killed update, and for the killed update.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use stackwright::{
     urn::Urn,
 };
 
-/// Which version of the program runs.
+/// The version of the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     /// Resources 0 to 39.
     Before,
-    /// Resources 10 to 69: ten are deleted, every third of what stays is changed, thirty are created.
+    /// Resources 10 to 69: ten are deleted, every third of the remaining ones is changed, thirty are created.
     After,
 }
 

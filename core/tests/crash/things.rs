@@ -1,4 +1,4 @@
-//! Real things: files in a folder, made by a provider that tells every creation apart, and what can be seen of them.
+//! Real resources: files in a folder, by a provider with a unique id for every creation.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use stackwright::{
     runtime::{Clock, Random},
 };
 
-/// Makes files. The id of a thing is its file's name, which no other creation has: the resource's name and a number.
+/// Creates files. The id of a resource is its file name, unique for each creation: the resource's name and a number.
 pub(crate) struct Things {
     folder: PathBuf,
     clock: Arc<dyn Clock>,
@@ -35,7 +35,7 @@ impl Things {
         }
     }
 
-    /// Takes from one to four milliseconds, half before the deed and half after it.
+    /// Waits half of one to four milliseconds: called before and after the effect.
     async fn half(&self, name: &str) {
         let time = 500 + 500 * u64::from(name.bytes().last().unwrap_or_default() % 4);
         self.clock.wait(Duration::from_micros(time)).await;
@@ -117,7 +117,7 @@ impl Provider for Things {
     }
 }
 
-/// Returns what there is: by id, the content.
+/// Returns the content of the existing files by id.
 pub(crate) fn existing(folder: &Path) -> BTreeMap<String, String> {
     fs::read_dir(folder)
         .unwrap()
@@ -129,7 +129,7 @@ pub(crate) fn existing(folder: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the name of the resource that a thing was made for.
+/// Returns the name of the resource with this id.
 pub(crate) fn name_of(id: &str) -> &str {
     id.split_once('.').unwrap().0
 }

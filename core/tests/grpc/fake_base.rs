@@ -1,4 +1,4 @@
-//! A plugin of many packages for tests: it serves what a parameter makes of it, nothing before, and says what it was asked.
+//! A parameterizable base plugin for tests: it serves the package of its parameter, and records the calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,27 +14,27 @@ use stackwright_proto::pulumirpc::{
 };
 use tonic::{Request, Response, Status};
 
-/// What was asked of all of them, in order.
+/// The calls of all instances, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Asked(Arc<Mutex<Vec<String>>>);
 
 impl Asked {
-    fn say(&self, what: impl Into<String>) {
+    fn record(&self, what: impl Into<String>) {
         self.0.lock().unwrap().push(what.into());
     }
 
-    /// Returns what was asked since the last time.
+    /// Returns the calls since the last time.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
-/// Starts one more of them for each instance of `base`.
+/// Starts a new one for each instance of `base`.
 #[async_trait]
 impl Resolver for Asked {
     async fn resolve(&self, request: ResolutionRequest) -> Result<Resolution> {
         let version = request.version.map(|version| format!("@{version}"));
-        self.say(format!("{}{}", request.name, version.unwrap_or_default()));
+        self.record(format!("{}{}", request.name, version.unwrap_or_default()));
         if request.name != "base" {
             return Ok(Resolution::Default);
         }
@@ -54,7 +54,7 @@ impl Resolver for Asked {
 
 struct FakeBase {
     asked: Asked,
-    /// What it serves; empty until it is told.
+    /// The package that it serves; empty before Parameterize.
     package: Mutex<String>,
 }
 
@@ -62,9 +62,9 @@ impl FakeBase {
     fn asked(&self, what: &str, name: &str) -> Result<(), Status> {
         let package = self.package.lock().unwrap();
         if package.is_empty() {
-            return Err(Status::failed_precondition("nobody said which package it serves"));
+            return Err(Status::failed_precondition("no package was set by Parameterize"));
         }
-        self.asked.say(format!("{package}: {what} {name}"));
+        self.asked.record(format!("{package}: {what} {name}"));
         Ok(())
     }
 }
@@ -91,7 +91,7 @@ macro_rules! fake {
                 request: Request<rpc::ParameterizeRequest>,
             ) -> Result<Response<rpc::ParameterizeResponse>, Status> {
                 let Some(Parameters::Value(parameter)) = request.into_inner().parameters else {
-                    return Err(Status::invalid_argument("a value was expected"));
+                    return Err(Status::invalid_argument("a value is required"));
                 };
                 let rpc::parameterize_request::ParametersValue { name, version, value } = parameter;
                 name.clone_into(&mut self.package.lock().unwrap());

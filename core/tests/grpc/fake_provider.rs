@@ -1,4 +1,4 @@
-//! A listening provider for tests: it has a schema, remembers how it was greeted, and logs the inputs of what it creates.
+//! A listening provider for tests: it has a schema, records its handshakes, and logs the inputs of created resources.
 
 use std::{
     collections::HashMap,
@@ -14,15 +14,15 @@ use stackwright_proto::pulumirpc::{
 use tokio::sync::Barrier;
 use tonic::{Request, Response, Status};
 
-/// How a provider was greeted, each time.
+/// The handshakes of a provider.
 pub(crate) type Greetings = Arc<Mutex<Vec<ProviderHandshakeRequest>>>;
 
 pub(crate) struct FakeProvider {
     schema: &'static str,
     greetings: Greetings,
-    /// The engine that each connection was greeted by.
+    /// The engine of each connection's handshake.
     engines: Mutex<HashMap<SocketAddr, String>>,
-    /// Where all creations wait for each other, before they log and after.
+    /// The barrier of all creations, before and after they log.
     together: Barrier,
 }
 
@@ -32,7 +32,7 @@ impl FakeProvider {
         Self::serve_together(schema, 1).await
     }
 
-    /// The same; `creations` at a time wait for each other.
+    /// As [`Self::serve`], with a barrier for `creations` concurrent creations.
     pub(crate) async fn serve_together(schema: &'static str, creations: usize) -> (String, Greetings) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -52,7 +52,7 @@ impl FakeProvider {
 }
 
 impl FakeProvider {
-    /// Logs a line without a URN at the engine that greeted a connection.
+    /// Logs a line without a URN at the engine of a connection's handshake.
     async fn log(&self, client: SocketAddr, message: String) {
         let engine = self.engines.lock().unwrap()[&client].clone();
         let mut engine = EngineClient::connect(format!("http://{engine}")).await.unwrap();

@@ -1,4 +1,5 @@
-//! A language runtime for tests: Run and Cancel are closures, what is required is data, and the rest is not known.
+//! A language runtime for tests: Run and Cancel are closures, the required packages are data, other calls are
+//! unimplemented.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +17,7 @@ pub(crate) struct FakeRuntime {
     cancel: Option<Arc<dyn Fn() + Send + Sync>>,
     packages: Option<rpc::GetRequiredPackagesResponse>,
     plugins: Option<rpc::GetRequiredPluginsResponse>,
-    /// The greetings so far, when the runtime runs nothing without one.
+    /// The handshakes so far, when the runtime requires one before Run.
     greetings: Option<Arc<Mutex<Vec<rpc::LanguageHandshakeRequest>>>>,
 }
 
@@ -47,7 +48,7 @@ impl FakeRuntime {
         self
     }
 
-    /// Runs nothing before it has been greeted, and keeps the greetings.
+    /// Requires a handshake before Run, and records the handshakes.
     pub(crate) fn demanding_a_greeting(
         mut self,
         greetings: &Arc<Mutex<Vec<rpc::LanguageHandshakeRequest>>>,
@@ -85,7 +86,7 @@ macro_rules! language_runtime {
                 if self.greetings.as_ref().is_some_and(|greetings| greetings.lock().unwrap().is_empty()) {
                     return Err(Status::failed_precondition("must call Handshake before Run"));
                 }
-                // A failed assertion of the program must not look like a runtime that hangs.
+                // A failed assertion of the program must not appear as a hanging runtime.
                 match tokio::spawn((self.run)(request.into_inner())).await {
                     Ok(answer) => answer.map(Response::new),
                     Err(error) => Err(Status::internal(format!("the program panicked: {error}"))),

@@ -1,4 +1,4 @@
-//! What the tests share: an engine with a provider of this process, and what its clients ask for.
+//! Shared parts of the tests: an engine with an in-process provider, and requests of clients.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ use stackwright_proto::values::{Struct, Value, value::Kind};
 use tokio::sync::Notify;
 use tonic::{Status, transport::Channel};
 
-const LIMIT: usize = 400 * 1024 * 1024;
+const MAX_MESSAGE_SIZE: usize = 400 * 1024 * 1024;
 
-/// Creates whatever is asked for.
+/// Creates all resources.
 #[derive(Default)]
 pub(crate) struct Echo {
-    /// Resources called `held` say here that they are being created…
+    /// Notified when the creation of a resource named `held` has begun.
     pub(crate) started: Notify,
-    /// … and wait here.
+    /// Releases the creation of such a resource.
     pub(crate) release: Notify,
 }
 
@@ -86,8 +86,8 @@ pub(crate) async fn client(address: &str) -> ResourceMonitorClient<Channel> {
     ResourceMonitorClient::connect(format!("http://{address}"))
         .await
         .unwrap()
-        .max_decoding_message_size(LIMIT)
-        .max_encoding_message_size(LIMIT)
+        .max_decoding_message_size(MAX_MESSAGE_SIZE)
+        .max_encoding_message_size(MAX_MESSAGE_SIZE)
 }
 
 pub(crate) fn text(text: &str) -> Value {

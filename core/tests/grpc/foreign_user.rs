@@ -1,4 +1,4 @@
-//! Another user of the machine: what that user's processes send to a running operation is refused.
+//! Another user of the machine: requests of that user's processes to a running operation are refused.
 
 #![allow(
     clippy::print_stderr,
@@ -16,9 +16,9 @@ use stackwright_proto::pulumirpc::{LogRequest, engine_client::EngineClient};
 
 use crate::fixture::{client, echo, engine, over_loopback, register, root, runtime, stack, update};
 
-/// The user `nobody`.
-const FOREIGN: u32 = 65534;
-/// Names the address to the other user's process.
+/// The id of an unprivileged user.
+const FOREIGN_UID: u32 = 65534;
+/// The environment variable with the address for the other user's process.
 const ADDRESS: &str = "FOREIGN_USER_ADDRESS";
 
 /// Runs in a process of the other user; does nothing otherwise.
@@ -38,7 +38,7 @@ async fn a_process_of_another_user() {
             engine.log(line).await.is_err()
         }
     };
-    assert!(refused, "a message was taken");
+    assert!(refused, "a message was accepted");
     let Ok(channel) = tonic::transport::Endpoint::from_shared(format!("http://{address}"))
         .unwrap()
         .connect()
@@ -55,7 +55,7 @@ async fn a_process_of_another_user() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_process_of_another_user_sends_to_a_running_update_is_refused() {
+async fn requests_of_another_user_s_process_to_a_running_update_are_refused() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can start a process of another user");
         return;
@@ -81,13 +81,16 @@ async fn what_a_process_of_another_user_sends_to_a_running_update_is_refused() {
                     ])
                     .env(ADDRESS, address)
                     .current_dir("/")
-                    .uid(FOREIGN)
-                    .gid(FOREIGN)
+                    .uid(FOREIGN_UID)
+                    .gid(FOREIGN_UID)
                     .output()
             });
             let output = foreign.await.unwrap().unwrap();
-            let said = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(output.status.success() && said.contains("1 passed"), "{said}");
+            let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(
+                output.status.success() && output_text.contains("1 passed"),
+                "{output_text}"
+            );
         }
     });
     let result = update(&stack(&engine(&std::sync::Arc::default()), "shop/dev", program).await).await;
@@ -102,14 +105,14 @@ async fn a_provider_of_another_user_at_an_address_is_called_only_when_that_user_
         eprintln!("skipped: only root can start a process of another user");
         return;
     }
-    // Listens, accepts what comes, and never answers.
+    // Listens, accepts connections, and never answers.
     let script = "import socket,sys\ns=socket.socket()\ns.bind(('127.0.0.1',0))\ns.listen()\n\
                   print(s.getsockname()[1],flush=True)\nkept=[]\nwhile 1: kept.append(s.accept())";
     let Ok(mut foreign) = Command::new("python3")
         .args(["-c", script])
         .current_dir("/")
-        .uid(FOREIGN)
-        .gid(FOREIGN)
+        .uid(FOREIGN_UID)
+        .gid(FOREIGN_UID)
         .stdout(std::process::Stdio::piped())
         .spawn()
     else {
@@ -139,17 +142,17 @@ async fn a_provider_of_another_user_at_an_address_is_called_only_when_that_user_
     let error = connect(runtime()).await.unwrap_err();
     assert!(error.message().contains("belongs to user 65534"), "{error}");
     let mut trusting = runtime();
-    trusting.peers = stackwright::runtime::TrustedPeers::with([FOREIGN]);
+    trusting.peers = stackwright::runtime::TrustedPeers::with([FOREIGN_UID]);
     let connected = connect(trusting).await;
     foreign.kill().unwrap();
     foreign.wait().unwrap();
     connected.unwrap();
 }
 
-/// Prints what the check costs; not a test of anything else.
+/// Measures the time of the check.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
-async fn what_a_connection_costs() {
+async fn the_time_of_a_connection() {
     let program = over_loopback(move |address| async move {
         let began = Instant::now();
         for _ in 0..200 {

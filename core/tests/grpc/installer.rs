@@ -1,4 +1,4 @@
-//! Plugins that the host installs: before a program runs, before an operation begins, and how a user ends the wait.
+//! Plugins that the host installs: before a program runs and before an operation begins, and the cancellation of that.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,14 +22,14 @@ use crate::{
     fixture::{Echo, client, echo, register, root, runtime},
 };
 
-/// Notes what it is to install, and installs nothing; one named `slow` never comes to an end.
+/// Records the plugins without installing them. The installation of `slow` never ends.
 #[derive(Default)]
-struct Noting {
+struct RecordingInstaller {
     asked: Mutex<Vec<String>>,
     slow: Notify,
 }
 
-impl Noting {
+impl RecordingInstaller {
     fn take(&self) -> Vec<String> {
         let mut asked = std::mem::take(&mut *self.asked.lock().unwrap());
         asked.sort();
@@ -38,7 +38,7 @@ impl Noting {
 }
 
 #[async_trait]
-impl PluginInstaller for Noting {
+impl PluginInstaller for RecordingInstaller {
     async fn install(&self, plugin: ResolutionRequest) -> Result<Installation> {
         assert_eq!(plugin.kind.name(), "resource");
         let version = plugin.version.map(|version| format!("@{version}"));
@@ -58,7 +58,7 @@ impl PluginInstaller for Noting {
     }
 }
 
-fn engine(store: &Arc<dyn Store>, installer: &Arc<Noting>) -> Engine {
+fn engine(store: &Arc<dyn Store>, installer: &Arc<RecordingInstaller>) -> Engine {
     let builder = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::clone(store))
         .secrets(Arc::new(Base64Provider))
@@ -95,8 +95,8 @@ fn skipping() -> OperationOptions {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_program_requires_is_installed_before_it_runs_unless_that_is_skipped() {
-    let installer = Arc::new(Noting::default());
+async fn required_plugins_are_installed_before_a_program_runs_unless_that_is_skipped() {
+    let installer = Arc::new(RecordingInstaller::default());
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (noting, kept) = (Arc::clone(&installer), Arc::clone(&seen));
     let program = FakeRuntime::new(move |_| {
@@ -120,7 +120,7 @@ async fn what_a_program_requires_is_installed_before_it_runs_unless_that_is_skip
     let stack = stack(&engine(&memory(), &installer), program).await;
     for options in [OperationOptions::default(), skipping()] {
         let result = stack.update(options).wait().await;
-        // What cannot be installed fails nothing that does not need it.
+        // A failed installation fails only resources that need the plugin.
         assert!(result.error.is_none(), "{:?}", result.error);
     }
     let seen = seen.lock().unwrap();
@@ -132,8 +132,8 @@ async fn what_a_program_requires_is_installed_before_it_runs_unless_that_is_skip
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_older_runtime_requires_is_installed_too() {
-    let installer = Arc::new(Noting::default());
+async fn the_required_plugins_of_an_older_runtime_are_installed_too() {
+    let installer = Arc::new(RecordingInstaller::default());
     let program = FakeRuntime::new(|_| async { Ok(RunResponse::default()) });
     let plugin = PluginDependency {
         name: "old".to_owned(),
@@ -148,7 +148,7 @@ async fn what_an_older_runtime_requires_is_installed_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_recorded_providers_need_is_installed_before_the_operation_unless_that_is_skipped() {
+async fn plugins_of_recorded_providers_are_installed_before_the_operation_unless_that_is_skipped() {
     let store = memory();
     let with_echo = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::clone(&store))
@@ -170,7 +170,7 @@ async fn what_recorded_providers_need_is_installed_before_the_operation_unless_t
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
 
-    let installer = Arc::new(Noting::default());
+    let installer = Arc::new(RecordingInstaller::default());
     let engine = engine(&store, &installer);
     let opened = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     for (options, asked) in [(OperationOptions::default(), 2), (skipping(), 1)] {
@@ -188,14 +188,14 @@ async fn what_recorded_providers_need_is_installed_before_the_operation_unless_t
                 .contains("the resource plugin `echo` in version 1.2.3 was not found"),
             "{error}"
         );
-        // Beforehand, and when somebody needs it.
+        // Before the operation, and for the resource.
         assert_eq!(installer.take(), vec!["echo@1.2.3"; asked]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_insists_on_an_end_does_not_wait_for_an_installation() {
-    let installer = Arc::new(Noting::default());
+async fn a_second_cancellation_does_not_wait_for_an_installation() {
+    let installer = Arc::new(RecordingInstaller::default());
     let program = FakeRuntime::new(|_| async { panic!("the program runs after the user asked for an end") });
     let program = program.requiring_packages(vec![package("slow", "")]);
     let stack = stack(&engine(&memory(), &installer), program).await;
@@ -205,7 +205,7 @@ async fn who_insists_on_an_end_does_not_wait_for_an_installation() {
     tokio::task::yield_now().await;
     assert!(
         operation.result().is_none(),
-        "what is being installed is waited for"
+        "the first cancellation waits for the installation"
     );
     operation.cancel();
     let result = operation.wait().await;
@@ -214,8 +214,8 @@ async fn who_insists_on_an_end_does_not_wait_for_an_installation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_insists_on_an_end_does_not_wait_for_the_plugin_of_a_resource() {
-    let installer = Arc::new(Noting::default());
+async fn a_second_cancellation_does_not_wait_for_the_plugin_of_a_resource() {
+    let installer = Arc::new(RecordingInstaller::default());
     let program = FakeRuntime::new(|request| async move {
         let mut client = client(&request.monitor_address).await;
         let root = root(&mut client, &request.project, &request.stack).await;

@@ -29,7 +29,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runtime_that_runs_nothing_without_a_greeting_is_greeted_before_each_run() {
+async fn a_runtime_that_requires_a_handshake_gets_one_before_each_run() {
     let greetings = Arc::default();
     let fake = FakeRuntime::new(|request| async move {
         let mut client = client(&request.monitor_address).await;
@@ -56,7 +56,7 @@ async fn a_runtime_that_runs_nothing_without_a_greeting_is_greeted_before_each_r
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_the_monitor() {
+async fn a_program_of_a_language_runtime_gets_all_settings_and_registers_through_the_monitor() {
     let fake = FakeRuntime::new(|request| async move {
         assert_eq!(
             (request.project.as_str(), request.stack.as_str()),
@@ -78,8 +78,8 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
         };
         assert_eq!(build.fields["quiet"].kind, Some(Kind::BoolValue(true)));
         let mut client = client(&request.monitor_address).await;
-        let told = client.get_deployment_info(()).await.unwrap().into_inner();
-        assert_eq!(told.organization, "acme");
+        let info = client.get_deployment_info(()).await.unwrap().into_inner();
+        assert_eq!(info.organization, "acme");
         let root = root(&mut client, &request.project, &request.stack).await;
         register(&mut client, echo("a", &root, "1")).await.unwrap();
         let mut engine = EngineClient::connect(format!("http://{}", request.args[0]))
@@ -111,16 +111,16 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
     let result = update(&stack).await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(result.changes.get("create"), Some(&2));
-    let said = &result.diagnostics[0];
+    let diagnostic = &result.diagnostics[0];
     assert_eq!(
-        (said.severity, said.message.library()),
+        (diagnostic.severity, diagnostic.message.library()),
         (Severity::Warning, "look out")
     );
-    assert_eq!(said.urn.as_ref(), Some(&Urn::root_stack("dev", "shop")));
+    assert_eq!(diagnostic.urn.as_ref(), Some(&Urn::root_stack("dev", "shop")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_of_the_program_is_told_once_and_a_bail_is_told_by_the_program_alone() {
+async fn an_error_of_the_program_is_reported_once_and_a_bail_only_by_the_program() {
     let failing = FakeRuntime::new(|_| async move {
         Ok(RunResponse {
             error: "no such region".to_owned(),
@@ -130,12 +130,12 @@ async fn an_error_of_the_program_is_told_once_and_a_bail_is_told_by_the_program_
     let program = Arc::new(LanguageRuntimeProgram::new(failing.serve().await));
     let result = update(&stack(&engine(&Arc::default()), "shop/dev", program).await).await;
     assert_eq!(result.error.unwrap().kind(), ErrorKind::Program);
-    let said: Vec<&str> = result
+    let messages: Vec<&str> = result
         .diagnostics
         .iter()
-        .map(|said| said.message.library())
+        .map(|diagnostic| diagnostic.message.library())
         .collect();
-    assert_eq!(said, ["an unhandled error occurred: no such region"]);
+    assert_eq!(messages, ["an unhandled error occurred: no such region"]);
 
     let bailing = FakeRuntime::new(|request| async move {
         let mut engine = EngineClient::connect(format!("http://{}", request.args[0]))
@@ -143,7 +143,7 @@ async fn an_error_of_the_program_is_told_once_and_a_bail_is_told_by_the_program_
             .unwrap();
         let message = LogRequest {
             severity: 3,
-            message: "my own words".to_owned(),
+            message: "a message of the program".to_owned(),
             ..LogRequest::default()
         };
         engine.log(message).await.unwrap();
@@ -156,17 +156,17 @@ async fn an_error_of_the_program_is_told_once_and_a_bail_is_told_by_the_program_
     let result = update(&stack(&engine(&Arc::default()), "shop/dev", program).await).await;
     let error = result.error.unwrap();
     assert_eq!((error.kind(), error.is_reported()), (ErrorKind::Program, true));
-    assert_eq!(error.message(), "the program failed: my own words");
-    let said: Vec<&str> = result
+    assert_eq!(error.message(), "the program failed: a message of the program");
+    let messages: Vec<&str> = result
         .diagnostics
         .iter()
-        .map(|said| said.message.library())
+        .map(|diagnostic| diagnostic.message.library())
         .collect();
-    assert_eq!(said, ["my own words"]);
+    assert_eq!(messages, ["a message of the program"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runtime_that_breaks_off_fails_the_run_as_a_plugin_does() {
+async fn a_runtime_that_disconnects_fails_the_run_as_a_plugin_does() {
     let broken = FakeRuntime::new(|_| async move { Err(Status::unknown("interpreter lost")) });
     let program = Arc::new(LanguageRuntimeProgram::new(broken.serve().await));
     let result = update(&stack(&engine(&Arc::default()), "shop/dev", program).await).await;
@@ -195,7 +195,7 @@ fn of_one_resource() -> FakeRuntime {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_runtime_requires_says_which_plugin_serves_a_package_by_default() {
+async fn the_required_packages_of_a_runtime_determine_the_default_providers() {
     let package = |version: &str| PackageDependency {
         name: "echo".to_owned(),
         kind: "resource".to_owned(),
@@ -245,7 +245,7 @@ async fn what_a_runtime_requires_says_which_plugin_serves_a_package_by_default()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runtime_that_requires_what_is_no_version_is_told_apart_before_the_program_runs() {
+async fn an_invalid_version_of_a_required_package_is_refused_before_the_program_runs() {
     let packages = vec![PackageDependency {
         name: "echo".to_owned(),
         kind: "resource".to_owned(),
@@ -303,12 +303,12 @@ async fn two_runs_at_once_each_register_with_their_own_monitor() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_run_cancels_its_runtime() {
     let (running, cancelled) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (says, hears) = (Arc::clone(&running), Arc::clone(&cancelled));
+    let (entered, ended) = (Arc::clone(&running), Arc::clone(&cancelled));
     let fake = FakeRuntime::new(move |_| {
-        let (says, hears) = (Arc::clone(&says), Arc::clone(&hears));
+        let (entered, ended) = (Arc::clone(&entered), Arc::clone(&ended));
         async move {
-            says.notify_one();
-            hears.notified().await;
+            entered.notify_one();
+            ended.notified().await;
             Err(Status::aborted("cancelled"))
         }
     })
@@ -322,12 +322,12 @@ async fn a_cancelled_run_cancels_its_runtime() {
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
 }
 
-/// Starts an update with a held session of a program that ends when it is told to, and returns it as soon as that runs.
+/// Starts an update with a held session and a program that ends with `over`, and returns it once the program runs.
 async fn held(over: &Arc<Notify>, fake: impl FnOnce(FakeRuntime) -> FakeRuntime) -> Operation {
     let running = Arc::new(Notify::new());
-    let (says, over) = (Arc::clone(&running), Arc::clone(over));
+    let (entered, over) = (Arc::clone(&running), Arc::clone(over));
     let runtime = FakeRuntime::new(move |_| {
-        says.notify_one();
+        entered.notify_one();
         let over = Arc::clone(&over);
         async move {
             over.notified().await;
@@ -346,27 +346,27 @@ async fn held(over: &Arc<Notify>, fake: impl FnOnce(FakeRuntime) -> FakeRuntime)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runtime_has_heard_of_the_cancellation_before_a_held_operation_returns() {
-    let (heard, over) = (Arc::new(AtomicBool::new(false)), Arc::default());
-    let hears = Arc::clone(&heard);
-    let on_cancel = move || hears.store(true, Ordering::SeqCst);
+async fn a_runtime_is_cancelled_before_a_held_operation_returns() {
+    let (is_cancelled, over) = (Arc::new(AtomicBool::new(false)), Arc::default());
+    let flag = Arc::clone(&is_cancelled);
+    let on_cancel = move || flag.store(true, Ordering::SeqCst);
     let operation = held(&over, |fake| fake.on_cancel(on_cancel)).await;
     operation.cancel();
     operation.wait().await;
-    assert!(heard.load(Ordering::SeqCst));
+    assert!(is_cancelled.load(Ordering::SeqCst));
     over.notify_one();
     operation.release().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_insists_does_not_wait_for_a_runtime_that_does_not_answer() {
+async fn a_second_cancellation_does_not_wait_for_a_runtime_that_does_not_answer() {
     let (cancelling, over) = (Arc::new(Notify::new()), Arc::default());
-    let says = Arc::clone(&cancelling);
+    let entered = Arc::clone(&cancelling);
     let (answer, answered) = std::sync::mpsc::channel::<()>();
     let answered = Mutex::new(answered);
     let operation = held(&over, |fake| {
         fake.on_cancel(move || {
-            says.notify_one();
+            entered.notify_one();
             // Ends with the test.
             let end = tokio::task::block_in_place(|| answered.lock().unwrap().recv());
             assert!(end.is_err());

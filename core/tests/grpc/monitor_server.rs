@@ -36,8 +36,8 @@ async fn resources_registered_over_loopback_are_created_and_recorded() {
         );
         let root = root(&mut client, "shop", "dev").await;
         let mut engine = EngineClient::connect(format!("http://{address}")).await.unwrap();
-        let told = engine.get_root_resource(GetRootResourceRequest {});
-        assert_eq!(told.await.unwrap().into_inner().urn, root);
+        let root_resource = engine.get_root_resource(GetRootResourceRequest {});
+        assert_eq!(root_resource.await.unwrap().into_inner().urn, root);
         let mut running = Vec::new();
         for number in 0..300 {
             let (mut client, request) = (client.clone(), echo(&format!("r{number}"), &root, "1"));
@@ -98,7 +98,7 @@ async fn values_may_nest_hundreds_of_levels_and_deeper_ones_are_refused_by_name(
     let stack = stack(&engine, "shop/dev", program).await;
     let result = update(&stack).await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    // What was written is read.
+    // The written state is readable.
     let result = update(&stack).await;
     assert_eq!(result.changes.get("same"), Some(&3), "{:?}", result.changes);
 }
@@ -161,7 +161,7 @@ async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run
     assert_eq!(result.changes.get("create"), Some(&1));
 }
 
-/// Sends a request whose bytes are no RegisterResource request: its second field, a text, is not in UTF-8.
+/// Sends an invalid RegisterResource request: its second field, a string, is not UTF-8.
 async fn not_a_message(address: &str) -> Status {
     let channel = Channel::from_shared(format!("http://{address}"))
         .unwrap()
@@ -208,7 +208,7 @@ async fn an_input_of_20_mebibytes_passes_there_and_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_goes_on_when_its_client_goes_away() {
+async fn a_registration_continues_when_its_client_disconnects() {
     let provider = Arc::new(Echo::default());
     let held = Arc::clone(&provider);
     let program = over_loopback(move |address| {
@@ -236,7 +236,7 @@ async fn a_registration_goes_on_when_its_client_goes_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_dropped_listens_no_more() {
+async fn a_dropped_server_closes_its_socket() {
     let program = from_fn(|context| async move {
         let server = MonitorServer::start(&context.monitor, context.monitor.runtime())?;
         let address = server.address();

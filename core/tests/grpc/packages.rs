@@ -1,4 +1,5 @@
-//! Schemas and mappings of packages: asked for during a run, and by providers, at the addresses that they are told.
+//! Schemas and mappings of packages: requested during a run by programs, and by providers at the addresses they
+//! receive.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +31,7 @@ use crate::{
     fixture::{Echo, client, echo, register, root, runtime},
 };
 
-/// Says something of its package, without ever having been configured.
+/// Returns a schema of its package without having been configured.
 struct Known {
     schema: ProviderResult<&'static str>,
     mappings: Option<Vec<&'static str>>,
@@ -78,7 +79,7 @@ impl Provider for Known {
     }
 }
 
-/// Names a listening provider for `remote`, refuses `forbidden`, and remembers what it was asked.
+/// Resolves `remote` to a listening provider, refuses `forbidden`, and records the requests.
 struct Named {
     address: String,
     asked: Mutex<Vec<String>>,
@@ -192,13 +193,13 @@ async fn a_run_serves_the_schemas_of_packages_wherever_their_providers_are() {
         .wait()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    // The hook is asked for every instance, also for those; what the program requires says which version.
+    // The resolver is called for every instance, also for these, with the version that the program requires.
     let asked = resolver.asked.lock().unwrap();
     assert_eq!(*asked, ["known", "known", "remote@1.2.3", "remote@3.2.1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_schema_that_cannot_be_had_is_a_status_that_says_why() {
+async fn a_missing_schema_is_a_status_with_the_reason() {
     let (engine, _) = engine(String::new());
     let program = FakeRuntime::new(|request| async move {
         let target = &request.loader_target;
@@ -218,12 +219,12 @@ async fn a_schema_that_cannot_be_had_is_a_status_that_says_why() {
                 "\"soon\" is no version of package \"known\"",
             ),
         ];
-        for (request, code, said) in expected {
+        for (request, code, part) in expected {
             let status = schema(target, request.clone()).await.unwrap_err();
             assert_eq!(status.code(), code, "{request:?}: {status}");
-            assert!(status.message().contains(said), "{status}");
+            assert!(status.message().contains(part), "{status}");
         }
-        // The run goes on.
+        // The run continues.
         let mut client = client(&request.monitor_address).await;
         let root = root(&mut client, &request.project, &request.stack).await;
         register(&mut client, echo("a", &root, "1")).await.unwrap();
@@ -239,14 +240,14 @@ async fn a_schema_that_cannot_be_had_is_a_status_that_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_serves_mappings_of_the_package_that_knows_and_nothing_where_none_does() {
+async fn a_run_serves_the_mappings_of_packages_and_nothing_for_unknown_ones() {
     let (engine, _) = engine(String::new());
     let program = FakeRuntime::new(|request| async move {
         let target = &request.mapper_target;
         for (provider, hint, ecosystem, expected) in [
             ("one", "known", "", "terraform/one"),
             ("two", "known", "helm", "helm/two"),
-            // Nobody says who knows, or somebody who does not.
+            // Without a hint at a provider, or with one that has no mapping.
             ("one", "", "", "terraform/one"),
             ("one", "nowhere", "", "terraform/one"),
             ("one", "forbidden", "", "terraform/one"),
@@ -270,7 +271,7 @@ async fn a_run_serves_mappings_of_the_package_that_knows_and_nothing_where_none_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_is_told_where_schemas_and_mappings_are_and_gets_them_there() {
+async fn a_provider_receives_the_addresses_of_schemas_and_mappings() {
     let (remote, greetings) = FakeProvider::serve("{}").await;
     let (engine, _) = engine(remote);
     let program = FakeRuntime::new(move |request| {

@@ -1,4 +1,4 @@
-//! Packages that a parameter makes of a plugin: announced by a program, recorded, and served from the record.
+//! Parameterized packages: registered by a program, recorded, and served from the record.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn run(stack: &Stack, kind: OperationKind, program: Option<Arc<dyn Program
     result
 }
 
-/// The package `name`, which the plugin `base` becomes by a parameter.
+/// Returns the package `name`: the plugin `base` with a parameter.
 fn made(name: &str, version: &str) -> RegisterPackageRequest {
     RegisterPackageRequest {
         name: "base".to_owned(),
@@ -69,7 +69,7 @@ fn thing(name: &str, package: &str, package_ref: &str) -> RegisterResourceReques
     }
 }
 
-/// Returns the inputs of a provider as they were recorded.
+/// Returns the recorded inputs of a provider.
 fn recorded(result: &OperationResult, urn_end: &str) -> PropertyMap {
     let mut records = result.snapshot.resources.iter();
     let record = records.find(|state| state.is_provider() && state.urn.as_str().ends_with(urn_end));
@@ -78,7 +78,7 @@ fn recorded(result: &OperationResult, urn_end: &str) -> PropertyMap {
     record.inputs.clone()
 }
 
-/// What is recorded of a provider of the package `into NAME` in base64.
+/// Returns the recorded inputs of a provider with this parameter, in base64.
 fn inputs(version: &str, parameter: &str) -> PropertyMap {
     let internal = [
         ("name", "base"),
@@ -95,7 +95,7 @@ fn inputs(version: &str, parameter: &str) -> PropertyMap {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_announced_package_is_served_by_its_plugin_for_as_long_as_its_resources_live() {
+async fn a_registered_package_is_served_by_its_plugin_while_its_resources_exist() {
     let asked = Asked::default();
     let stack = stack(&asked).await;
     let announcing = over_loopback(|address| async move {
@@ -126,7 +126,7 @@ async fn an_announced_package_is_served_by_its_plugin_for_as_long_as_its_resourc
         expected
     );
 
-    // A program that announces nothing gets what was recorded.
+    // A program that registers no package gets the recorded one.
     let plain = over_loopback(|address| async move {
         let mut client = client(&address).await;
         root(&mut client, "shop", "dev").await;
@@ -195,7 +195,7 @@ async fn packages_of_one_plugin_are_served_by_instances_of_their_own_explicit_on
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_runtime_requires_says_what_makes_a_package() {
+async fn the_required_packages_of_a_runtime_determine_the_parameters() {
     let asked = Asked::default();
     let stack = stack(&asked).await;
     let program = FakeRuntime::new(|request| async move {
@@ -224,7 +224,7 @@ async fn what_a_runtime_requires_says_what_makes_a_package() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn packages_that_cannot_be_are_refused_with_what_is_wrong() {
+async fn invalid_packages_are_refused_with_the_reason() {
     let asked = Asked::default();
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
@@ -238,7 +238,7 @@ async fn packages_that_cannot_be_are_refused_with_what_is_wrong() {
             version: "new".to_owned(),
             ..made("made", "1.0.0")
         };
-        for (request, code, said) in [
+        for (request, code, expected) in [
             (
                 extension,
                 Code::Unimplemented,
@@ -263,7 +263,7 @@ async fn packages_that_cannot_be_are_refused_with_what_is_wrong() {
         ] {
             let status = announce(&mut client, request).await.unwrap_err();
             assert_eq!(status.code(), code, "{status}");
-            assert!(status.message().starts_with(said), "{status}");
+            assert!(status.message().starts_with(expected), "{status}");
         }
         let prefixed = RegisterPackageRequest {
             version: "v1.0.0".to_owned(),
@@ -281,12 +281,12 @@ async fn packages_that_cannot_be_are_refused_with_what_is_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_name_no_package_or_no_version_are_refused_whoever_serves_them() {
+async fn requests_without_a_package_or_with_an_invalid_version_are_refused() {
     let asked = Asked::default();
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
-        let unknown = thing("b", "made", "nobody's");
+        let unknown = thing("b", "made", "unknown");
         let versioned = RegisterResourceRequest {
             version: "v1.0.0".to_owned(),
             ..thing("c", "base", "")
@@ -295,9 +295,9 @@ async fn requests_that_name_no_package_or_no_version_are_refused_whoever_serves_
             provider: "urn:pulumi:dev::shop::pulumi:providers:base::other::id".to_owned(),
             ..request.clone()
         };
-        for (request, said) in [
-            (by_another(&unknown), "unknown provider package 'nobody's'"),
-            (unknown, "unknown provider package 'nobody's'"),
+        for (request, expected) in [
+            (by_another(&unknown), "unknown provider package 'unknown'"),
+            (unknown, "unknown provider package 'unknown'"),
             (
                 by_another(&versioned),
                 "parse provider request: parse version v1.0.0: ",
@@ -306,7 +306,7 @@ async fn requests_that_name_no_package_or_no_version_are_refused_whoever_serves_
         ] {
             let status = register(&mut client, request).await.unwrap_err();
             assert_eq!(status.code(), Code::Unknown, "{status}");
-            assert!(status.message().starts_with(said), "{status}");
+            assert!(status.message().starts_with(expected), "{status}");
         }
         let invoke = ResourceInvokeRequest {
             tok: "base:index:lookup".to_owned(),
@@ -314,8 +314,8 @@ async fn requests_that_name_no_package_or_no_version_are_refused_whoever_serves_
             ..ResourceInvokeRequest::default()
         };
         let status = client.invoke(invoke).await.unwrap_err();
-        let said = "Invoke: getProviderFromSource: could not parse provider reference: ";
-        assert!(status.message().starts_with(said), "{status}");
+        let expected = "Invoke: getProviderFromSource: could not parse provider reference: ";
+        assert!(status.message().starts_with(expected), "{status}");
     });
     run(&stack, OperationKind::Update, Some(program)).await;
 }

@@ -1,5 +1,5 @@
-//! The Python SDK against a real engine, run by the interpreter that `STACKWRIGHT_TEST_PYTHON` names, as `make test-rust`
-//! does; left out where none is named.
+//! The Python SDK against a real engine, run by the interpreter in `STACKWRIGHT_TEST_PYTHON`, which `make test-rust`
+//! sets. Skipped when it is not set.
 
 use std::{
     ffi::OsString,
@@ -16,7 +16,7 @@ use stackwright::{
 
 use crate::fixture::{engine, stack, update};
 
-/// The interpreter with its server; it ends with the test.
+/// The interpreter with its server; ends with the test.
 struct Server {
     process: Child,
     address: String,
@@ -50,9 +50,9 @@ impl Drop for Server {
 #[tokio::test(flavor = "multi_thread")]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the build says which Python has the SDK"
+    reason = "the build names the Python with the SDK"
 )]
-async fn programs_of_the_python_sdk_run_side_by_side_and_fail_with_their_own_words() {
+async fn programs_of_the_python_sdk_run_concurrently_and_fail_with_their_own_messages() {
     let Some(python) = std::env::var_os("STACKWRIGHT_TEST_PYTHON") else {
         return;
     };
@@ -75,12 +75,12 @@ async fn programs_of_the_python_sdk_run_side_by_side_and_fail_with_their_own_wor
             result.outputs.get("hidden"),
             Some(PropertyValue::Secret(_))
         ));
-        let said: Vec<&str> = result
+        let messages: Vec<&str> = result
             .diagnostics
             .iter()
-            .map(|said| said.message.library())
+            .map(|diagnostic| diagnostic.message.library())
             .collect();
-        assert_eq!(said, ["twenty of them"], "{name}");
+        assert_eq!(messages, ["twenty of them"], "{name}");
         let echoes = result
             .snapshot
             .resources

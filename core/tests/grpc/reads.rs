@@ -1,4 +1,4 @@
-//! What programs are told of resources that they read.
+//! Responses to programs for resources that they read.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use stackwright_proto::pulumirpc::{ReadResourceRequest, RegisterResourceRequest,
 
 use crate::fixture::{client, echo, object, over_loopback, register, runtime, stack};
 
-/// Finds what is not called `broken`.
+/// Reads every resource that is not named `broken`.
 struct Finds;
 
 impl Provider for Finds {
@@ -63,7 +63,7 @@ fn wanted(name: &str, dependencies: &[&str]) -> ReadResourceRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_that_failed_is_answered_as_failed_where_the_run_goes_on() {
+async fn a_failed_read_is_answered_as_failed_where_the_run_continues() {
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
         let found = client
@@ -84,7 +84,7 @@ async fn a_read_that_failed_is_answered_as_failed_where_the_run_goes_on() {
         assert_eq!((broken.result(), broken.id.as_str()), (WireResult::Fail, ""));
         assert!(broken.urn.ends_with("::broken") && !broken.unknown);
         assert_eq!(broken.properties, Some(object(&[])));
-        // What depends on it is not tried.
+        // Its dependents are not executed.
         let tied = client
             .read_resource(wanted("tied", &[&broken.urn]))
             .await

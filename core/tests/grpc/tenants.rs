@@ -1,4 +1,4 @@
-//! Two stacks that use one plugin at the same time: what it logs for one never appears in the events of the other.
+//! Two stacks that use one plugin concurrently: its log lines for one never appear in the events of the other.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     fixture::{client, echo, over_loopback, register, root, runtime, stack, update},
 };
 
-/// Names one address for every package.
+/// Resolves every package to one address.
 struct At(String);
 
 #[async_trait]
@@ -28,7 +28,7 @@ impl Resolver for At {
     }
 }
 
-/// An engine whose provider is a process of its own for each instance, all of which lead to `address`.
+/// Returns an engine with one plugin process for each instance, all of which forward to `address`.
 fn with_processes(address: &str, pool: PoolSettings) -> Engine {
     let builder = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
@@ -36,7 +36,7 @@ fn with_processes(address: &str, pool: PoolSettings) -> Engine {
     builder.plugins(processes(address)).pool(pool).build().unwrap()
 }
 
-/// Settings in which each process of the plugin leads to `address`.
+/// Returns settings in which each process of the plugin names `address`.
 pub(crate) fn processes(address: &str) -> PluginSettings {
     let port = address.rsplit_once(':').unwrap().1;
     let command = PluginCommand {
@@ -62,7 +62,7 @@ fn with_address(address: &str) -> Engine {
         .unwrap()
 }
 
-/// A stack with one resource, whose value is of this stack alone.
+/// Returns a stack with one resource, whose value is unique to this stack.
 async fn tenant(engine: &Engine, name: &'static str) -> Stack {
     let program = over_loopback(move |address| async move {
         let mut client = client(&address).await;
@@ -73,7 +73,7 @@ async fn tenant(engine: &Engine, name: &'static str) -> Stack {
     stack(engine, &format!("shop/{name}"), program).await
 }
 
-/// Returns all that the operation has reported, as one text.
+/// Returns all diagnostics of the operation, as one text.
 fn reported(result: &OperationResult) -> String {
     assert!(result.error.is_none(), "{:?}", result.error);
     format!("{:?}", result.diagnostics)
@@ -106,8 +106,8 @@ async fn a_process_that_is_used_again_logs_for_the_operation_that_uses_it_now() 
     let engine = with_processes(&address, PoolSettings::default());
     for name in ["north", "south"] {
         let tenant = tenant(&engine, name).await;
-        let said = reported(&update(&tenant).await);
-        assert!(said.contains(&format!("token-of-{name}")), "{said}");
+        let text = reported(&update(&tenant).await);
+        assert!(text.contains(&format!("token-of-{name}")), "{text}");
     }
     engine.close().await;
 }
@@ -118,8 +118,8 @@ async fn a_line_without_urn_from_an_address_is_dropped_while_two_operations_hold
     let engine = with_address(&address);
     let (north, south) = (tenant(&engine, "north").await, tenant(&engine, "south").await);
     let (left, right) = join(update(&north), update(&south)).await;
-    for said in [reported(&left), reported(&right)] {
-        assert!(!said.contains("token-of-"), "{said}");
+    for text in [reported(&left), reported(&right)] {
+        assert!(!text.contains("token-of-"), "{text}");
     }
 }
 
@@ -129,7 +129,7 @@ async fn a_line_without_urn_from_an_address_is_emitted_while_one_operation_holds
     let engine = with_address(&address);
     for name in ["north", "south"] {
         let tenant = tenant(&engine, name).await;
-        let said = reported(&update(&tenant).await);
-        assert!(said.contains(&format!("token-of-{name}")), "{said}");
+        let text = reported(&update(&tenant).await);
+        assert!(text.contains(&format!("token-of-{name}")), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Plugins whose calls wait for one another, as the settings of the engine declare it.
+//! Plugins whose calls wait for each other, as declared in the engine's settings.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,8 +13,8 @@ use crate::{
     tenants::processes,
 };
 
-/// How long an operation may take that is expected to end.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// The timeout of the operation.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
@@ -50,7 +50,7 @@ async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
     let clock = runtime().clock;
     let result = tokio::select! {
         result = operation.wait() => result,
-        () = clock.wait(DEADLINE) => panic!("the creations wait for slots"),
+        () = clock.wait(OPERATION_TIMEOUT) => panic!("the creations wait for slots"),
     };
     assert!(result.error.is_none(), "{:?}", result.error);
     engine.close().await;

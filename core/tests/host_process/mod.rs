@@ -1,16 +1,16 @@
-//! What tests of plugins' processes share: a shell script as a plugin, and a host in a process of its own.
+//! Shared parts of the tests of plugin processes: a shell script as a plugin, and a host in a separate process.
 
 use std::{
     path::PathBuf,
     process::{Command, Stdio},
 };
 
-use stackwright::plugin::{Inheritance, PluginCommand, PluginTimeouts, Start};
+use stackwright::plugin::{HostEnvironment, PluginCommand, PluginTimeouts, Start};
 
-/// Names the variable that tells the host process which fifo the plugin opens.
+/// The environment variable with the path of the fifo that the plugin opens.
 pub(crate) const FIFO: &str = "HOST_PROCESS_FIFO";
 
-/// Returns how a plugin starts that is a shell script.
+/// Returns the start of a plugin that is a shell script.
 pub(crate) fn script(script: impl Into<std::ffi::OsString>) -> Start {
     Start {
         label: "test (resource)".into(),
@@ -21,7 +21,7 @@ pub(crate) fn script(script: impl Into<std::ffi::OsString>) -> Start {
         },
         engine_address: String::new(),
         directory: None,
-        inheritance: Inheritance::now(),
+        host_environment: HostEnvironment::now(),
         environment: Vec::new(),
         visible: false,
         sink: None,
@@ -30,7 +30,7 @@ pub(crate) fn script(script: impl Into<std::ffi::OsString>) -> Start {
     }
 }
 
-/// Returns the command of the host: this test's own executable, which runs its ignored test `host` alone.
+/// Returns the command of the host: this test's executable, which runs only its ignored test `host`.
 pub(crate) fn host() -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command

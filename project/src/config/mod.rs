@@ -9,10 +9,10 @@ use stackwright::{
 
 use crate::yaml::{Mapping, Node, Resolved, Scalar, Style};
 
-/// The name that marks a ciphertext.
+/// The key that marks a ciphertext.
 const SECURE: &str = "secure";
 
-/// What has a form in YAML as stack files and project files hold it.
+/// Values with a YAML form in stack files and project files.
 pub trait AsYaml: Sized {
     /// Parses YAML or JSON text.
     ///
@@ -26,7 +26,7 @@ pub trait AsYaml: Sized {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for another shape: a configuration that is no mapping, a key without a namespace, a
-    /// mapping whose single key is `secure` with something else than a text.
+    /// mapping whose single key is `secure` and whose value is no text.
     fn from_yaml(node: &Node) -> Result<Self>;
 
     /// Returns the node that [`Self::from_yaml`] reads.
@@ -66,10 +66,10 @@ impl AsYaml for Config {
     }
 }
 
-/// Reads the value of one key, in the form that values have at the top.
+/// Reads the value of one key, in the form of top-level values.
 pub(crate) fn of_entry(name: &str, node: &Node) -> Result<ConfigValue> {
     let value = match node.resolved() {
-        // A date is the one scalar whose text depends on where it stands.
+        // The text of dates, unlike that of other scalars, differs at the top level.
         Some(Resolved::Date(date)) => ConfigValue::String(format!("{date} 00:00:00 +0000 UTC")),
         _ => ConfigValue::from_yaml(node)
             .map_err(|error| Error::invalid(format!("configuration key {name}: {}", error.message())))?,

@@ -1,4 +1,4 @@
-//! Configuration: keys, secrets, what programs see, and paths.
+//! Tests of configuration: keys, secrets, values of programs, and paths.
 
 use std::sync::Arc;
 
@@ -194,7 +194,7 @@ fn a_path_reaches_into_a_structure() {
 }
 
 #[test]
-fn a_default_provider_gets_what_stands_under_its_package() {
+fn a_default_provider_gets_the_values_of_its_package() {
     let mut config = config("aws:region: eu\nshop:x: '1'\naws:tags: {b: 1, a: 2}\n");
     config.insert(key("aws:key"), ConfigValue::secret("k"));
     let decrypted = config.in_the_clear().unwrap();

@@ -1,4 +1,4 @@
-//! Project files, `Pulumi.yaml`: the name, the language of the program, and what is declared about configuration.
+//! Project files, `Pulumi.yaml`: the name, the language of the program, and the declarations of configuration.
 
 use indexmap::IndexMap;
 
@@ -14,7 +14,7 @@ use crate::{
     yaml::{Mapping, Node},
 };
 
-/// Which language host runs the program.
+/// The language host of the program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProjectRuntime {
     /// `python`, `nodejs`, `go`, …
@@ -23,24 +23,24 @@ pub struct ProjectRuntime {
     pub options: Mapping,
 }
 
-/// What a project file holds.
+/// The content of a project file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProjectFile {
     /// The project's name.
     pub name: String,
     /// The language host.
     pub runtime: ProjectRuntime,
-    /// Where the program is, relative to the file.
+    /// The path of the program, relative to the file.
     pub main: Option<String>,
-    /// For people.
+    /// The description.
     pub description: Option<String>,
     /// The folder of stack files, relative to this file.
     pub stack_config_dir: Option<String>,
-    /// What is declared about configuration, in the order of the file.
+    /// The declarations of configuration, in the order of the file.
     pub config: IndexMap<ConfigKey, ConfigDeclaration>,
-    /// Whether operations refresh first: `always`, or nothing.
+    /// `always` when operations refresh first.
     pub refresh: Option<String>,
-    /// Plugins at fixed places, as they are written.
+    /// Plugins at fixed paths, uninterpreted.
     pub plugins: Option<Node>,
     entries: Mapping,
     source: String,
@@ -50,7 +50,7 @@ impl ProjectFile {
     /// Parses YAML or JSON text.
     ///
     /// # Errors
-    /// [`stackwright::ErrorKind::InvalidInput`] with what is wrong, and where.
+    /// [`stackwright::ErrorKind::InvalidInput`] that names the fault and its position.
     pub fn parse(text: &str) -> Result<Self> {
         let Node::Mapping(entries) = Node::parse(text)? else {
             return Err(Error::invalid("a project file must be a mapping"));
@@ -97,13 +97,13 @@ impl ProjectFile {
         Ok(file)
     }
 
-    /// Returns all entries as they were written, for those that this type does not name.
+    /// Returns all entries as they were read, including those without a field.
     #[must_use]
     pub fn entries(&self) -> &Mapping {
         &self.entries
     }
 
-    /// Writes the file: in the form in which it was read, with this value's texts in place of its own.
+    /// Writes the file in the form in which it was read, with the values of the fields.
     #[must_use]
     pub fn to_yaml(&self) -> String {
         let mut entries = self.entries.clone();
@@ -117,10 +117,11 @@ impl ProjectFile {
         Node::edit(&self.source, &entries)
     }
 
-    /// Fills in what a stack does not set and checks what it sets against the declarations.
+    /// Adds the declared values that a stack does not set, and checks the others against the declarations.
     ///
     /// # Errors
-    /// [`stackwright::ErrorKind::InvalidInput`], with the reference engine's text, when values are missing or of a wrong type.
+    /// [`stackwright::ErrorKind::InvalidInput`], with the reference engine's text, when values are missing or of a
+    /// wrong type.
     pub fn apply_declarations(&self, stack: &str, config: &mut Config) -> Result<()> {
         let mut missing = Vec::new();
         for (key, declaration) in &self.config {
@@ -143,7 +144,7 @@ impl ProjectFile {
         )))
     }
 
-    /// Returns a key as messages show it: without the project's own namespace.
+    /// Returns a key for messages: without the project's own namespace.
     fn shown(&self, key: &ConfigKey) -> String {
         if key.namespace() == self.name {
             key.name().to_owned()
@@ -199,7 +200,7 @@ fn set(entries: &mut Mapping, name: &str, text: Option<&String>) {
     }
 }
 
-/// Joins names as people do: `'a', 'b' and 'c'`.
+/// Joins names for messages: `'a', 'b' and 'c'`.
 fn enumeration(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     match quoted.split_last() {

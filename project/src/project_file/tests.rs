@@ -1,4 +1,4 @@
-//! Project files: what is read, what comes back, and what is demanded of stacks.
+//! Tests of project files: reading, writing, and the checks of stacks.
 
 use stackwright::config::ConfigValue;
 
@@ -17,7 +17,7 @@ fn refusal(project: &str, stack: &str) -> String {
 }
 
 #[test]
-fn a_project_file_comes_back_with_all_its_entries() {
+fn a_project_file_is_written_with_all_its_entries() {
     let text = "name: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv\nmain: src\ntemplate:\n  x: 1.50\noptions:\n  refresh: always\n";
     let mut file = ProjectFile::parse(text).unwrap();
     assert_eq!(
@@ -52,7 +52,7 @@ fn a_project_needs_a_valid_name_and_a_runtime() {
 }
 
 #[test]
-fn defaults_and_values_fill_what_the_stack_does_not_set() {
+fn defaults_and_values_are_added_to_a_stack_that_does_not_set_them() {
     let texts = applied(
         "  size: 3\n  zone:\n    type: string\n    default: eu\n  aws:region:\n    value: eu-1\n  list:\n    type: array\n    items: {type: string}\n    value: [a]\n",
         "shop:size: 4\n",

@@ -1,10 +1,10 @@
-//! Editing YAML text: what did not change keeps its lines, with their comments and their form.
+//! Editing YAML text: unchanged entries keep their lines, with comments and form.
 
 use saphyr_parser::{Event, Parser, Span, StrInput};
 
 use super::{Mapping, Node, write};
 
-/// Returns `source` with the content of `new`. Falls back to writing all of it anew where the form does not allow more.
+/// Returns `source` with the content of `new`. Writes a new document where the form cannot be edited.
 pub(super) fn edit(source: &str, new: &Mapping) -> String {
     let rewritten = || Node::Mapping(new.clone()).to_yaml();
     let Ok(Node::Mapping(old)) = Node::parse(source) else {
@@ -25,14 +25,14 @@ pub(super) fn edit(source: &str, new: &Mapping) -> String {
         out: lines[..first.line].concat(),
     };
     edit.mapping(&layout, lines.len(), &old, new);
-    // Comments and blocks of lines can look alike; the text is only worth something if it says what it should.
+    // Comments and block scalars can look alike: the edited text is verified by parsing it.
     match Node::parse(&edit.out) {
         Ok(Node::Mapping(written)) if written == *new => edit.out,
         _ => rewritten(),
     }
 }
 
-/// Where the entries of a mapping in block form stand. Lines count from 0.
+/// The positions of the entries of a mapping in block form. Lines count from 0.
 struct Layout {
     column: usize,
     entries: Vec<Entry>,
@@ -52,7 +52,7 @@ struct Edit<'source> {
 
 impl Edit<'_> {
     fn mapping(&mut self, layout: &Layout, end: usize, old: &Mapping, new: &Mapping) {
-        // What stands after the last entry stays there, after entries that are new.
+        // Lines after the last entry stay at the end, after new entries.
         let tail = self.comments_before(end, layout.column);
         for (index, entry) in layout.entries.iter().enumerate() {
             let start = if index == 0 {
@@ -97,8 +97,8 @@ impl Edit<'_> {
         }
     }
 
-    /// Returns the first of the comments and empty lines that stand directly above a line, as far left as `column`:
-    /// what stands further right belongs to the value above.
+    /// Returns the first of the comments and empty lines directly above a line that are indented to `column` at most:
+    /// comments further right belong to the value above.
     fn comments_before(&self, line: usize, column: usize) -> usize {
         let above = self.lines[..line].iter().rev();
         let comments = above.take_while(|line| {
@@ -134,7 +134,8 @@ impl<'source> Reader<'source> {
         self.parser.next_event()?.ok()
     }
 
-    /// Reads a mapping to its end. The outer `None` is a broken document, the inner a form that is rewritten as a whole.
+    /// Reads a mapping to its end. The outer `None` is a malformed document, the inner one a form that cannot be
+    /// edited.
     fn mapping(&mut self, start: Span) -> Option<Option<Layout>> {
         let mut usable = !self.is_flow(start);
         let mut entries: Vec<Entry> = Vec::new();
@@ -175,7 +176,7 @@ impl<'source> Reader<'source> {
         Some((usable && !entries.is_empty()).then_some(Layout { column, entries }))
     }
 
-    /// Reads on to the end of a value that has begun.
+    /// Reads to the end of a value that has begun.
     fn skip(&mut self, begun: &Event<'source>) -> Option<()> {
         let mut depth = match begun {
             Event::MappingStart(..) | Event::SequenceStart(..) => 1,

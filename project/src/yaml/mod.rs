@@ -1,4 +1,4 @@
-//! YAML as project and stack files use it: a tree that remembers how scalars were written, so that a file comes back.
+//! YAML of project and stack files: a tree that keeps the form of scalars, so that files are written as they were read.
 
 mod edit;
 mod parse;
@@ -19,7 +19,7 @@ pub enum Node {
     Scalar(Scalar),
     /// A list.
     Sequence(Vec<Self>),
-    /// Values by name. Names that are not texts are kept as they are written.
+    /// Values by name. Names that are not texts are kept as written.
     Mapping(Mapping),
 }
 
@@ -27,7 +27,7 @@ impl Node {
     /// Parses a document; an empty one is an empty mapping. JSON is YAML.
     ///
     /// # Errors
-    /// [`stackwright::ErrorKind::InvalidInput`] with the line and column of what is wrong.
+    /// [`stackwright::ErrorKind::InvalidInput`] with the line and column of the fault.
     pub fn parse(text: &str) -> stackwright::Result<Self> {
         parse::parse(text)
     }
@@ -38,7 +38,7 @@ impl Node {
         write::write(self)
     }
 
-    /// Returns a document's text with the entries of `new`: what did not change keeps its lines and comments.
+    /// Returns a document's text with the entries of `new`. Unchanged entries keep their lines and comments.
     #[must_use]
     pub fn edit(source: &str, new: &Mapping) -> String {
         edit::edit(source, new)
@@ -49,7 +49,7 @@ impl Node {
         Self::Scalar(Scalar::string(text))
     }
 
-    /// Returns the text of a scalar as it is written, whatever its type.
+    /// Returns the text of a scalar of any type, as written.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -76,7 +76,7 @@ impl Node {
         }
     }
 
-    /// Tells whether this is YAML's null.
+    /// Returns whether this is YAML's null.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.resolved() == Some(Resolved::Null)

@@ -7,11 +7,11 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 use super::{Mapping, Node, Scalar, Style};
 use stackwright::{Error, Result};
 
-/// Aliases may repeat content; a file that unfolds to more values than this is refused.
-const MOST_NODES: usize = 1_000_000;
+/// The limit of values after the resolution of aliases.
+const MAX_NODES: usize = 1_000_000;
 
-/// Deeper nesting than this is refused.
-const DEEPEST: usize = 256;
+/// The nesting limit, in levels.
+const MAX_DEPTH: usize = 256;
 
 pub(super) fn parse(text: &str) -> Result<Node> {
     let mut reader = Reader {
@@ -57,7 +57,7 @@ impl<'text> Reader<'text> {
     }
 
     fn node(&mut self, event: Event<'text>, span: Span, depth: usize) -> Result<Node> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(at(span, "values are nested too deeply"));
         }
         self.count(1, span)?;
@@ -136,7 +136,7 @@ impl<'text> Reader<'text> {
 
     fn count(&mut self, nodes: usize, span: Span) -> Result<()> {
         self.nodes += nodes;
-        if self.nodes > MOST_NODES {
+        if self.nodes > MAX_NODES {
             return Err(at(span, "the file holds too many values"));
         }
         Ok(())

@@ -1,31 +1,31 @@
-//! Scalars: how a plain text becomes a null, a truth value, a number or a date.
+//! Scalars: resolution of plain text to null, booleans, numbers and dates.
 
-/// How a scalar stands in the file.
+/// The form of a scalar in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Without quotes: its form tells its type.
+    /// Without quotes; its text determines its type.
     Plain,
     /// In single quotes: a text.
     Single,
     /// In double quotes: a text.
     Double,
-    /// As a block of lines: a text.
+    /// As a block scalar: a text.
     Block,
 }
 
-/// A single value, as it is written.
+/// A single value, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scalar {
     text: String,
     style: Style,
 }
 
-/// What a scalar stands for.
+/// The value of a scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Resolved {
-    /// Nothing.
+    /// Null.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A whole number.
     Integer(i128),
@@ -38,13 +38,13 @@ pub enum Resolved {
 }
 
 impl Scalar {
-    /// Keeps a text as it is written.
+    /// Creates a scalar of a text and its form.
     #[must_use]
     pub fn new(text: String, style: Style) -> Self {
         Self { text, style }
     }
 
-    /// Creates a text, quoted where it could be taken for something else.
+    /// Creates a text, quoted where it would be read as another type.
     pub fn string(text: impl Into<String>) -> Self {
         let text = text.into();
         let style = if text.contains('\n') && block_can_hold(&text) {
@@ -59,7 +59,7 @@ impl Scalar {
         Self { text, style }
     }
 
-    /// Creates a text that stands as a block of lines where that can hold it.
+    /// Creates a text, as a block scalar where possible.
     pub(super) fn string_block(text: &str) -> Self {
         let style = if text.contains('\n') && block_can_hold(text) {
             Style::Block
@@ -72,19 +72,19 @@ impl Scalar {
         }
     }
 
-    /// Returns the text as it is written.
+    /// Returns the text as written.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns how it stands in the file.
+    /// Returns the form in the file.
     #[must_use]
     pub fn style(&self) -> Style {
         self.style
     }
 
-    /// Returns what it stands for.
+    /// Returns the value.
     #[must_use]
     pub fn resolve(&self) -> Resolved {
         match self.style {
@@ -94,7 +94,7 @@ impl Scalar {
     }
 }
 
-/// Returns what a plain text stands for when that is no text.
+/// Returns the value of a plain text; `None` when it is a text.
 fn resolve(text: &str) -> Option<Resolved> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Resolved::Null),
@@ -134,19 +134,19 @@ fn integer(text: &str) -> Option<i128> {
     } else {
         (10, digits)
     };
-    // A second sign is no digit.
+    // A second sign is not allowed.
     if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
         return None;
     }
     let value = i128::from_str_radix(digits, radix).ok()?;
     let value = if negative { -value } else { value };
-    // Larger ones are floats to the reference engine.
+    // The reference engine reads larger ones as floats.
     (i128::from(i64::MIN)..=i128::from(u64::MAX))
         .contains(&value)
         .then_some(value)
 }
 
-/// Reads numbers such as `1.50`, `.5`, `1e6`; not `inf` or `nan`, which are texts without their dot.
+/// Reads numbers such as `1.50`, `.5`, `1e6`. `inf` and `nan` without a dot are texts.
 fn float(text: &str) -> Option<f64> {
     let valid = text.contains(|any: char| any.is_ascii_digit())
         && text
@@ -161,18 +161,18 @@ fn date(text: &str) -> Option<jiff::civil::Date> {
     valid.then(|| text.parse().ok()).flatten()
 }
 
-/// Tells whether a text can stand without quotes and is read as the same text again.
+/// Returns whether a text is read as the same text without quotes.
 fn plain_can_hold(text: &str) -> bool {
     const FIRST: &[char] = &[
         '-', '?', ':', ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', ' ',
         '=',
     ];
     let indicator = match text.as_bytes() {
-        // These begin a text when no blank follows.
+        // These begin a plain text unless a blank follows.
         [b'-' | b'?' | b':', next, ..] => *next == b' ',
         _ => text.starts_with(FIRST),
     };
-    // Older readers take these for truth values.
+    // Older readers read these as booleans.
     let ambiguous = matches!(
         text.to_ascii_lowercase().as_str(),
         "y" | "n" | "yes" | "no" | "on" | "off" | "<<"
@@ -189,7 +189,7 @@ fn plain_can_hold(text: &str) -> bool {
         && resolve(text).is_none()
 }
 
-/// Tells whether only double quotes can hold a text.
+/// Returns whether a text requires double quotes.
 fn needs_escapes(text: &str) -> bool {
     text.chars().any(|any| {
         any.is_control()
@@ -200,7 +200,7 @@ fn needs_escapes(text: &str) -> bool {
     })
 }
 
-/// Tells whether a block of lines can hold a text of several lines.
+/// Returns whether a text of several lines can be a block scalar.
 fn block_can_hold(text: &str) -> bool {
     let clean = |line: &str| !needs_escapes(&line.replace('\t', "")) && !line.ends_with([' ', '\t']);
     !text.starts_with([' ', '\n', '\t']) && text.trim_end_matches('\n').split('\n').all(clean)

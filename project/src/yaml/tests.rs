@@ -1,4 +1,4 @@
-//! The form of files that come back, and what scalars stand for.
+//! Tests of the form of written files, and of the values of scalars.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn value(text: &str) -> Resolved {
 }
 
 #[test]
-fn a_file_in_the_usual_form_comes_back_byte_for_byte() {
+fn a_file_in_the_usual_form_is_written_with_the_same_bytes() {
     for text in [
         include_str!("../../../core/tests/fixtures/states/Pulumi.dev.yaml"),
         "name: fixtures\nruntime:\n  name: python\ndescription: states written by the reference CLI\n",
@@ -26,7 +26,7 @@ fn a_file_in_the_usual_form_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn the_form_of_a_plain_scalar_tells_its_type() {
+fn the_text_of_a_plain_scalar_determines_its_type() {
     for (text, expected) in [
         ("true", Resolved::Bool(true)),
         ("yes", Resolved::String("yes".into())),
@@ -68,7 +68,7 @@ fn aliases_and_merges_are_resolved() {
 }
 
 #[test]
-fn a_file_that_is_wrong_says_where() {
+fn errors_name_line_and_column() {
     for (text, place) in [
         (
             "a: 1\na: 2\n",
@@ -83,7 +83,7 @@ fn a_file_that_is_wrong_says_where() {
 }
 
 #[test]
-fn aliases_that_unfold_without_end_are_refused() {
+fn aliases_that_expand_beyond_the_limit_are_refused() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..9 {
         let previous = format!("*a{}, ", level - 1).repeat(10);
@@ -111,7 +111,7 @@ fn any_node() -> impl Strategy<Value = Node> {
 }
 
 #[test]
-fn an_edit_keeps_comments_and_form_of_what_did_not_change() {
+fn an_edit_keeps_comments_and_form_of_unchanged_entries() {
     let source = "# top\nsalt: 'x'  # why\n\n# the settings\nconfig:\n    # first\n    a:b: 1\n    # second\n    a:c:\n        deep: [1, 2]\n        text: |\n            # no comment\n    # third\n    a:d: yes\n    # last\nother: {x: 1}\n# end\n";
     let Node::Mapping(mut entries) = Node::parse(source).unwrap() else {
         panic!("it is a mapping");
@@ -131,7 +131,7 @@ fn an_edit_keeps_comments_and_form_of_what_did_not_change() {
 }
 
 #[test]
-fn a_document_in_another_form_is_written_anew() {
+fn a_document_in_another_form_is_rewritten() {
     let new: Mapping = [("a".to_owned(), Node::string("b"))].into_iter().collect();
     for source in [
         "{\"a\": 1}",
@@ -147,7 +147,7 @@ fn a_document_in_another_form_is_written_anew() {
 
 proptest! {
     #[test]
-    fn an_edited_text_says_what_it_should(
+    fn an_edited_text_has_the_new_content(
         old in prop::collection::vec(("[a-d]", any_node()), 0..4),
         new in prop::collection::vec(("[a-d]", any_node()), 0..4),
         kept in prop::collection::vec(any::<bool>(), 4),
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn any_texts_come_back_from_a_written_file(node in any_node()) {
+    fn any_texts_are_read_back_from_a_written_file(node in any_node()) {
         let wrapped = Node::Mapping([("root".to_owned(), node)].into_iter().collect());
         let text = wrapped.to_yaml();
         prop_assert_eq!(Node::parse(&text).map_err(|error| format!("{error}\n{text}")), Ok(wrapped));

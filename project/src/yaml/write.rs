@@ -17,13 +17,13 @@ pub(super) fn write(node: &Node) -> String {
     out
 }
 
-/// Writes the entries, each on a line of its own; the cursor is at `indent` of the first line already when `indent` > 0.
+/// Writes the entries, one a line. When `indent` > 0, the first line is indented already.
 fn mapping(out: &mut String, entries: &Mapping, indent: usize) {
     for (index, (name, value)) in entries.iter().enumerate() {
         if index > 0 {
             pad(out, indent);
         }
-        // A name cannot be a block of lines.
+        // A name cannot be a block scalar.
         let name = Scalar::string(name.as_str());
         match name.style() {
             Style::Block => quoted(out, name.text()),
@@ -34,7 +34,7 @@ fn mapping(out: &mut String, entries: &Mapping, indent: usize) {
     }
 }
 
-/// Writes one entry of a mapping that stands at `indent`.
+/// Writes one entry of a mapping at `indent`.
 pub(super) fn entry(out: &mut String, name: &str, value: &Node, indent: usize) {
     pad(out, indent);
     mapping(
@@ -61,7 +61,7 @@ fn sequence(out: &mut String, items: &[Node], indent: usize) {
     }
 }
 
-/// Writes a value after its name: on the same line when it fits there, else on the lines below.
+/// Writes a value after its name: a scalar or empty collection on the same line, others on the lines below.
 fn below(out: &mut String, value: &Node, indent: usize) {
     match value {
         Node::Mapping(entries) if !entries.is_empty() => {
@@ -127,7 +127,7 @@ fn quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Writes lines after `|`, with the sign that says how many line ends the text ends with.
+/// Writes a block scalar, with the chomping indicator for the line ends at the end of the text.
 fn block(out: &mut String, text: &str, indent: usize) {
     let body = text.trim_end_matches('\n');
     let ends = text.len() - body.len();

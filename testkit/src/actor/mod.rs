@@ -1,4 +1,4 @@
-//! The actor of the Rust binding: an engine that does what the director asks, and asks it what providers answer.
+//! The actor of the Rust binding: an engine that executes the director's requests and forwards provider calls to it.
 
 mod run;
 mod session;
@@ -12,10 +12,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use session::Session;
 use wire::Wire;
 
-/// Serves the protocol of `scenarios/PROTOCOL.md` until the director says goodbye or closes its end.
+/// Serves the protocol of `scenarios/PROTOCOL.md` until the director sends `bye` or closes its end.
 ///
 /// # Errors
-/// A text when the director does not speak the protocol.
+/// A text when the director violates the protocol.
 pub async fn serve(
     reader: impl AsyncRead + Send + Unpin + 'static,
     mut writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -48,7 +48,7 @@ pub async fn serve(
     }
     drop(session);
     wire.close();
-    // The writer ends when all has been written; that it was cut off is no news to anybody.
+    // The writer ends after the last line. An error means that the director closed its end, which is not a failure.
     drop(write.await);
     Ok(())
 }

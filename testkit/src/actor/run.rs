@@ -1,4 +1,4 @@
-//! Runs of the program: what the director has it do.
+//! Runs of the program: execute the director's statements.
 
 use std::{
     future::Future,
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::provider::plain;
 
-/// The answer to a request: what comes back, or an error with its kind.
+/// The answer to a request: a result, or an error with its kind.
 pub(super) type Answer = Result<Value, Value>;
 
 /// One run of the program, until it is finished.
@@ -36,7 +36,7 @@ impl Run {
         (run, receiver)
     }
 
-    /// Starts a request before it returns; what is left to wait for is in the future.
+    /// Starts a request before it returns; the future resolves to the answer.
     pub(super) fn start(
         &self,
         verb: &str,

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::provider::{ScriptedProvider, plain};
 
-/// What the actor holds.
+/// The state of an actor.
 pub(super) struct Session {
     wire: Arc<Wire>,
     engine: Mutex<Option<Engine>>,
@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// Takes a request; it has been started when this returns, its answer comes later.
+    /// Starts a request; the answer is sent when it is there.
     pub(super) fn take(self: &Arc<Self>, id: u64, verb: &str, message: &Value) {
         if let Some(number) = message["program"].as_u64() {
             let run = locked(&self.runs).get(&number).cloned();
@@ -83,14 +83,14 @@ impl Session {
         }
         let (session, verb, message) = (Arc::clone(self), verb.to_owned(), message.clone());
         if verb == "cancel" {
-            // At once, and not after what else is going on.
+            // Cancels at once, ahead of requests that are in progress.
             if let Some(operation) = locked(&self.operations).get(text(&message, "stack")) {
                 operation.cancel();
             }
             return self.answer(id, Ok(json!({})));
         }
         tokio::spawn(async move {
-            let answer = session.do_it(&verb, &message).await;
+            let answer = session.execute(&verb, &message).await;
             session.answer(id, answer);
         });
     }
@@ -102,7 +102,7 @@ impl Session {
         });
     }
 
-    async fn do_it(&self, verb: &str, message: &Value) -> Answer {
+    async fn execute(&self, verb: &str, message: &Value) -> Answer {
         match verb {
             "hello" => Ok(json!({ "binding": "rust", "references": "resolved", "plans": "kept" })),
             "open" => self.open(message).await,
@@ -160,7 +160,7 @@ impl Session {
         Ok(json!({}))
     }
 
-    /// Makes the engine on which stacks are opened.
+    /// Creates the engine on which stacks are opened.
     fn engine(&self, message: &Value) -> Result<Engine, Value> {
         let runtime = Runtime::system(tokio::runtime::Handle::current());
         let store = store::open(text(message, "store"), Path::new("/"), &runtime).map_err(|it| error(&it))?;
@@ -198,7 +198,7 @@ impl Session {
         builder.plugins(plugins).build().map_err(|it| error(&it))
     }
 
-    /// Returns the program: it tells the director that it runs, and does what it is told until it is finished.
+    /// Returns the program: it announces its run to the director and executes the director's requests until `finish`.
     fn program(&self) -> Arc<dyn program::Program> {
         let (wire, runs) = (Arc::clone(&self.wire), Arc::clone(&self.runs));
         program::from_fn(move |context: ProgramContext| {
@@ -276,7 +276,7 @@ impl Session {
     }
 }
 
-/// Returns the state that an operation left.
+/// Returns the state after an operation.
 fn left(result: &OperationResult) -> Result<Option<Value>, Value> {
     let document = result.deployment().map_err(|it| error(&it))?;
     let parsed = document.map(|text| serde_json::from_slice(&text)).transpose();

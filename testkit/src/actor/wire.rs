@@ -35,7 +35,7 @@ impl Wire {
     pub(super) fn send(&self, message: &Value) {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lines) = lines.as_ref() {
-            // Nobody reads any more when this fails.
+            // Fails only after the reading end was closed.
             drop(lines.send(message.to_string()));
         }
     }
@@ -61,7 +61,7 @@ impl Wire {
             Some(error) => Err(error.clone()),
             None => Ok(message["ok"].clone()),
         };
-        // The call may have been given up just now.
+        // Fails when the call was cancelled in the meantime.
         drop(sender.send(answer));
     }
 }
@@ -83,7 +83,7 @@ impl AnswerSource for Arc<Wire> {
     }
 }
 
-/// A call that waits; dropping it before its answer tells the director that nobody wants it any more.
+/// A pending call. Dropping it before its answer sends `abandoned` to the director.
 struct Waiting {
     wire: Arc<Wire>,
     number: u64,

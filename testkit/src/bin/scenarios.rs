@@ -1,4 +1,4 @@
-//! Plays every scenario of a folder through one binding and says how many passed.
+//! Plays every scenario of a folder through one binding and prints how many passed.
 
 use std::{
     collections::VecDeque,
@@ -99,28 +99,28 @@ fn main() -> ExitCode {
         }
         let arguments = parse(words)?;
         let (passed, failed) = run(&arguments).await?;
-        say(&format!("{passed} passed, {failed} failed\n"));
+        print(&format!("{passed} passed, {failed} failed\n"));
         if failed > 0 { Err(String::new()) } else { Ok(()) }
     };
     match runtime.map_err(|error| error.to_string()).and_then(|runtime| {
         let result = runtime.block_on(work);
-        // Whatever still blocks a thread, standard input for instance, must not keep the process.
+        // A thread that is still blocked, on standard input for instance, must not keep the process alive.
         runtime.shutdown_background();
         result
     }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             if !message.is_empty() {
-                say(&format!("{message}\n"));
+                print(&format!("{message}\n"));
             }
             ExitCode::FAILURE
         }
     }
 }
 
-fn say(text: &str) {
+fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody is left to be told when this fails.
+    // A failed write to standard output cannot be reported.
     drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
 }
 
@@ -245,11 +245,11 @@ async fn work(
         };
         if failures.is_empty() {
             if verbose {
-                say(&format!("ok      {name}\n"));
+                print(&format!("ok      {name}\n"));
             }
         } else {
             failed += 1;
-            say(&format!(
+            print(&format!(
                 "FAILED  {name}\n        {}\n",
                 failures.join("\n        ")
             ));

@@ -102,14 +102,14 @@ fn check_stream(events: &Events<'_>, dry: bool, wrong: &mut Findings) {
         let planning = step.get("planning").is_some_and(|planning| planning == true);
         if planning != dry {
             wrong.push(format!(
-                "a step says planning {planning}: {}",
+                "a step has planning {planning}: {}",
                 text(&step["metadata"], "urn")
             ));
         }
     }
     for (_, summary) in events.of("summaryEvent") {
         if !value::equal(&summary["isPreview"], &json!(dry)) {
-            wrong.push("the summary mistakes a preview for the real thing, or the other way round");
+            wrong.push("the summary's isPreview does not match the operation");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Checks of providers' calls: which there were, in which order, how many at a time, and what was asked.
+//! Checks of provider calls: their set, order, concurrency and requests.
 
 use std::collections::BTreeSet;
 

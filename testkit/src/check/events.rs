@@ -41,7 +41,7 @@ impl<'a> Events<'a> {
         })
     }
 
-    /// Returns the steps that scenarios speak of.
+    /// Returns the steps without those of the stack and of default providers.
     fn steps(&self) -> Vec<Step> {
         let steps = self.of("resourcePreEvent").map(|(begin, payload)| {
             let metadata = &payload["metadata"];
@@ -56,7 +56,7 @@ impl<'a> Events<'a> {
         steps.filter(|step| !names::is_implied(&step.urn)).collect()
     }
 
-    /// Returns where a step that began at `begin` ended.
+    /// Returns the sequence number of the end of a step that began at `begin`.
     fn end(&self, urn: &str, begin: u64) -> Option<u64> {
         let ends = self.of("resOutputsEvent").chain(self.of("resOpFailedEvent"));
         let ends =
@@ -64,7 +64,7 @@ impl<'a> Events<'a> {
         ends.map(|(sequence, _)| sequence).min()
     }
 
-    /// Returns the metadata of a step by what it is called at its end.
+    /// Returns the metadata of a step by its label at its end.
     fn ended(&self, label: &str) -> Option<Value> {
         let ended = self
             .of("resOutputsEvent")
@@ -82,7 +82,7 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns what scenarios call a step.
+/// Returns the label of a step: `<op> <name>`.
 fn label_of(metadata: &Value) -> String {
     format!("{} {}", text(metadata, "op"), names::name(text(metadata, "urn")))
 }
@@ -107,7 +107,7 @@ pub(super) fn check(events: &Events<'_>, expected: &Expectation, wrong: &mut Fin
     }
     for (label, members) in &expected.metadata {
         let begun = steps.iter().find(|step| step.label == *label);
-        // A refresh begins as such, and is told of as what it came to.
+        // A step begins as `refresh` and ends with the operation that it led to.
         match begun
             .map(|step| step.metadata.clone())
             .or_else(|| events.ended(label))
@@ -145,15 +145,15 @@ fn check_policies(events: &Events<'_>, expected: &Expectation, wrong: &mut Findi
         ("policyRemediationEvent", "rewrite", &expected.rewrites),
     ] {
         let Some(expected) = expected else { continue };
-        let told = events.of(kind).map(|(_, payload)| {
+        let found = events.of(kind).map(|(_, payload)| {
             let about = names::name(text(payload, "resourceUrn"));
             (format!("{} {about}", text(payload, "policyName")), payload)
         });
-        let told: Vec<_> = told.collect();
+        let found: Vec<_> = found.collect();
         let labels: Vec<_> = expected.keys().cloned().collect();
-        let seen = told.iter().map(|(label, _)| label.clone());
+        let seen = found.iter().map(|(label, _)| label.clone());
         wrong.same_names(&format!("{what}s"), &labels, seen.collect());
-        for (label, payload) in &told {
+        for (label, payload) in &found {
             if let Some(members) = expected.get(label) {
                 wrong.compare(&format!("{what} `{label}`"), members, &names::shortened(payload));
             }
@@ -174,7 +174,7 @@ fn check_order(events: &Events<'_>, steps: &[Step], first: &str, second: &str, w
         ));
         return;
     };
-    // Components have no event of their end unless they publish outputs.
+    // Components have no end event unless they publish outputs.
     let end = events.end(&before.urn, before.begin).unwrap_or(before.begin);
     let is_component =
         before.metadata["new"].get("custom").is_none() && before.metadata["old"].get("custom").is_none();
@@ -186,7 +186,7 @@ fn check_order(events: &Events<'_>, steps: &[Step], first: &str, second: &str, w
 
 fn check_diagnostics(events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {
     let diagnostics = events.diagnostics();
-    let told = || {
+    let listed = || {
         let texts = diagnostics.iter().filter(|it| text(it, "severity") != "debug");
         let texts = texts.map(|it| format!("{}: {}", text(it, "severity"), message(it)));
         texts.collect::<Vec<_>>().join(" | ")
@@ -198,7 +198,10 @@ fn check_diagnostics(events: &Events<'_>, expected: &Expectation, wrong: &mut Fi
             .count();
         let right = wanted.count.map_or(found > 0, |count| found == count);
         if !right {
-            wrong.push(format!("{found} messages fit {wanted:?}; there were: {}", told()));
+            wrong.push(format!(
+                "{found} messages fit {wanted:?}; there were: {}",
+                listed()
+            ));
         }
     }
     for unwanted in &expected.no_diagnostics {
@@ -206,7 +209,10 @@ fn check_diagnostics(events: &Events<'_>, expected: &Expectation, wrong: &mut Fi
             .iter()
             .any(|diagnostic| message(diagnostic).contains(unwanted.as_str()))
         {
-            wrong.push(format!("a message says {unwanted:?}; there were: {}", told()));
+            wrong.push(format!(
+                "a message contains {unwanted:?}; there were: {}",
+                listed()
+            ));
         }
     }
 }

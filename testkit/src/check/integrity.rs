@@ -9,7 +9,7 @@ use super::{Findings, events::text, state};
 /// Checks the rules of the deployment format.
 pub(super) fn check(exported: &Value, wrong: &mut Findings) {
     if let Some(error) = state::deployment(exported).pointer("/metadata/integrity_error") {
-        wrong.push(format!("the state says that it is invalid: {error}"));
+        wrong.push(format!("the state is marked as invalid: {error}"));
     }
     let (mut seen, mut live, mut providers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for record in state::records(exported) {

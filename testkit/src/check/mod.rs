@@ -1,4 +1,4 @@
-//! Checks: compares what could be seen of an operation with what must come of it.
+//! Checks: compares the observation of an operation with its expectation.
 
 mod always;
 mod calls;
@@ -16,7 +16,7 @@ use crate::{director::Observation, scenario::Expectation};
 
 use events::Events;
 
-/// Returns one text for each thing that is not as it should be.
+/// Returns one text for each deviation.
 #[must_use]
 pub fn check(seen: &Observation, expected: &Expectation) -> Vec<String> {
     let mut wrong = Findings::default();
@@ -52,7 +52,7 @@ pub fn check(seen: &Observation, expected: &Expectation) -> Vec<String> {
     wrong.0
 }
 
-/// What is not as it should be.
+/// The deviations found so far.
 #[derive(Debug, Default)]
 struct Findings(Vec<String>);
 

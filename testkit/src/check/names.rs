@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::value;
 
-/// Returns the name by which scenarios know the resource of a URN.
+/// Returns the name of a URN's resource in scenarios.
 pub(super) fn name(urn: &str) -> String {
     let mut parts = urn.splitn(4, "::");
     let (qualified_type, name) = (parts.nth(2).unwrap_or_default(), parts.next().unwrap_or_default());
@@ -20,7 +20,7 @@ pub(super) fn name(urn: &str) -> String {
     }
 }
 
-/// Tells whether a URN is that of a default provider or of the stack, which scenarios leave out.
+/// Returns whether a URN is that of a default provider or of the stack, which scenarios leave out.
 pub(super) fn is_implied(urn: &str) -> bool {
     let name = name(urn);
     name == "stack" || name.starts_with("default:")

@@ -15,7 +15,7 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
     let outcome = text(result, "outcome");
     let wanted = expected.result.as_deref().unwrap_or("succeeded");
     let error = result.get("error").filter(|error| !error.is_null());
-    // Scenarios count as the reference engine's summary does, to which a run is only canceled when calls were given up.
+    // As in the reference engine's summary, a run is only canceled when calls were cancelled.
     let summary = events.of("summaryEvent").last();
     let counted = summary.map_or(outcome, |(_, summary)| text(summary, "result"));
     if counted != wanted {
@@ -34,7 +34,9 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
     }
     let is_cancelled = error.is_some_and(|error| text(error, "kind") == "cancelled");
     if is_cancelled && outcome != "canceled" {
-        wrong.push(format!("a result that is {outcome} says that it was cancelled"));
+        wrong.push(format!(
+            "a result that is {outcome} has an error of kind cancelled"
+        ));
     }
     if let Some(expected) = &expected.error {
         let error = error.unwrap_or(&Value::Null);
@@ -72,14 +74,14 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
             .is_some_and(|wanted| summary["maybeCorrupt"] != json!(wanted))
         {
             wrong.push(format!(
-                "the summary says maybeCorrupt: {}",
+                "the summary has maybeCorrupt: {}",
                 summary["maybeCorrupt"]
             ));
         }
         let is_counted = outcome == "canceled" && text(summary, "result") == "failed";
         if text(summary, "result") != outcome && !is_counted {
             wrong.push(format!(
-                "the summary says {}, the result {outcome}",
+                "the summary has {}, the result {outcome}",
                 summary["result"]
             ));
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Findings, events::text, names};
 use crate::{director::Observation, scenario::StateExpectation};
 
-/// Returns the deployment itself, whatever envelope it comes in.
+/// Returns the deployment without its envelope.
 pub(super) fn deployment(exported: &Value) -> &Value {
     exported.get("deployment").unwrap_or(exported)
 }
@@ -15,7 +15,7 @@ pub(super) fn records(exported: &Value) -> &[Value] {
     records.map_or(&[], Vec::as_slice)
 }
 
-/// Returns all that is recorded, without what tells who wrote it and when.
+/// Returns the recorded content, without the manifest's author and time.
 pub(super) fn content(exported: &Value) -> Value {
     let mut content = deployment(exported).clone();
     if let Some(object) = content.as_object_mut() {

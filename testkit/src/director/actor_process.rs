@@ -10,17 +10,17 @@ use tokio::{
 
 use super::{
     goal::References,
-    link::{Link, Told},
+    link::{ActorMessage, Link},
 };
 use crate::trace::within;
 
-/// How long an actor may take to say hello, or to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an actor may take for `hello`, or to exit.
+const ACTOR_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The command line that starts an actor.
 #[derive(Clone, Debug)]
 pub struct ActorCommand {
-    /// The binding that its engine is behind.
+    /// The binding of its engine.
     pub binding: String,
     /// The program and its arguments.
     pub words: Vec<String>,
@@ -29,22 +29,22 @@ pub struct ActorCommand {
 /// A running actor.
 #[derive(Debug)]
 pub struct ActorProcess {
-    /// Speaks with it.
+    /// The link to it.
     pub link: Arc<Link>,
-    /// What it tells by itself.
-    pub told: mpsc::UnboundedReceiver<Told>,
-    /// Who turns references into values.
+    /// Its messages that are not answers.
+    pub messages: mpsc::UnboundedReceiver<ActorMessage>,
+    /// Which side resolves references.
     pub references: References,
-    /// Whether it can hold an operation to the plan of a result that it has kept.
+    /// Whether it keeps plans of results, for operations that are constrained by them.
     pub keeps_plans: bool,
     child: Child,
 }
 
 impl ActorCommand {
-    /// Starts an actor and greets it.
+    /// Starts an actor and sends `hello`.
     ///
     /// # Errors
-    /// A text when it cannot be started, or does not speak the protocol.
+    /// A text when it cannot be started, or violates the protocol.
     pub async fn start(&self) -> Result<ActorProcess, String> {
         let (program, arguments) = self
             .words
@@ -60,23 +60,27 @@ impl ActorCommand {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{program} has no standard input or output"));
         };
-        let (sender, told) = mpsc::unbounded_channel();
+        let (sender, messages) = mpsc::unbounded_channel();
         let link = Link::start(stdout, stdin, sender);
-        let hello = within(PATIENCE, link.ask("hello", json!({ "protocol": 1 }))).await;
+        let hello = within(ACTOR_TIMEOUT, link.ask("hello", json!({ "protocol": 1 }))).await;
         let hello = match hello {
             Some(Ok(hello)) => hello,
             Some(Err(error)) => return Err(format!("{program}: {}", error.message)),
-            None => return Err(format!("{program} does not say hello")),
+            None => return Err(format!("{program} does not answer hello")),
         };
         let references = match hello.get("references").and_then(Value::as_str) {
             Some("native") => References::Native,
             Some("resolved") => References::Resolved,
-            _ => return Err(format!("{program} does not say who resolves references: {hello}")),
+            _ => {
+                return Err(format!(
+                    "{program} does not state which side resolves references: {hello}"
+                ));
+            }
         };
         let keeps_plans = hello.get("plans").and_then(Value::as_str) == Some("kept");
         Ok(ActorProcess {
             link,
-            told,
+            messages,
             references,
             keeps_plans,
             child,
@@ -85,20 +89,20 @@ impl ActorCommand {
 }
 
 impl ActorProcess {
-    /// Ends the actor by closing its input, or by force when it does not go.
+    /// Ends the actor by closing its input; kills it after `ACTOR_TIMEOUT`.
     pub async fn end(self) {
         let Self { link, mut child, .. } = self;
         drop(link.ask("bye", json!({})).await);
         drop(link);
-        if within(PATIENCE, child.wait()).await.is_none() {
-            // It may have gone in between.
+        if within(ACTOR_TIMEOUT, child.wait()).await.is_none() {
+            // Fails when it has exited in the meantime.
             drop(child.kill().await);
         }
     }
 
     /// Kills the actor without warning.
     pub async fn kill(mut self) {
-        // It may have gone by itself.
+        // Fails when it has exited already.
         drop(self.child.kill().await);
     }
 }

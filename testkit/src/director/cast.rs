@@ -1,4 +1,4 @@
-//! Who plays a scenario: the actor of one binding, or those of several, which take turns at its operations.
+//! The actors of a scenario: that of one binding, or those of several, which take turns at its operations.
 
 use super::actor_process::{ActorCommand, ActorProcess};
 
@@ -11,7 +11,7 @@ pub struct Cast<'a> {
 }
 
 impl<'a> Cast<'a> {
-    /// Engages the actors of these commands.
+    /// Creates the cast of these commands; no actor is started yet.
     #[must_use]
     pub fn new(commands: &'a [ActorCommand]) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl<'a> Cast<'a> {
         }
     }
 
-    /// Tells whether each operation is another actor's.
+    /// Returns whether each operation is executed by another actor.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
         self.commands.len() > 1
@@ -33,7 +33,7 @@ impl<'a> Cast<'a> {
         &self.commands[self.turn].binding
     }
 
-    /// Gives the first turn at a scenario to one of the bindings; the same scenario always begins with the same one.
+    /// Selects the binding of the first operation by the scenario's path, which makes it the same in every run.
     pub(super) fn begin(&mut self, scenario: &str) {
         let sum: usize = scenario.bytes().map(usize::from).sum();
         self.turn = sum % self.commands.len();
@@ -53,7 +53,7 @@ impl<'a> Cast<'a> {
         place.as_mut().ok_or_else(|| "the actor is gone".to_owned())
     }
 
-    /// Takes the actor whose turn it is away; another one is started in its place.
+    /// Removes and returns the actor whose turn it is; another one is started when it is needed.
     pub(super) fn lose(&mut self) -> Option<ActorProcess> {
         self.actors[self.turn].take()
     }

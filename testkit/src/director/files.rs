@@ -1,4 +1,4 @@
-//! The files below a store's folder, to tell whether an operation wrote anything.
+//! The files below a store's folder, compared before and after an operation.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ impl Files {
         changed
     }
 
-    /// Returns the paths of files in which one of `texts` stands.
+    /// Returns the paths of files that contain one of `texts`.
     #[must_use]
     pub fn holding(&self, texts: &[String]) -> Vec<String> {
         let holds = |content: &[u8]| {

@@ -1,4 +1,4 @@
-//! Goals: what an actor is asked to register, made from a statement and the answers of earlier ones.
+//! Goals: registrations for the actor, built from a statement and the answers of earlier ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{
 /// The text by which provider references name an id that is not known yet.
 const UNKNOWN_ID: &str = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 
-/// Who turns references into values.
+/// Which side resolves references into values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum References {
     /// The director: the actor gets values, URNs and explicit lists of dependencies.
@@ -196,7 +196,7 @@ impl GoalMaker<'_> {
         entries.collect::<Map<_, _>>().into()
     }
 
-    /// Returns what the resource depends on as a whole; as SDKs do, resolved lists hold those of the inputs too.
+    /// Returns the resource's dependencies; as in SDKs, resolved lists contain those of the inputs, too.
     fn dependencies(&self, statement: &Statement) -> Vec<Value> {
         let mut urns: Vec<Value> = Vec::new();
         let mut add = |urn: Value| {

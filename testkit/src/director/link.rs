@@ -1,4 +1,4 @@
-//! The link to an actor: JSON lines in both directions, requests with answers, and what the actor tells by itself.
+//! The link to an actor: JSON lines in both directions, requests with answers, and the actor's own messages.
 
 use std::{
     collections::HashMap,
@@ -16,9 +16,9 @@ use tokio::{
 
 use crate::script::{CallFailure, ProviderCall};
 
-/// What an actor tells by itself.
+/// A message of an actor that is not an answer.
 #[derive(Debug)]
-pub enum Told {
+pub enum ActorMessage {
     /// A provider is called.
     Call {
         /// The call's number, to be answered with.
@@ -26,7 +26,7 @@ pub enum Told {
         /// The call.
         call: ProviderCall,
     },
-    /// The engine gave a call up.
+    /// The engine cancelled a call.
     Abandoned(u64),
     /// The engine runs the program.
     Program {
@@ -37,9 +37,9 @@ pub enum Told {
         /// The stack whose program it is.
         stack: String,
     },
-    /// The engine wants no more of a run of the program.
+    /// The engine ended a run of the program.
     ProgramEnded(u64),
-    /// The actor is gone.
+    /// The actor has ended, with the reason.
     Gone(String),
 }
 
@@ -63,11 +63,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// Starts to speak with an actor; what it tells by itself goes to `told`.
+    /// Opens the link over an actor's streams; messages that are not answers go to `messages`.
     pub fn start(
         reader: impl AsyncRead + Send + Unpin + 'static,
         mut writer: impl AsyncWrite + Send + Unpin + 'static,
-        told: mpsc::UnboundedSender<Told>,
+        messages: mpsc::UnboundedSender<ActorMessage>,
     ) -> Arc<Self> {
         let (lines, mut outgoing) = mpsc::unbounded_channel::<String>();
         let link = Arc::new(Self {
@@ -78,7 +78,7 @@ impl Link {
         tokio::spawn(async move {
             while let Some(mut line) = outgoing.recv().await {
                 line.push('\n');
-                // The reader notices when the actor is gone.
+                // The reader detects the end of the actor.
                 if writer.write_all(line.as_bytes()).await.is_err() || writer.flush().await.is_err() {
                     break;
                 }
@@ -94,20 +94,20 @@ impl Link {
                     Err(error) => break format!("the actor cannot be read: {error}"),
                 };
                 let Some(link) = receiver.upgrade() else { return };
-                if let Err(reason) = link.take(&line, &told) {
+                if let Err(reason) = link.take(&line, &messages) {
                     break reason;
                 }
             };
             if let Some(link) = receiver.upgrade() {
                 link.fail_all(&reason);
             }
-            // Nobody may listen any more.
-            drop(told.send(Told::Gone(reason)));
+            // Fails when the receiver was dropped.
+            drop(messages.send(ActorMessage::Gone(reason)));
         });
         link
     }
 
-    /// Asks the actor to do something; the line is on its way when this returns.
+    /// Sends a request to the actor; the line is queued when this returns.
     pub fn request(&self, verb: &str, mut members: Value) -> oneshot::Receiver<Result<Value, ActorError>> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
@@ -118,7 +118,7 @@ impl Link {
         receiver
     }
 
-    /// Asks the actor to do something and waits for the answer.
+    /// Sends a request to the actor and waits for the answer.
     ///
     /// # Errors
     /// What the binding answered, or that the actor is gone.
@@ -135,7 +135,7 @@ impl Link {
     }
 
     fn send(&self, message: &Value) {
-        // A failure means that the actor is gone, which the reader tells.
+        // Fails when the actor has ended, which the reader reports.
         drop(self.lines.send(message.to_string()));
     }
 
@@ -149,7 +149,7 @@ impl Link {
         }
     }
 
-    fn take(&self, line: &str, told: &mpsc::UnboundedSender<Told>) -> Result<(), String> {
+    fn take(&self, line: &str, messages: &mpsc::UnboundedSender<ActorMessage>) -> Result<(), String> {
         let mut message: Value =
             serde_json::from_str(line).map_err(|error| format!("the actor wrote {line:?}: {error}"))?;
         let number = |name: &str| message.get(name).and_then(Value::as_u64);
@@ -157,12 +157,12 @@ impl Link {
             let sender = self
                 .waiting()
                 .remove(&id)
-                .ok_or_else(|| format!("the actor answered nobody: {line}"))?;
+                .ok_or_else(|| format!("the actor answered an unknown request: {line}"))?;
             let answer = match message.get_mut("error").map(Value::take) {
-                Some(error) => Err(ActorError::of_face(error)),
+                Some(error) => Err(ActorError::of_binding(error)),
                 None => Ok(message.get_mut("ok").map(Value::take).unwrap_or_default()),
             };
-            // Whoever asked may have gone away.
+            // Fails when the caller has dropped its receiver.
             drop(sender.send(answer));
             return Ok(());
         }
@@ -173,31 +173,33 @@ impl Link {
                 .unwrap_or_default()
                 .to_owned()
         };
-        let telling = if let Some(number) = number("call") {
+        let received = if let Some(number) = number("call") {
             let call = ProviderCall {
                 package: text("package"),
                 method: text("method"),
                 request: message["request"].clone(),
                 engine: None,
             };
-            Told::Call { number, call }
+            ActorMessage::Call { number, call }
         } else if let Some(number) = number("abandoned") {
-            Told::Abandoned(number)
+            ActorMessage::Abandoned(number)
         } else if let Some(number) = number("program") {
             let preview = message["preview"] == json!(true);
             let stack = text("stack");
-            Told::Program {
+            ActorMessage::Program {
                 number,
                 preview,
                 stack,
             }
         } else if let Some(number) = number("programEnded") {
-            Told::ProgramEnded(number)
+            ActorMessage::ProgramEnded(number)
         } else {
-            return Err(format!("the actor wrote {line:?}, which means nothing"));
+            return Err(format!(
+                "the actor wrote {line:?}, which is no message of the protocol"
+            ));
         };
         // The scenario may be over.
-        drop(told.send(telling));
+        drop(messages.send(received));
         Ok(())
     }
 }
@@ -211,7 +213,7 @@ impl ActorError {
         }
     }
 
-    fn of_face(whole: Value) -> Self {
+    fn of_binding(whole: Value) -> Self {
         let text = |name: &str| {
             whole
                 .get(name)

@@ -17,7 +17,7 @@ pub use actor_process::{ActorCommand, ActorProcess};
 pub use cast::Cast;
 pub use files::Files;
 pub use goal::{Answers, References};
-pub use link::{ActorError, Link, Told};
+pub use link::{ActorError, ActorMessage, Link};
 pub use observation::Observation;
 pub use play::play;
 pub use reference::Reference;

@@ -1,22 +1,22 @@
-//! Observations: what can be seen of an operation, for the checks.
+//! Observations: the visible effects of an operation, for the checks.
 
 use serde_json::Value;
 
 use super::goal::Answers;
 use crate::{scenario::OperationKind, script::CallRecord};
 
-/// What could be seen of one operation.
+/// The visible effects of one operation.
 #[derive(Debug)]
 pub struct Observation {
-    /// What was run.
+    /// The kind of the operation.
     pub kind: OperationKind,
-    /// Whether it only showed what it would do.
+    /// Whether it was a preview.
     pub dry: bool,
     /// What the binding returned; `None` when its process was killed.
     pub result: Option<Value>,
     /// The calls of providers.
     pub calls: Vec<CallRecord>,
-    /// What the program got back.
+    /// The answers that the program received.
     pub answers: Answers,
     /// The exported deployment before, and after.
     pub before: Value,
@@ -28,13 +28,13 @@ pub struct Observation {
     pub locks: Vec<String>,
     /// The things that exist.
     pub world: Vec<String>,
-    /// What went wrong with the scenario itself.
+    /// Faults of the scenario itself.
     pub problems: Vec<String>,
-    /// All that happened, in order.
+    /// All labels of the trace, in order.
     pub trace: Vec<String>,
-    /// Texts that must be nowhere in the clear.
+    /// Texts that must not occur in plaintext.
     pub secrets: Vec<String>,
-    /// Files of the store in which one stands in the clear.
+    /// Files of the store that contain one in plaintext.
     pub leaks: Vec<String>,
     /// Texts that are secrets of the other stack only, and must not be in the state.
     pub foreign: Vec<String>,

@@ -1,4 +1,4 @@
-//! Plans of a scenario: which operation is held to which one's, and how it is handed on.
+//! Plans of a scenario: which operation is constrained by the plan of which, and in which form it is passed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::scenario::{Scenario, ScenarioOperation};
 
 /// The plans of the operations so far.
 pub(super) struct Plans {
-    /// The operations whose plans others are held to, by number.
+    /// The operations whose plans constrain others, by number.
     wanted: BTreeSet<usize>,
     /// The documents that results had, by number.
     documents: BTreeMap<usize, Value>,
@@ -23,8 +23,8 @@ impl Plans {
         }
     }
 
-    /// Returns what the actor is asked to start. A plan for which the scenario asked as a document is handed on as one, any
-    /// other as the result that the actor has kept; an actor that keeps none is asked for documents.
+    /// Returns the `start` request. A plan that the scenario requests as a document is passed as one, any
+    /// other as the number of the result that the actor has kept; actors that keep none get documents.
     pub(super) fn start(
         &self,
         index: usize,
@@ -62,7 +62,7 @@ impl Plans {
     }
 }
 
-/// Returns the number of the operation whose plan this one is held to. Anything else is a document as it stands.
+/// Returns the number of the operation whose plan constrains this one; `None` for a plan that is a document.
 fn number(operation: &ScenarioOperation) -> Option<usize> {
     let (_, options) = operation.verb().ok()?;
     usize::try_from(options.get("plan")?.as_u64()?).ok()

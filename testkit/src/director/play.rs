@@ -1,4 +1,4 @@
-//! Playing a scenario: operation after operation, each followed by a look at what came of it.
+//! Playing a scenario: operation after operation, each followed by the checks of its observation.
 
 use std::{
     collections::BTreeMap,
@@ -27,19 +27,19 @@ use crate::{
     scenario::{PROJECT, STACK, STACK_BESIDE, Scenario, ScenarioOperation, StackBeside},
     script::{Providers, Scene},
     trace::within,
-    value::tells_openly,
+    value::contains_in_plain,
 };
 
 /// How long an operation may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a label may take to happen.
-const LABEL_PATIENCE: Duration = Duration::from_secs(20);
+const LABEL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The passphrase of the stacks that have one.
 const PASSPHRASE: &str = "correct horse";
 
-/// Plays a scenario and judges it. Returns one text for each thing that was not as it should be.
+/// Plays a scenario and checks it. Returns one text for each deviation.
 pub async fn play(scenario: &Scenario, cast: &mut Cast<'_>) -> Vec<String> {
     cast.begin(&scenario.path.display().to_string());
     let played = match Player::new(scenario, cast).await {
@@ -47,7 +47,7 @@ pub async fn play(scenario: &Scenario, cast: &mut Cast<'_>) -> Vec<String> {
         Err(text) => Err(text),
     };
     played.unwrap_or_else(|text| {
-        // What it is in the middle of is not known.
+        // The state of the actor is unknown after an error.
         drop(cast.lose());
         vec![text]
     })
@@ -60,13 +60,13 @@ struct Player<'a, 'b> {
     packages: Vec<String>,
     /// Whether each package's provider declares that its calls may wait for later registrations.
     waits: BTreeMap<String, bool>,
-    /// What providers do not accept or have, by package.
+    /// The limits of providers, by package.
     limits: Value,
     passphrase: Option<&'static str>,
     packs: Arc<Packs>,
     plugins: Arc<Plugins>,
     beside: Option<StackBeside>,
-    /// The state, where the scenario has the director keep it.
+    /// The state, in scenarios with `supplied`.
     deployment: Option<Value>,
 }
 
@@ -129,7 +129,7 @@ impl<'a, 'b> Player<'a, 'b> {
                         .await?;
                 }
             }
-            // What one actor has kept, another one cannot know.
+            // Actors that take turns do not share kept plans.
             let keeps_plans = !self.cast.takes_turns() && self.cast.actor().await?.keeps_plans;
             let mut start = plans
                 .start(index, operation, keeps_plans)
@@ -140,7 +140,7 @@ impl<'a, 'b> Player<'a, 'b> {
             start["stack"] = STACK.into();
             let mut roles = vec![Role::own(scenario, operation, start, &changing)?];
             if let (Some(beside), Some(stack)) = (&operation.beside, &scenario.beside) {
-                // No plan is of this operation, and its number is that of no other.
+                // A number that no other operation has; plans of operations beside are not used.
                 let number = scenario.operations.len() + index + 1;
                 roles.push(Role::beside(stack, beside, number)?);
             }
@@ -169,7 +169,7 @@ impl<'a, 'b> Player<'a, 'b> {
         Ok(failures)
     }
 
-    /// Names an operation, and whose it is where that differs.
+    /// Names an operation, with its binding in a relay.
     fn place(&self, index: usize) -> String {
         let number = index + 1;
         if self.cast.takes_turns() {
@@ -179,19 +179,19 @@ impl<'a, 'b> Player<'a, 'b> {
         }
     }
 
-    /// Asks for something besides operations.
+    /// Sends a request that is not an operation.
     async fn ask(&mut self, verb: &str, members: Value) -> Result<Value, String> {
         let providers = Arc::clone(&self.providers);
         let actor = self.cast.actor().await?;
         let stage = Stage::new(actor, providers, Vec::new(), Vec::new());
         let answer = tokio::select! {
-            answer = within(PATIENCE, stage.link.ask(verb, members)) => answer,
-            reason = stage.attend(&mut actor.told) => return Err(reason),
+            answer = within(OPERATION_TIMEOUT, stage.link.ask(verb, members)) => answer,
+            reason = stage.attend(&mut actor.messages) => return Err(reason),
         };
         match answer {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => Err(format!("{verb}: {} ({})", error.message, error.kind)),
-            None => Err(format!("{verb} hangs")),
+            None => Err(format!("{verb} timed out")),
         }
     }
 
@@ -218,7 +218,7 @@ impl<'a, 'b> Player<'a, 'b> {
         Ok(())
     }
 
-    /// Takes the state that an operation has left, where the director keeps it.
+    /// Keeps the state after an operation, in scenarios with `supplied`.
     fn keep_deployment(
         &mut self,
         operation: &ScenarioOperation,
@@ -250,7 +250,7 @@ impl<'a, 'b> Player<'a, 'b> {
         Ok(states)
     }
 
-    /// Plays an operation and the one beside it, each a role. Returns what could be seen of each.
+    /// Plays an operation and the one beside it, each a role. Returns the observation of each.
     async fn operation(
         &mut self,
         operation: &ScenarioOperation,
@@ -277,11 +277,11 @@ impl<'a, 'b> Player<'a, 'b> {
             results
         };
         let results = tokio::select! {
-            results = within(PATIENCE, played) => match results {
+            results = within(OPERATION_TIMEOUT, played) => match results {
                 Some(results) => Some(results.into_iter().collect::<Result<Vec<_>, _>>()?),
                 None => return Err(format!("hangs; so far: {}", stage.scene.trace.labels().join(", "))),
             },
-            reason = stage.attend(&mut actor.told) => return Err(reason),
+            reason = stage.attend(&mut actor.messages) => return Err(reason),
             () = cancel(&stage, &operation.cancel) => return Err("a cancellation ended the watch".into()),
             () = killed(&stage.scene, operation.kill.as_deref()) => None,
         };
@@ -307,7 +307,7 @@ impl<'a, 'b> Player<'a, 'b> {
         ))
     }
 
-    /// Returns what could be seen of each role, of which `states` are before and after; a role that was killed has no result.
+    /// Returns the observation of each role; `states` are those before and after. A killed role has no result.
     fn observations(
         &self,
         roles: &[Role<'_>],
@@ -317,12 +317,16 @@ impl<'a, 'b> Player<'a, 'b> {
         (files, later): (&Files, &Files),
     ) -> Vec<Observation> {
         let secrets: Vec<String> = roles.iter().flat_map(|role| &role.secrets).cloned().collect();
-        // What a program puts into a plain value is recorded as it is, like any plain value.
-        let told = |secret: &&String| {
+        // A secret that the program also uses in a plain value is recorded in plaintext.
+        let is_plain = |secret: &&String| {
             let mut statements = roles.iter().flat_map(|role| role.program);
-            statements.any(|statement| tells_openly(&statement.values(), secret))
+            statements.any(|statement| contains_in_plain(&statement.values(), secret))
         };
-        let kept: Vec<String> = secrets.iter().filter(|secret| !told(secret)).cloned().collect();
+        let kept: Vec<String> = secrets
+            .iter()
+            .filter(|secret| !is_plain(secret))
+            .cloned()
+            .collect();
         let mut problems = std::mem::take(
             &mut *stage
                 .scene
@@ -366,7 +370,7 @@ impl<'a, 'b> Player<'a, 'b> {
 async fn perform(stage: &Stage, role: &Role<'_>, packs: &Packs) -> Result<Value, String> {
     let trace = &stage.scene.trace;
     for label in role.after {
-        let waited = trace.wait_for(label, LABEL_PATIENCE).await;
+        let waited = trace.wait_for(label, LABEL_TIMEOUT).await;
         waited.map_err(|text| format!("the operation beside {text}"))?;
     }
     let mut start = role.start.clone();
@@ -378,7 +382,7 @@ async fn perform(stage: &Stage, role: &Role<'_>, packs: &Packs) -> Result<Value,
     answer.or_else(|error| rejected(&error))
 }
 
-/// Fills in the options whose defaults differ between the bindings and the reference engine: scenarios follow the latter.
+/// Adds the reference engine's defaults of options whose defaults differ in the bindings.
 fn with_reference_defaults(mut options: Map<String, Value>) -> Map<String, Value> {
     for name in ["allowEmpty", "debug"] {
         options.entry(name).or_insert(Value::Bool(true));
@@ -397,21 +401,21 @@ fn rejected(error: &ActorError) -> Result<Value, String> {
 /// Cancels the operation at each label; never returns.
 async fn cancel(stage: &Stage, labels: &[String]) {
     for (index, label) in labels.iter().enumerate() {
-        if let Err(text) = stage.scene.trace.wait_for(label, LABEL_PATIENCE).await {
+        if let Err(text) = stage.scene.trace.wait_for(label, LABEL_TIMEOUT).await {
             stage.scene.problem(format!("a cancellation {text}"));
             break;
         }
-        // What it comes to shows in the operation's result.
+        // The operation's result shows the effect.
         drop(stage.link.ask("cancel", json!({ "stack": STACK })).await);
         stage.scene.trace.note(format!("cancel {}", index + 1));
     }
     std::future::pending::<()>().await;
 }
 
-/// Returns when the process is to be killed; never when it is not.
+/// Returns when the process is to be killed; never returns without a label.
 async fn killed(scene: &Scene, label: Option<&str>) {
     if let Some(label) = label {
-        match scene.trace.wait_for(label, LABEL_PATIENCE).await {
+        match scene.trace.wait_for(label, LABEL_TIMEOUT).await {
             Ok(()) => return,
             Err(text) => scene.problem(format!("the kill {text}")),
         }
@@ -419,7 +423,7 @@ async fn killed(scene: &Scene, label: Option<&str>) {
     std::future::pending::<()>().await;
 }
 
-/// Returns the files that an operation changed, without those that only tell of its lock.
+/// Returns the files that an operation changed, without lock files.
 fn written(before: &Files, after: &Files) -> Vec<String> {
     let changed = before.changed(after).into_iter();
     changed
@@ -431,11 +435,11 @@ fn written(before: &Files, after: &Files) -> Vec<String> {
         .collect()
 }
 
-/// Returns the locks that an operation has left.
+/// Returns the lock files that remain after an operation.
 fn locks_left(dry: bool, before: &Files, after: &Files) -> Vec<String> {
     let mut locks = after.containing("/locks/");
     if dry {
-        // A preview takes no lock, and does not sweep those of the dead.
+        // A preview takes no lock, and does not remove those of processes that have ended.
         let stood = before.containing("/locks/");
         locks.retain(|lock| !stood.contains(lock));
     }

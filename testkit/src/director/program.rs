@@ -1,4 +1,4 @@
-//! Programs of scenarios at work: statements that start in order, each as soon as what it refers to is there.
+//! Execution of programs: statements start in order, each as soon as its references are resolved.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long a statement waits for a label before it fails the scenario.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LABEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One run of a program.
 pub(super) struct ProgramRun {
@@ -30,27 +30,27 @@ pub(super) struct ProgramRun {
     pub(super) number: u64,
     pub(super) preview: bool,
     pub(super) references: References,
-    /// What every run of the operation got back, for the checks.
+    /// The answers of all runs of the operation, for the checks.
     pub(super) answers: Arc<Mutex<Answers>>,
-    /// Turns true when the engine wants no more of the run.
+    /// Becomes true when the engine ends the run.
     pub(super) ended: watch::Receiver<bool>,
 }
 
-/// How far a statement has come.
+/// The progress of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     Waiting,
     Issued,
     Answered,
-    /// Nothing that needs its outputs can go on.
+    /// Statements that need its outputs are skipped.
     Failed,
 }
 
 type Marks = HashMap<String, watch::Sender<Progress>>;
 
 impl ProgramRun {
-    /// Runs the program and tells the actor how it ended. A run that the engine ends starts nothing more, and waits for
-    /// the answers that are still to come: the engine owes one to each call.
+    /// Runs the program and reports its end to the actor. A run that the engine ends starts nothing more, and waits for
+    /// the pending answers: the engine answers each call.
     pub(super) async fn run(self, program: Vec<Statement>) {
         let marks: Marks = program
             .iter()
@@ -80,7 +80,7 @@ impl ProgramRun {
         if let Some(message) = failure {
             members["error"] = message.into();
         }
-        // The engine may end the run right now, which then needs no other end.
+        // Fails when the engine ends the run at the same time.
         drop(self.link.ask("finish", members).await);
     }
 
@@ -89,7 +89,7 @@ impl ProgramRun {
     }
 
     async fn ended(&self) {
-        // The stage that tells of it is gone only together with the run.
+        // The stage owns the sender and outlives the run.
         drop(self.ended.clone().wait_for(|ended| *ended).await);
     }
 
@@ -155,17 +155,17 @@ impl ProgramRun {
         }
     }
 
-    /// Waits for what a statement needs; false when that will never be.
+    /// Waits for the references of a statement; false when one cannot be resolved.
     async fn ready(&self, statement: &Statement, kind: &StatementKind, marks: &Marks) -> bool {
         for label in &statement.after {
             if let Some(mark) = marks.get(label) {
-                // Answered is answered, whether it failed or not.
+                // A failed answer counts as well.
                 drop(
                     mark.subscribe()
                         .wait_for(|progress| *progress >= Progress::Answered)
                         .await,
                 );
-            } else if let Err(text) = self.scene.trace.wait_for(label, PATIENCE).await {
+            } else if let Err(text) = self.scene.trace.wait_for(label, LABEL_TIMEOUT).await {
                 self.scene
                     .problem(format!("statement `{}` {text}", statement.handle()));
                 return false;
@@ -202,7 +202,7 @@ impl ProgramRun {
         true
     }
 
-    /// Returns what the actor is asked to do.
+    /// Returns the request to the actor: verb and members.
     fn command(&self, statement: &Statement, kind: &StatementKind) -> (&'static str, Value) {
         let answers = self.answers();
         let maker = GoalMaker {
@@ -230,7 +230,7 @@ impl ProgramRun {
                 let id = statement.id.clone().unwrap_or_default();
                 goal["id"] = crate::value::to_plain(&maker.value(&id.into()));
                 if let Some(members) = goal.as_object_mut() {
-                    // A read says no more of itself than where to look.
+                    // The goal of a read has no such members.
                     members.remove("custom");
                     members.remove("propertyDependencies");
                 }
@@ -239,7 +239,7 @@ impl ProgramRun {
             }
             StatementKind::Invoke(token) => {
                 let goal = maker.invoke(statement, token);
-                // Its members also stand beside it, for actors that build their own calls.
+                // Its members are also members of the request, for actors that build their own calls.
                 for (name, member) in goal.as_object().into_iter().flatten() {
                     members[name] = member.clone();
                 }
@@ -267,7 +267,7 @@ impl ProgramRun {
     }
 }
 
-/// Returns the handles that a statement refers to, and whether it needs their values or only their identity.
+/// Returns the handles that a statement refers to; true for those whose values it needs, false for the URN only.
 fn needs(statement: &Statement, kind: &StatementKind) -> Vec<(String, bool)> {
     let mut by_value = BTreeSet::new();
     let texts = json!([statement.values(), statement.id, statement.replacement_trigger]);

@@ -1,4 +1,4 @@
-//! References of programs: `${handle.path}`, and what they come to.
+//! References of programs, `${handle.path}`, and their resolution.
 
 use serde_json::{Map, Value, json};
 
@@ -7,9 +7,9 @@ use crate::value;
 /// One reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// What is referred to.
+    /// The handle of the referenced statement.
     pub handle: String,
-    /// `urn`, `id`, or the way into its outputs.
+    /// `urn`, `id`, or a path in its outputs.
     pub path: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl Reference {
         })
     }
 
-    /// Returns what the reference comes to in the answer of a statement.
+    /// Resolves the reference in the answer of a statement.
     #[must_use]
     pub fn resolve(&self, answer: &Value, preview: bool) -> Value {
         let missing = || if preview { value::unknown() } else { Value::Null };
@@ -51,7 +51,7 @@ impl Reference {
     }
 }
 
-/// Goes down a path; what is taken out of a secret is secret, what is taken out of an unknown is unknown.
+/// Follows a path; members of a secret are secret, members of an unknown are unknown.
 fn follow(value: &Value, path: &[String]) -> Option<Value> {
     let Some((first, rest)) = path.split_first() else {
         return Some(value.clone());

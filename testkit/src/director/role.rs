@@ -18,7 +18,7 @@ pub(super) struct Role<'a> {
     pub(super) stack: &'static str,
     pub(super) kind: OperationKind,
     pub(super) dry: bool,
-    /// What the actor is asked to start.
+    /// The members of the `start` request.
     pub(super) start: Value,
     /// Labels that must have happened before it starts.
     pub(super) after: &'a [String],

@@ -1,4 +1,4 @@
-//! The stage: one scenario with its actor, its providers and what has become of its program so far.
+//! The stage: one scenario with its actor, its providers and the progress of its program.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,7 +14,7 @@ use tokio::{
 use super::{
     actor_process::ActorProcess,
     goal::{Answers, References},
-    link::{Link, Told},
+    link::{ActorMessage, Link},
     program::ProgramRun,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     script::{Providers, Scene},
 };
 
-/// What the program of one stack does, and what it got back.
+/// The program of one stack, and the answers that it received.
 #[derive(Default)]
 struct Part {
     program: Vec<Statement>,
@@ -38,7 +38,7 @@ impl Part {
     }
 }
 
-/// What an operation plays with, and the one beside it.
+/// The context of an operation, and of the one beside it.
 pub(super) struct Stage {
     pub(super) link: Arc<Link>,
     pub(super) references: References,
@@ -46,7 +46,7 @@ pub(super) struct Stage {
     pub(super) scene: Arc<Scene>,
     own: Part,
     beside: Part,
-    /// How many runs of the program have not come to their end.
+    /// The number of unfinished runs of the program.
     running: watch::Sender<usize>,
 }
 
@@ -85,12 +85,12 @@ impl Stage {
     }
 
     /// Answers calls and runs programs until the actor is gone, or the future is dropped. Returns why it ended.
-    pub(super) async fn attend(&self, told: &mut mpsc::UnboundedReceiver<Told>) -> String {
+    pub(super) async fn attend(&self, messages: &mut mpsc::UnboundedReceiver<ActorMessage>) -> String {
         let mut running = Running::default();
         let mut ends = HashMap::new();
         loop {
-            match told.recv().await {
-                Some(Told::Call { number, call }) => {
+            match messages.recv().await {
+                Some(ActorMessage::Call { number, call }) => {
                     let (link, scene) = (Arc::clone(&self.link), Arc::clone(&self.scene));
                     let providers = Arc::clone(&self.providers);
                     running.start(("call", number), async move {
@@ -98,8 +98,8 @@ impl Stage {
                         link.reply(number, answer);
                     });
                 }
-                Some(Told::Abandoned(number)) => running.stop(("call", number)),
-                Some(Told::Program {
+                Some(ActorMessage::Abandoned(number)) => running.stop(("call", number)),
+                Some(ActorMessage::Program {
                     number,
                     preview,
                     stack,
@@ -123,24 +123,24 @@ impl Stage {
                         count.send_modify(|count| *count -= 1);
                     });
                 }
-                Some(Told::ProgramEnded(number)) => {
+                Some(ActorMessage::ProgramEnded(number)) => {
                     if let Some(end) = ends.get(&number) {
                         end.send_replace(true);
                     }
                 }
-                Some(Told::Gone(reason)) => return reason,
+                Some(ActorMessage::Gone(reason)) => return reason,
                 None => return "the actor is gone".into(),
             }
         }
     }
 
-    /// Waits until every run of the program has come to its end.
+    /// Waits until every run of the program has ended.
     pub(super) async fn settled(&self) {
         // The sender is this stage's own.
         drop(self.running.subscribe().wait_for(|count| *count == 0).await);
     }
 
-    /// Returns what the program of a stack got back.
+    /// Returns the answers that the program of a stack received.
     pub(super) fn answers(&self, stack: &str) -> Answers {
         let answers = &self.part(stack).answers;
         answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -169,7 +169,7 @@ impl Drop for Running {
     }
 }
 
-/// What changes from one operation of a scenario to the next.
+/// The parts of a scenario that change from operation to operation.
 pub(super) struct Changing {
     pub(super) program: Vec<Statement>,
     pub(super) config: BTreeMap<String, Value>,
@@ -183,7 +183,7 @@ impl Changing {
         }
     }
 
-    /// Takes in what an operation changes before it runs.
+    /// Applies the changes of an operation before it runs.
     pub(super) fn change(&mut self, operation: &ScenarioOperation) -> Result<(), String> {
         if let Some(program) = &operation.program {
             self.program.clone_from(program);

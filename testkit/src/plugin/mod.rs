@@ -1,4 +1,4 @@
-//! Served providers of scenarios: gRPC servers on loopback, which the engine reaches at an address or as plugin processes.
+//! Served providers of scenarios: gRPC servers on loopback, reached at an address or as plugin processes.
 
 mod message;
 mod server;
@@ -35,7 +35,7 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    /// Serves the packages whose scripts say so.
+    /// Serves the packages whose scripts have `served`.
     ///
     /// # Errors
     /// When nothing can be listened on.
@@ -88,7 +88,7 @@ impl Drop for Plugins {
     }
 }
 
-/// Returns the command of a process that names the server's port as its own, and goes on until the engine ends it.
+/// Returns the command of a process that prints the server's port as its own, and runs until the engine ends it.
 fn command(port: u16) -> Value {
     let script = format!("echo {port}; exec sleep 600");
     json!({ "program": "/bin/sh", "arguments": ["-c", script, "plugin"] })

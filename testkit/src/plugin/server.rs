@@ -1,4 +1,4 @@
-//! A served provider: every call is one of the scene, and knows the engine that its connection was greeted by.
+//! A served provider: every call belongs to the scene, and has the engine's address from the connection's handshake.
 
 use std::{
     collections::HashMap,

@@ -56,7 +56,7 @@ pub(super) fn analyze(pack: &PackScript, levels: &Levels, properties: &Map<Strin
     found.collect()
 }
 
-/// Rewrites the properties of one resource; each rewrite goes on from the one before.
+/// Rewrites the properties of one resource; each rewrite continues from the previous one.
 pub(super) fn remediate(
     pack: &PackScript,
     levels: &Levels,

@@ -1,4 +1,4 @@
-//! Policy packs of scenarios: analyzers on loopback that look for what their scripts say.
+//! Policy packs of scenarios: analyzers on loopback that evaluate the policies of their scripts.
 
 mod judge;
 mod server;

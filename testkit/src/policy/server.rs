@@ -49,7 +49,7 @@ impl Served {
         self.levels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Plays a call: `usual` is the answer unless a rule says otherwise.
+    /// Plays a call: `usual` is the answer unless a rule replaces it.
     async fn play(&self, method: &str, subject: &str, request: Value, usual: Value) -> Result<Value, Status> {
         let scene = self.scene()?;
         let answer = scene.play(method, subject, request, usual).await;
@@ -94,8 +94,8 @@ fn write(properties: Map<String, Value>) -> Result<Struct, Status> {
         .map_err(|error| Status::internal(error.message().to_owned()))
 }
 
-/// Tells whether scenarios speak of a resource: neither the stack nor a default provider.
-fn is_told(request: &rpc::AnalyzeRequest) -> bool {
+/// Returns whether a resource is part of scenarios: neither the stack nor a default provider.
+fn is_visible(request: &rpc::AnalyzeRequest) -> bool {
     let default = request.r#type.starts_with("pulumi:providers:") && request.name.starts_with("default");
     request.r#type != "pulumi:pulumi:Stack" && !default
 }
@@ -107,7 +107,7 @@ impl Analyzer for Served {
         request: Request<rpc::AnalyzeRequest>,
     ) -> Result<Response<rpc::AnalyzeResponse>, Status> {
         let request = request.into_inner();
-        if !is_told(&request) {
+        if !is_visible(&request) {
             return Ok(Response::new(rpc::AnalyzeResponse::default()));
         }
         let provider = request.provider.as_ref().map(|provider| provider.name.clone());
@@ -123,7 +123,7 @@ impl Analyzer for Served {
         request: Request<rpc::AnalyzeRequest>,
     ) -> Result<Response<rpc::RemediateResponse>, Status> {
         let request = request.into_inner();
-        if !is_told(&request) {
+        if !is_visible(&request) {
             return Ok(Response::new(rpc::RemediateResponse::default()));
         }
         let properties = read(request.properties)?;

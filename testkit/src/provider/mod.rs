@@ -1,4 +1,4 @@
-//! The scripted provider: an in-process provider whose every answer comes from elsewhere, as JSON.
+//! The scripted provider: an in-process provider whose answers come from an [`AnswerSource`], as JSON.
 
 mod reply;
 
@@ -22,19 +22,19 @@ use crate::{
     script::{ProviderCall, Providers, Scene},
 };
 
-/// Where the answers come from.
+/// The source of a scripted provider's answers.
 #[async_trait]
 pub trait AnswerSource: Send + Sync + 'static {
     /// Answers a call; values in plain JSON form. An error has `status`, `message` and perhaps `initFailure`. The
-    /// future is dropped when the engine gives the call up.
+    /// future is dropped when the engine cancels the call.
     async fn answer(&self, package: &str, method: &str, request: Value) -> Result<Value, Value>;
 }
 
 /// Answers from the script of a scenario, or of a test.
 pub struct Script {
-    /// The providers and what they have made.
+    /// The providers and their things.
     pub providers: Arc<Providers>,
-    /// What happens during the operation.
+    /// The scene of the operation.
     pub scene: Arc<Scene>,
 }
 
@@ -80,13 +80,13 @@ impl ScriptedProvider {
         self
     }
 
-    /// Takes away what the provider is not to accept or have.
+    /// Removes capabilities and methods from the provider.
     #[must_use]
     pub fn with_limits(self, limits: ProviderLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Asks about a resource, and publishes what the answer says of views.
+    /// Calls a method on a resource, and publishes the view steps of the answer.
     async fn ask_with_views<R: Reply>(
         &self,
         method: &str,
@@ -209,7 +209,7 @@ impl Provider for ScriptedProvider {
     }
 
     async fn cancel(&self) {
-        // A provider that cannot be cancelled is none of the engine's business.
+        // A failed cancellation is not reported to the engine.
         drop(self.ask::<()>("cancel", json!({})).await);
     }
 

@@ -15,7 +15,7 @@ use stackwright::{
 
 /// An answer that can be read from JSON.
 pub(super) trait Reply: Sized {
-    /// What stands in the JSON.
+    /// The JSON form of the answer.
     type Document: DeserializeOwned;
 
     fn of(document: Self::Document) -> Self;

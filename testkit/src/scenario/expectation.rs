@@ -1,11 +1,11 @@
-//! What must come of an operation. What is not said is not looked at, except for the rules that always hold.
+//! The expectation of an operation. Absent members are not checked, except for the rules that always hold.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What must come of an operation.
+/// The expectation of an operation.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Expectation {
@@ -15,7 +15,7 @@ pub struct Expectation {
     pub error: Option<ErrorExpectation>,
     /// The counts of the summary, all of them.
     pub changes: Option<BTreeMap<String, u64>>,
-    /// Whether the summary says that the state of some real thing is in doubt.
+    /// Whether the summary has `maybeCorrupt`: the state of some real thing is unknown.
     pub maybe_corrupt: Option<bool>,
     /// The steps, all of them, as `<op> <name>`, in any order; without the stack's and the default providers'.
     pub steps: Option<Vec<String>>,
@@ -27,9 +27,9 @@ pub struct Expectation {
     pub metadata: BTreeMap<String, Value>,
     /// Counts of events by kind (`resourcePreEvent`…).
     pub events: BTreeMap<String, u64>,
-    /// Messages that must have been given.
+    /// Messages that must have been emitted.
     pub diagnostics: Vec<DiagnosticExpectation>,
-    /// Messages that must not have been given: any that contains one of these texts.
+    /// Texts that no message may contain.
     pub no_diagnostics: Vec<String>,
     /// Violations of policies, all of them: members of their events (`policyName`, `enforcementLevel`…) by
     /// `<policy> <name>`.
@@ -40,11 +40,11 @@ pub struct Expectation {
     pub packs: Option<Value>,
     /// The stack's outputs.
     pub outputs: Option<Value>,
-    /// Members of what the result's plan says of resources, by name; for operations with `generatePlan`.
+    /// Members of the resource plans in the result, by name; for operations with `generatePlan`.
     pub plan: BTreeMap<String, Value>,
-    /// What providers were asked.
+    /// The calls of providers.
     pub calls: CallExpectation,
-    /// What the program got back, by handle: `id`, `urn`, `outputs`, `failed`; an invoke's `result`.
+    /// The answers that the program received, by handle: `id`, `urn`, `outputs`, `failed`; an invoke's `result`.
     pub program: BTreeMap<String, Value>,
     /// The recorded state afterwards.
     pub state: StateExpectation,
@@ -54,7 +54,7 @@ pub struct Expectation {
     pub untouched: bool,
 }
 
-/// An error that must have come.
+/// The expected error.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ErrorExpectation {
@@ -62,13 +62,13 @@ pub struct ErrorExpectation {
     pub kind: Option<String>,
     /// A part of its message.
     pub message: Option<String>,
-    /// A part of the text that the reference engine gives it.
+    /// A part of the reference engine's text of the error.
     pub reference: Option<String>,
     /// The name of the resource that it is about.
     pub about: Option<String>,
 }
 
-/// A message that must have been given.
+/// A message that must have been emitted.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DiagnosticExpectation {
@@ -84,7 +84,7 @@ pub struct DiagnosticExpectation {
     pub count: Option<usize>,
 }
 
-/// What providers must have been asked. Calls are named as in rules: `create a`.
+/// The expected calls of providers. Calls are named as in rules: `create a`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CallExpectation {
@@ -102,7 +102,7 @@ pub struct CallExpectation {
     pub requests: BTreeMap<String, Value>,
 }
 
-/// What must be recorded.
+/// The expected state.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StateExpectation {

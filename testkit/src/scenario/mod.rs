@@ -21,10 +21,10 @@ pub use provider::{
     CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits, Serving,
     TypeScript,
 };
-pub use read::{ScenarioError, read_directory, read_story};
+pub use read::{ScenarioError, read_directory, read_scenario};
 pub use statement::{AliasSpec, Statement, StatementKind};
 
-/// The package that statements and rules mean when they name none.
+/// The default package of statements and rules.
 pub const PACKAGE: &str = "test";
 /// The project of every scenario's stack.
 pub const PROJECT: &str = "story";
@@ -33,7 +33,7 @@ pub const STACK: &str = "dev";
 /// The name of the stack beside it, in scenarios that have one.
 pub const STACK_BESIDE: &str = "side";
 
-/// One behaviour, told as what happens and what must come of it.
+/// One behaviour: a program, its operations and their expectations.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
@@ -42,7 +42,7 @@ pub struct Scenario {
     /// The rules of the contract that it rests on; for readers only.
     #[serde(default)]
     pub rests_on: Vec<String>,
-    /// Whether the behaviour depends on the binding that carries it, so that it is played through each of them.
+    /// Whether the behaviour depends on the binding; such a scenario is played through each of them.
     #[serde(default)]
     pub binding: bool,
     /// Configuration by `namespace:name`: a text, or `{$secret: text}`.
@@ -57,7 +57,7 @@ pub struct Scenario {
     /// A deployment (version 3) to import before anything runs.
     #[serde(default)]
     pub state: Option<Value>,
-    /// Whether the director keeps the state: each opening supplies the deployment that the operation before has left.
+    /// Whether the director keeps the state: each opening supplies the deployment after the previous operation.
     #[serde(default)]
     pub supplied: bool,
     /// What the program does.
@@ -92,8 +92,8 @@ impl StackBeside {
 }
 
 impl Scenario {
-    /// Tells whether the stack has a passphrase: where there is something to encrypt, and where it is opened again.
-    /// Deriving a key takes time on purpose, so the other scenarios do without.
+    /// Returns whether the stack has a passphrase: when there are secrets to encrypt, or the stack is opened again.
+    /// The other scenarios have none, since key derivation is slow by design.
     #[must_use]
     pub fn has_passphrase(&self) -> bool {
         let opens_again = |operation: &ScenarioOperation| operation.reopen || operation.kill.is_some();
@@ -126,7 +126,7 @@ fn secret_texts<'a>(
     for value in config.values() {
         crate::value::collect_secrets(value, &mut texts);
     }
-    // Short ones occur by chance.
+    // Short texts occur by chance.
     texts.retain(|text| text.len() > 4);
     texts.sort_unstable();
     texts.dedup();

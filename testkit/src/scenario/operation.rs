@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{CallRule, Expectation, Statement};
 
-/// One operation and what must come of it.
+/// One operation and its expectation.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ScenarioOperation {
@@ -20,7 +20,7 @@ pub struct ScenarioOperation {
     /// Runs a destroy with these options.
     pub destroy: Option<Map<String, Value>>,
 
-    /// Replaces the program, from here on.
+    /// Replaces the program, for this and later operations.
     pub program: Option<Vec<Statement>>,
     /// Changes statements, by handle, from here on: members are merged, null removes one; null for the whole
     /// statement drops it.
@@ -39,13 +39,13 @@ pub struct ScenarioOperation {
     pub cancel: Vec<String>,
     /// A label of the trace: then the process that runs the engine is killed.
     pub kill: Option<String>,
-    /// What runs on the stack beside at the same time.
+    /// The operation on the stack beside that runs at the same time.
     pub beside: Option<OperationBeside>,
-    /// What must come of it.
+    /// The expectation.
     pub expect: Expectation,
 }
 
-/// An operation on the stack beside, and what must come of it.
+/// An operation on the stack beside, and its expectation.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OperationBeside {
@@ -60,11 +60,11 @@ pub struct OperationBeside {
 
     /// Labels of the trace that must have happened before it starts.
     pub after: Vec<String>,
-    /// What must come of it.
+    /// The expectation.
     pub expect: Expectation,
 }
 
-/// What somebody else did to the things of [`super::PACKAGE`].
+/// Changes of the things of [`super::PACKAGE`] outside of the engine.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WorldEdit {
@@ -77,11 +77,11 @@ pub struct WorldEdit {
 /// The verbs of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
-    /// Shows what an update would do.
+    /// Computes the steps of an update without executing them.
     Preview,
-    /// Brings reality to what the program asks for.
+    /// Changes real things to match the program.
     Update,
-    /// Brings the state to what reality is.
+    /// Changes the state to match the real things.
     Refresh,
     /// Removes everything.
     Destroy,
@@ -99,7 +99,7 @@ impl OperationKind {
         }
     }
 
-    /// Tells whether an operation of this kind with these options only shows what it would do.
+    /// Returns whether an operation of this kind with these options is a dry run.
     #[must_use]
     pub fn is_dry(self, options: &Map<String, Value>) -> bool {
         self == Self::Preview || options.get("dryRun") == Some(&Value::Bool(true))
@@ -107,7 +107,7 @@ impl OperationKind {
 }
 
 impl ScenarioOperation {
-    /// Says what is run, with which options.
+    /// Returns the verb and its options.
     ///
     /// # Errors
     /// A text when nothing is run, or more than one thing.
@@ -115,7 +115,7 @@ impl ScenarioOperation {
         only_verb([&self.preview, &self.update, &self.refresh, &self.destroy])
     }
 
-    /// Tells whether the operation only shows what it would do.
+    /// Returns whether the operation is a dry run.
     #[must_use]
     pub fn is_dry(&self) -> bool {
         self.verb().is_ok_and(|(kind, options)| kind.is_dry(options))
@@ -123,7 +123,7 @@ impl ScenarioOperation {
 }
 
 impl OperationBeside {
-    /// Says what is run, with which options.
+    /// Returns the verb and its options.
     ///
     /// # Errors
     /// A text when nothing is run, or more than one thing.

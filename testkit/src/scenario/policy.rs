@@ -1,4 +1,4 @@
-//! Policy packs of a scenario: which policies they have, and what these look for.
+//! Policy packs of a scenario: their policies and what these find.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ pub struct PackScript {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PolicyScript {
-    /// How strictly it is enforced, unless the options say otherwise; `advisory` when left out.
+    /// The enforcement level, unless the options set another one; `advisory` when left out.
     pub level: String,
-    /// How grave a violation is.
+    /// The severity of a violation.
     pub severity: String,
-    /// What it says of a violation.
+    /// The message of a violation.
     pub message: String,
-    /// Settings that it needs.
+    /// Required settings.
     pub requires: Vec<String>,
     /// Violated by a resource that has all of these inputs.
     pub forbids: Option<Map<String, Value>>,

@@ -1,4 +1,4 @@
-//! Provider scripts: how an in-process provider of a scenario answers. Without rules it keeps things in a made-up world.
+//! Provider scripts: how an in-process provider of a scenario answers. Without rules it keeps things in memory.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub enum Serving {
 }
 
 impl PackageScript {
-    /// Returns what sets the provider apart from one that accepts everything and has all methods; `None` when nothing does.
+    /// Returns the provider's limits; `None` for a provider that accepts everything and has all methods.
     #[must_use]
     pub fn limits(&self) -> Option<Value> {
         let limits = ProviderLimits {
@@ -52,7 +52,7 @@ impl PackageScript {
     }
 }
 
-/// What a provider does not accept, and the methods that it does not have.
+/// Features and methods that a provider does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderLimits {
@@ -74,15 +74,15 @@ pub struct TypeScript {
     pub computed: Vec<String>,
     /// Inputs that Check adds when they are missing.
     pub defaults: Map<String, Value>,
-    /// Whether Diff says how each property differs.
+    /// Whether Diff returns a detailed diff.
     pub detailed_diff: bool,
     /// Whether Diff leaves the comparison to the engine.
     pub diff_unknown: bool,
-    /// The property that lists the resource's parts by name: each is told of as a view of type `Part`.
+    /// The property that lists the resource's parts by name: each is published as a view of type `Part`.
     pub views: Option<String>,
 }
 
-/// What a function returns: its arguments, unless something else is said.
+/// The result of a function; its arguments by default.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FunctionScript {
@@ -94,7 +94,7 @@ pub struct FunctionScript {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CallRule {
-    /// Which call: method and resource name (or function token), `create a`; `*` stands for any name.
+    /// The call: method and resource name (or function token), `create a`; `*` matches any name.
     pub on: String,
     /// Only the n-th such call of the operation, counted from 1.
     pub nth: Option<usize>,
@@ -142,9 +142,9 @@ pub struct FailureScript {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct InitScript {
-    /// The id that is told instead of the usual one.
+    /// The id that is returned instead of the usual one.
     pub id: Option<String>,
-    /// Why.
+    /// The reasons.
     pub reasons: Vec<String>,
     /// Outputs that replace the usual ones.
     pub outputs: Option<Map<String, Value>>,

@@ -34,7 +34,7 @@ pub fn read_directory(directory: &Path) -> Result<Vec<Result<Scenario, ScenarioE
     let mut files = Vec::new();
     gather(directory, &mut files)?;
     files.sort();
-    Ok(files.iter().map(|file| read_story(file)).collect())
+    Ok(files.iter().map(|file| read_scenario(file)).collect())
 }
 
 fn gather(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), ScenarioError> {
@@ -43,23 +43,23 @@ fn gather(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), ScenarioErro
         let path = entry
             .map_err(|error| ScenarioError::new(directory, error))?
             .path();
-        let is_story = path
+        let is_scenario = path
             .extension()
             .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
         if path.is_dir() {
             gather(&path, files)?;
-        } else if is_story {
+        } else if is_scenario {
             files.push(path);
         }
     }
     Ok(())
 }
 
-/// Reads one scenario and checks that it makes sense.
+/// Reads and validates one scenario.
 ///
 /// # Errors
 /// When the file cannot be read, or its content is not a scenario.
-pub fn read_story(path: &Path) -> Result<Scenario, ScenarioError> {
+pub fn read_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
     let text = fs::read_to_string(path).map_err(|error| ScenarioError::new(path, error))?;
     let mut scenario: Scenario =
         serde_norway::from_str(&text).map_err(|error| ScenarioError::new(path, error))?;
@@ -119,7 +119,7 @@ fn check_served(scenario: &Scenario) -> Result<(), String> {
     Ok(())
 }
 
-/// Operations beside need a stack beside; the two stacks share neither state that the director keeps nor a process to kill.
+/// Operations beside need a stack beside. Such a scenario is neither `supplied` nor kills the process.
 fn check_beside(scenario: &Scenario) -> Result<(), String> {
     let besides = scenario.operations.iter().filter(|it| it.beside.is_some());
     let Some(stack) = &scenario.beside else {

@@ -1,4 +1,4 @@
-//! Statements: what a program does, in order. Each starts as soon as what it refers to is there.
+//! Statements of a program, in order. Each starts as soon as its references are resolved.
 
 use std::collections::BTreeMap;
 
@@ -39,9 +39,9 @@ pub struct Statement {
     pub value: Value,
     /// The id of what is read.
     pub id: Option<String>,
-    /// What must have happened before this one starts: handles of answered statements, or labels of the trace.
+    /// Handles of statements or labels of the trace that must precede the start of this one.
     pub after: Vec<String>,
-    /// Goes on with the program when the engine refuses the statement.
+    /// Whether the program continues when the engine refuses the statement.
     pub catch: bool,
 
     /// The parent's handle; the stack when left out.
@@ -56,7 +56,7 @@ pub struct Statement {
     pub providers: Vec<String>,
     /// The version of the package.
     pub version: Option<String>,
-    /// See the contract's resource options.
+    /// Whether the resource is protected.
     pub protect: Option<bool>,
     /// Whether a replacement deletes first.
     pub delete_before_replace: Option<bool>,
@@ -74,7 +74,7 @@ pub struct Statement {
     pub custom_timeouts: BTreeMap<String, f64>,
     /// Whether deletion leaves the real thing alone.
     pub retain_on_delete: Option<bool>,
-    /// The handle of the resource whose deletion makes this one's unnecessary.
+    /// The handle of the resource whose deletion includes this one's.
     pub deleted_with: Option<String>,
     /// Handles of resources whose replacement replaces this one.
     pub replace_with: Vec<String>,
@@ -92,7 +92,7 @@ pub enum AliasSpec {
     Parts(BTreeMap<String, Value>),
 }
 
-/// What a statement does.
+/// The kind of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatementKind {
     /// Registers a resource of a type.
@@ -116,7 +116,7 @@ pub enum StatementKind {
 }
 
 impl Statement {
-    /// Says what the statement does.
+    /// Returns the kind of the statement.
     ///
     /// # Errors
     /// A text when it does nothing, or more than one thing.

@@ -167,7 +167,7 @@ impl Package {
         json!({ "result": result.unwrap_or_else(|| object(request, "arguments")), "failures": [] })
     }
 
-    /// Makes the failure that a rule asks for; with `init` the call does its work first.
+    /// Returns the failure of a rule; with `init` the call takes effect first.
     pub(super) fn failure(
         &self,
         call: &ProviderCall,
@@ -222,7 +222,7 @@ fn with_steps(mut answer: Value, steps: Option<Vec<Value>>) -> Value {
     answer
 }
 
-/// Compares an old and a new input; whether they are secret makes no difference, an unknown one always does.
+/// Compares an old and a new input, secret or not; an unknown differs from every value.
 pub(super) fn same(old: &Value, new: &Value) -> bool {
     !value::contains_unknown(new) && value::equal(&value::revealed(old), &value::revealed(new))
 }

@@ -1,4 +1,4 @@
-//! The log of calls: what was asked, when it began and when it ended.
+//! The log of calls: request, begin and end of each.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ pub enum CallOutcome {
     Answered,
     /// Failed.
     Failed,
-    /// Given up by the engine.
+    /// Cancelled by the engine.
     GivenUp,
 }
 
@@ -59,7 +59,7 @@ impl CallLog {
         }
     }
 
-    /// Notes that a call begins. Dropping the ticket before its end means that the engine gave the call up.
+    /// Records the begin of a call. A ticket that is dropped before its end records a cancelled call.
     pub(super) fn begin(&self, method: &str, subject: &str, request: Value) -> Ticket {
         let label = format!("{method} {subject}");
         let begin = self.trace.note(label.clone());

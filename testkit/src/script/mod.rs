@@ -1,4 +1,4 @@
-//! Provider scripts at work: answers to a provider's calls, in the form of scenarios, with a log of what was asked.
+//! Execution of provider scripts: answers to a provider's calls, in the form of scenarios, with a log of the calls.
 
 mod answer;
 mod engine;
@@ -26,8 +26,8 @@ pub use log::{CallLog, CallOutcome, CallRecord};
 use rule::RuleBook;
 use world::World;
 
-/// How long a call waits for what a rule says before it fails the scenario.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a call waits for a rule's labels before it fails the scenario.
+const LABEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A call of a provider, as an actor passes it on; values in the engine's plain JSON form.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct ProviderCall {
 }
 
 impl ProviderCall {
-    /// Returns what the call is about: the resource's name, or the function.
+    /// Returns the subject of the call: the resource's name, or the function.
     #[must_use]
     pub fn subject(&self) -> &str {
         let member = |name: &str| {
@@ -59,7 +59,7 @@ impl ProviderCall {
             .unwrap_or(&self.package)
     }
 
-    /// Returns the name under which rules, traces and expectations know the call.
+    /// Returns the name of the call in rules, traces and expectations.
     #[must_use]
     pub fn label(&self) -> String {
         format!("{} {}", self.method, self.subject())
@@ -97,7 +97,7 @@ impl CallFailure {
     }
 }
 
-/// The providers of one scenario. Things that they made live on between operations.
+/// The providers of one scenario. Their things persist between operations.
 #[derive(Debug)]
 pub struct Providers {
     packages: BTreeMap<String, Package>,
@@ -109,16 +109,16 @@ struct Package {
     world: Mutex<World>,
 }
 
-/// What happens during one operation.
+/// The rules, trace and log of one operation.
 #[derive(Debug)]
 pub struct Scene {
     /// Rules for [`PACKAGE`] in this operation, ahead of its own.
     pub rules: Vec<CallRule>,
-    /// What has happened.
+    /// The trace of the operation.
     pub trace: Arc<Trace>,
-    /// What was asked.
+    /// The log of calls.
     pub log: CallLog,
-    /// What went wrong with the scenario itself.
+    /// Faults of the scenario itself.
     pub problems: Mutex<Vec<String>>,
     cancelled: watch::Sender<bool>,
     book: Mutex<RuleBook>,
@@ -139,7 +139,7 @@ impl Scene {
         }
     }
 
-    /// Notes that the scenario cannot go as it is told.
+    /// Records a fault of the scenario itself.
     pub fn problem(&self, text: impl Into<String>) {
         self.problems
             .lock()
@@ -163,7 +163,7 @@ impl Providers {
         Self { packages }
     }
 
-    /// Changes things of [`PACKAGE`] behind the engine's back.
+    /// Changes things of [`PACKAGE`] outside of the engine.
     pub fn edit_world(&self, edit: &WorldEdit) -> Result<(), String> {
         let empty = edit.set.is_empty() && edit.gone.is_empty();
         match self.packages.get(PACKAGE) {
@@ -185,10 +185,10 @@ impl Providers {
         ids
     }
 
-    /// Answers a call. Dropping the future gives the call up.
+    /// Answers a call. Dropping the future cancels the call.
     ///
     /// # Errors
-    /// What the script says the provider fails with.
+    /// The failure that the script prescribes.
     pub async fn answer(&self, scene: &Scene, call: ProviderCall) -> Result<Value, CallFailure> {
         let request = canonical(&call.method, value::from_plain(&call.request));
         let label = call.label();
@@ -241,11 +241,11 @@ impl Providers {
 }
 
 impl Scene {
-    /// Plays a call of somebody other than a provider: the answer is `usual`, unless a rule of the operation says
-    /// otherwise. Dropping the future gives the call up.
+    /// Plays a call that is not a provider's: the answer is `usual`, unless a rule of the operation replaces it.
+    /// Dropping the future cancels the call.
     ///
     /// # Errors
-    /// What the rule says that it fails with.
+    /// The failure that the rule prescribes.
     pub(crate) async fn play(
         &self,
         method: &str,
@@ -273,17 +273,17 @@ impl Scene {
         answer
     }
 
-    /// Notes that somebody was asked to give up.
+    /// Records a cancellation request.
     pub(crate) fn note_cancel(&self, subject: &str) {
         let mut ticket = self.log.begin("cancel", subject, json!({}));
         self.cancelled.send_replace(true);
         ticket.end(true);
     }
 
-    /// Holds a call up until what its rule names has happened.
+    /// Waits for the labels of a rule.
     async fn wait(&self, label: &str, rule: &CallRule) -> Result<(), CallFailure> {
         for awaited in &rule.wait_for {
-            if let Err(text) = self.trace.wait_for(awaited, PATIENCE).await {
+            if let Err(text) = self.trace.wait_for(awaited, LABEL_TIMEOUT).await {
                 self.problem(format!("`{label}` {text}"));
                 return Err(internal(text));
             }
@@ -291,13 +291,13 @@ impl Scene {
         Ok(())
     }
 
-    /// Holds a call up that its rule leaves without an answer.
+    /// Never returns for a rule with `hang`; with `hang_until_cancel` returns after the cancellation.
     async fn hang(&self, label: &str, rule: &CallRule) -> Result<(), CallFailure> {
         if rule.hang {
             std::future::pending::<()>().await;
         }
         if rule.hang_until_cancel {
-            // An error would mean that the scene is gone, and with it this call.
+            // The scene owns the sender and outlives the call.
             drop(self.cancelled.subscribe().wait_for(|cancelled| *cancelled).await);
             return Err(CallFailure {
                 status: status("cancelled"),
@@ -334,7 +334,7 @@ fn internal(message: impl Into<String>) -> CallFailure {
     }
 }
 
-/// Returns the number of a gRPC status; names that gRPC does not know are `unknown`.
+/// Returns the number of a gRPC status; unknown names are `unknown`.
 fn status(name: &str) -> u8 {
     match name {
         "cancelled" => 1,
@@ -356,7 +356,7 @@ fn status(name: &str) -> u8 {
     }
 }
 
-/// Gives members of requests that bindings name differently the names of the protocol.
+/// Renames members of requests that bindings name differently to the protocol's names.
 fn canonical(method: &str, mut request: Value) -> Value {
     let renamed: &[(&str, &str)] = match method {
         "check" | "checkConfig" => &[("inputs", "news"), ("oldInputs", "olds")],

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::scenario::CallRule;
 
-/// Counts calls, so that a rule can mean the n-th one only.
+/// Counts calls, for rules that match the n-th one only.
 #[derive(Debug, Default)]
 pub(super) struct RuleBook(HashMap<String, usize>);
 
@@ -17,7 +17,7 @@ impl RuleBook {
     }
 }
 
-/// Tells whether a rule is about the call `label`, the `nth` one of this operation.
+/// Returns whether a rule matches the call `label`, the `nth` one of this operation.
 pub(super) fn fits(rule: &CallRule, label: &str, nth: usize, preview: bool) -> bool {
     let named = match rule.on.strip_suffix('*') {
         Some(start) => label.starts_with(start),

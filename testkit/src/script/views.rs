@@ -1,4 +1,4 @@
-//! Views of a scripted provider: the parts that a property of a resource lists, each told of as a resource of its own.
+//! Views of a scripted provider: the parts that a property of a resource lists, each published as a resource.
 
 use serde_json::{Map, Value, json};
 

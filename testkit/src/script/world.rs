@@ -44,7 +44,7 @@ impl World {
         self.things.keys().cloned().collect()
     }
 
-    /// Changes things behind the engine's back.
+    /// Changes things outside of the engine.
     pub(super) fn edit(&mut self, edit: &WorldEdit) -> Result<(), String> {
         for (id, properties) in &edit.set {
             let thing = self

@@ -1,4 +1,4 @@
-//! The settings of names in a stack's configuration, `pulumi:autonaming`: read, refused by path, and asked for resources.
+//! The settings `pulumi:autonaming` of a stack's configuration: parsed, validated, and applied to resources.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use crate::{
     token::TypeToken,
 };
 
-/// Where the settings are.
+/// The configuration key of the settings.
 pub(crate) const KEY: &str = "pulumi:autonaming";
 
-/// What patterns may say of the stack.
+/// The values that patterns can use.
 pub(crate) struct StackFacts<'a> {
     pub(crate) organization: &'a str,
     pub(crate) project: &'a str,
     pub(crate) stack: &'a str,
-    /// Returns the value of a key of the configuration, or why it cannot be part of a name.
+    /// Returns the value of a configuration key, or the reason why it cannot be part of a name.
     pub(crate) config: &'a dyn Fn(&str) -> Result<String, String>,
 }
 
-/// The names that a configuration asks for.
+/// The parsed settings: one rule for each section that has one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ConfiguredNames {
     root: Option<Rule>,
@@ -32,10 +32,10 @@ pub(crate) struct ConfiguredNames {
 }
 
 impl ConfiguredNames {
-    /// Reads the settings.
+    /// Parses the settings.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] with the path of what is wrong.
+    /// [`crate::ErrorKind::InvalidInput`] with the path of the invalid setting.
     pub(crate) fn read(settings: &Value, stack: &StackFacts<'_>) -> Result<Self> {
         let mut reader = Reader {
             stack,
@@ -49,7 +49,7 @@ impl ConfiguredNames {
         Ok(reader.names)
     }
 
-    /// Returns the rule for a type and whether it was made for its package or for itself: what is most specific wins.
+    /// Returns the most specific rule for a type, and whether it is a rule of the package or the type.
     fn rule(&self, resource_type: &TypeToken) -> Option<(&Rule, bool)> {
         let specific = self
             .types
@@ -107,7 +107,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads what a section itself says; `None` leaves it to the section above.
+    /// Parses the rule of one section; `None` when it has none and that of the parent section applies.
     fn rule(&self, section: &Map<String, Value>, path: &str) -> Result<Option<Rule>> {
         let enforce = match section.get("enforce") {
             None => None,
@@ -181,7 +181,7 @@ fn text<'a>(section: &'a Map<String, Value>, name: &str, path: &str) -> Result<O
     }
 }
 
-/// Refuses what nobody would read, a misspelt name for instance.
+/// Refuses unknown settings, a misspelt name for instance.
 fn known(section: &Map<String, Value>, path: &str, sections: &[&str]) -> Result<()> {
     let is_known = |name: &&String| {
         ["mode", "pattern", "enforce"].contains(&name.as_str()) || sections.contains(&name.as_str())

@@ -1,4 +1,4 @@
-//! What the settings come to for types, and what is said of wrong ones.
+//! The rules that the settings give for types, and the errors for invalid settings.
 
 use serde_json::json;
 
@@ -58,11 +58,11 @@ fn the_most_specific_setting_wins() {
         );
     }
     let (_, specific) = names.rule(&TypeToken::from("testing:index:Thing")).unwrap();
-    assert!(!specific, "what is said for everything insists on nothing");
+    assert!(!specific, "a rule for all resources is not specific");
 }
 
 #[test]
-fn patterns_are_told_the_stack_and_its_configuration() {
+fn patterns_use_the_stack_and_its_configuration() {
     let settings = json!({"pattern": "${organization}-${project}-${stack}-${config.region}"});
     let names = read(settings).unwrap();
     assert_eq!(name(&names, "test:index:Thing").unwrap(), "acme-shop-dev-north");
@@ -80,8 +80,8 @@ fn without_a_word_about_names_they_are_left_to_the_provider() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_path() {
-    for (settings, said) in [
+fn invalid_settings_are_refused_with_their_path() {
+    for (settings, expected) in [
         (json!("verbatim"), "at pulumi:autonaming: it must be an object"),
         (
             json!({"mode": "verbose"}),
@@ -126,6 +126,6 @@ fn what_is_wrong_is_told_with_its_path() {
         ),
     ] {
         let error = read(settings.clone()).unwrap_err();
-        assert!(error.message().contains(said), "{settings}: {error}");
+        assert!(error.message().contains(expected), "{settings}: {error}");
     }
 }

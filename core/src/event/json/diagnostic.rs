@@ -6,7 +6,7 @@ use crate::{
     secrets::Redactor,
 };
 
-/// Messages hold no colour codes.
+/// Messages contain no colour codes.
 pub(super) const COLOR: &str = "never";
 
 pub(super) fn write(payload: &mut Object<'_>, diagnostic: &Diagnostic, redactor: &Redactor) {

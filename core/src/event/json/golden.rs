@@ -1,4 +1,4 @@
-//! The reference engine's own event logs: each line is read into a typed event and must come out as it was.
+//! The event logs of the reference engine: each line is parsed to a typed event, whose JSON must be the same line.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -239,7 +239,7 @@ fn counting_the_steps_of_a_reference_log_gives_its_summary() {
     }
 }
 
-/// Tells the steps of one log apart: old copies have the URN of the new ones, but another id.
+/// Returns the key that distinguishes the steps of a log: old copies have the URN of the new ones and another id.
 fn key(step: &StepMetadata) -> String {
     let old = step.old.as_ref().map_or("", |state| state.0.id.as_str());
     format!("{}::{old}", step.urn)

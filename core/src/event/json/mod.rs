@@ -17,19 +17,19 @@ use crate::{
 
 use text::Object;
 
-/// How events of one operation are written out: only its stream makes one, because the stream knows its secrets.
+/// The JSON writer of one operation's events. Only the event stream creates one, because it knows the secrets.
 #[derive(Clone)]
 #[cfg_attr(test, derive(Default))]
 pub struct EventJson {
-    /// Secret values of inputs and outputs keep their content, base64-encoded as the `b64` secrets manager does,
-    /// instead of being blinded. For hosts that need the values, never for logs.
+    /// Secret values of inputs and outputs are written base64-encoded, as by the `b64` secrets manager, instead of
+    /// masked. For hosts that need the values, never for logs.
     pub(crate) show_secrets: bool,
-    /// Takes known secrets out of messages and properties, unless they are to be shown.
+    /// Masks known secrets in messages and properties, unless secrets are shown.
     pub(crate) redactor: Redactor,
 }
 
 impl EventJson {
-    /// Writes events with blinded secrets, knowing none that stand in texts.
+    /// Creates a writer that masks secret values and knows no secret texts.
     #[cfg(test)]
     fn new() -> Self {
         Self::default()
@@ -115,7 +115,7 @@ fn write_summary(payload: &mut Object<'_>, summary: &Summary) {
             changes.integer(op, *count);
         }
     });
-    // The log spells this one name with capitals.
+    // This one name is capitalized in the log.
     payload.nested("PolicyPacks", |packs| {
         for (name, version) in &summary.policy_packs {
             packs.string(name, version);

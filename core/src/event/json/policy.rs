@@ -1,4 +1,4 @@
-//! The JSON of what policies found.
+//! The JSON of policy events.
 
 use super::{EventJson, diagnostic::COLOR, step::write_properties, text::Object};
 use crate::event::{PolicyFindings, PolicyName, PolicyQuestion, PolicyRemediation, PolicyViolation};
@@ -31,7 +31,7 @@ pub(super) fn write_remediation(
     }
 }
 
-/// Returns the name of the member that holds what a question came to.
+/// Returns the name of the member that contains the findings of a request.
 pub(super) const fn findings_member(question: PolicyQuestion) -> &'static str {
     match question {
         PolicyQuestion::Remediate => "policyRemediateSummaryEvent",

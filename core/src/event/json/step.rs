@@ -86,7 +86,7 @@ pub(super) fn write_properties(
         SecretForm::Blinded(&blinding)
     };
     let text = json::to_vec(&MapJson::new(properties, form));
-    // Only values that nest too deeply to be recorded cannot be written.
+    // Only values beyond the nesting limit cannot be written.
     let text = text.ok().and_then(|text| String::from_utf8(text).ok());
     object.member(name).push_str(text.as_deref().unwrap_or("{}"));
 }

@@ -1,4 +1,4 @@
-//! Tests of what the reference logs do not hold: details of diffs, shown secrets, odd numbers and strings.
+//! Cases that the reference logs do not contain: details of diffs, shown secrets, special numbers and strings.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -68,7 +68,7 @@ fn inputs(json: &EventJson, value: PropertyValue) -> String {
 }
 
 #[test]
-fn no_details_and_empty_details_are_told_apart() {
+fn absent_and_empty_details_are_distinguished() {
     let json = EventJson::new();
     assert!(line(&json, step(|_, _| {})).contains(r#""detailedDiff":null,"logical":true"#));
     let empty = step(|metadata, _| metadata.detailed_diff = Some(DetailedDiff::new()));
@@ -254,7 +254,7 @@ fn strings_are_escaped_as_the_log_does() {
 
 proptest::proptest! {
     #[test]
-    fn whatever_string_is_written_reads_back_the_same(value in ".*") {
+    fn every_string_round_trips(value in ".*") {
         let mut out = String::new();
         text::write_string(&mut out, &value);
         proptest::prop_assert_eq!(serde_json::from_str::<String>(&out).unwrap(), value);
@@ -262,7 +262,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn what_policies_found_is_told_as_the_reference_tells_it() {
+fn policy_findings_are_written_as_by_the_reference() {
     let json = EventJson {
         redactor: redactor(["hyacinth"]),
         ..EventJson::new()
@@ -280,13 +280,13 @@ fn what_policies_found_is_told_as_the_reference_tells_it() {
         level: EnforcementLevel::Mandatory,
         severity: Some(PolicySeverity::High),
     };
-    let told = line(&json, EventPayload::PolicyViolation(Arc::new(violation)));
+    let text = line(&json, EventPayload::PolicyViolation(Arc::new(violation)));
     let resource = format!(r#""resourceUrn":"{}""#, urn());
     assert!(
-        told.ends_with(&format!(
+        text.ends_with(&format!(
             r#""policyEvent":{{{resource},"message":"not [secret]\n","color":"never",{facts},"enforcementLevel":"mandatory","severity":"high"}}}}"#
         )),
-        "{told}"
+        "{text}"
     );
     let secret = PropertyMap::from_iter([("p", PropertyValue::secret("tulip".into()))]);
     let remediation = PolicyRemediation {
@@ -295,12 +295,12 @@ fn what_policies_found_is_told_as_the_reference_tells_it() {
         before: PropertyMap::new(),
         after: secret,
     };
-    let told = line(&json, EventPayload::PolicyRemediation(Arc::new(remediation)));
+    let text = line(&json, EventPayload::PolicyRemediation(Arc::new(remediation)));
     assert!(
-        told.contains(&format!(
+        text.contains(&format!(
             r#""policyRemediationEvent":{{{resource},"color":"never",{facts},"after":{{"p":"#
-        )) && !told.contains("tulip"),
-        "{told}"
+        )) && !text.contains("tulip"),
+        "{text}"
     );
     let findings = PolicyFindings {
         question: PolicyQuestion::AnalyzeStack,
@@ -310,11 +310,11 @@ fn what_policies_found_is_told_as_the_reference_tells_it() {
         passed: vec!["small".into()],
         failed: Vec::new(),
     };
-    let told = line(&json, EventPayload::PolicyFindings(Arc::new(findings)));
+    let text = line(&json, EventPayload::PolicyFindings(Arc::new(findings)));
     assert!(
-        told.ends_with(
+        text.ends_with(
             r#""policyAnalyzeStackSummaryEvent":{"policyPackName":"guard","policyPackVersion":"1.2.0","policyPackVersionTag":"1.2.0","passed":["small"]}}"#
         ),
-        "{told}"
+        "{text}"
     );
 }

@@ -1,8 +1,8 @@
-//! The JSON text of event logs: how strings are written, and objects that write themselves in order.
+//! The JSON text of event logs: strings, and objects whose members keep their order.
 
 use std::fmt::Write as _;
 
-/// An object that is being written: each call adds one member, in the order of the calls.
+/// An object under construction: each call adds one member, in the order of the calls.
 pub(super) struct Object<'a> {
     out: &'a mut String,
     first: bool,
@@ -18,7 +18,7 @@ impl<'a> Object<'a> {
         self.out.push('}');
     }
 
-    /// Writes a member's name and returns where its value goes.
+    /// Writes a member's name and returns the buffer for its value.
     pub(super) fn member(&mut self, name: &str) -> &mut String {
         if !std::mem::take(&mut self.first) {
             self.out.push(',');
@@ -36,7 +36,7 @@ impl<'a> Object<'a> {
         self.member(name).push_str(if value { "true" } else { "false" });
     }
 
-    /// Writes the member only when it is true.
+    /// Writes the member only when true.
     pub(super) fn flag(&mut self, name: &str, value: bool) {
         if value {
             self.boolean(name, true);
@@ -55,7 +55,7 @@ impl<'a> Object<'a> {
         self.member(name).push_str("null");
     }
 
-    /// Writes a list of texts only when there are any.
+    /// Writes a list of texts unless it is empty.
     pub(super) fn list(&mut self, name: &str, values: &[String]) {
         if values.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Writes a string as the log does: `<`, `>`, `&` and non-ASCII as they are, U+2028 and U+2029 escaped.
+/// Writes a string as the log does: `<`, `>`, `&` and non-ASCII unescaped, U+2028 and U+2029 escaped.
 pub(super) fn write_string(out: &mut String, value: &str) {
     out.push('"');
     let mut rest = value;

@@ -1,4 +1,4 @@
-//! Event streams: how events reach any number of listeners without ever holding up the engine.
+//! Event streams: the events of an operation for any number of listeners. Listeners never block the engine.
 
 mod sink;
 #[cfg(test)]
@@ -24,10 +24,10 @@ use crate::{
 
 pub(crate) use sink::EventSink;
 
-/// How many debug messages wait for one listener before further ones are dropped.
-const DEBUG_LIMIT: usize = 16_384;
+/// Maximum number of queued debug messages of one listener; further ones are dropped.
+const MAX_QUEUED_DEBUG_MESSAGES: usize = 16_384;
 
-/// The events of one operation for one listener, in order. The cancel event is the last, then the stream is over.
+/// The events of one operation for one listener, in order. The cancel event is the last one.
 ///
 /// Dropping it ends the subscription. Sequence numbers have gaps only where debug messages were dropped.
 #[derive(Debug)]
@@ -50,13 +50,13 @@ impl EventStream {
         self.taken(event)
     }
 
-    /// Returns an event that has happened already; `None` when there is none at the moment, or the stream is over.
+    /// Returns the next queued event; `None` when the queue is empty or the stream has ended.
     pub fn try_next(&mut self) -> Option<Arc<EngineEvent>> {
         let event = self.events.try_recv().ok();
         self.taken(event)
     }
 
-    /// Returns what writes this operation's events as JSON; `show_secrets` keeps secret values, base64-encoded.
+    /// Returns the JSON writer of this operation's events; `show_secrets` keeps secret values, base64-encoded.
     #[must_use]
     pub fn json(&self, show_secrets: bool) -> EventJson {
         EventJson {
@@ -65,7 +65,7 @@ impl EventStream {
         }
     }
 
-    /// Returns how many debug messages this listener missed because too many waited for it.
+    /// Returns the number of debug messages that were dropped because of a full queue.
     #[must_use]
     pub fn dropped_debug_messages(&self) -> u64 {
         self.pressure.dropped.load(Ordering::Relaxed)
@@ -89,7 +89,7 @@ impl futures::Stream for EventStream {
     }
 }
 
-/// What listener and sink both know of the debug messages between them.
+/// The counters of debug messages, shared by listener and sink.
 #[derive(Default)]
 struct Pressure {
     waiting: AtomicUsize,
@@ -97,15 +97,15 @@ struct Pressure {
 }
 
 impl Pressure {
-    /// Counts one more debug message in, or counts it as dropped.
+    /// Counts one more queued debug message, or one more dropped one.
     fn admit(&self) -> bool {
-        let room = self.waiting.load(Ordering::Relaxed) < DEBUG_LIMIT;
-        if room {
+        let is_admitted = self.waiting.load(Ordering::Relaxed) < MAX_QUEUED_DEBUG_MESSAGES;
+        if is_admitted {
             self.waiting.fetch_add(1, Ordering::Relaxed);
         } else {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
-        room
+        is_admitted
     }
 }
 

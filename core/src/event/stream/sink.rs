@@ -1,4 +1,4 @@
-//! Where the engine puts its events: one sink for an operation, any number of listeners.
+//! The event sink of one operation, with any number of listeners.
 
 use std::{
     collections::BTreeMap,
@@ -19,13 +19,13 @@ use crate::{
     secrets::Redactor,
 };
 
-/// Takes the events of one operation and hands them to all listeners. Cloning is cheap; all clones are one sink.
+/// Receives the events of one operation and sends them to all listeners. Cloning is cheap; all clones share the sink.
 ///
-/// Emission never waits and never fails. Without listeners it costs an atomic addition. Every listener has a queue
-/// of its own, without bound, of pointers to shared events: what a slow one keeps alive is what has happened, not
-/// copies of it. Only debug messages are dropped, and counted, when very many wait for the same listener.
+/// Emission never waits and never fails. Without listeners it costs an atomic addition. Every listener has an unbounded
+/// queue of pointers to shared events. Only debug messages are dropped, and counted, when the queue of a listener
+/// contains too many of them.
 ///
-/// Secrets that the sink's [`Redactor`] knows are taken out of messages before anybody sees them.
+/// Secrets that the sink's [`Redactor`] knows are masked in messages.
 #[derive(Clone)]
 pub(crate) struct EventSink(Arc<Shared>);
 
@@ -34,8 +34,8 @@ struct Shared {
     sequence: AtomicU64,
     listening: AtomicBool,
     listeners: Mutex<Listeners>,
-    /// What people should read, debug messages left out.
-    said: Mutex<Vec<Diagnostic>>,
+    /// The diagnostics for the result, without debug messages.
+    kept: Mutex<Vec<Diagnostic>>,
     redactor: Redactor,
     /// Whether debug messages become events.
     shows_debug: bool,
@@ -55,13 +55,13 @@ struct Listener {
 }
 
 impl EventSink {
-    /// Creates a sink without listeners that takes the time of events from `clock`.
+    /// Creates a sink without listeners; `clock` supplies the timestamps.
     #[must_use]
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self::with_debug(clock, true)
     }
 
-    /// Creates a sink that drops debug messages unless it is to show them; sequence numbers have no gaps for them.
+    /// Creates a sink; without `shows_debug`, debug messages are dropped and get no sequence number.
     #[must_use]
     pub(crate) fn with_debug(clock: Arc<dyn Clock>, shows_debug: bool) -> Self {
         Self(Arc::new(Shared {
@@ -69,20 +69,20 @@ impl EventSink {
             sequence: AtomicU64::new(0),
             listening: AtomicBool::new(false),
             listeners: Mutex::default(),
-            said: Mutex::default(),
+            kept: Mutex::default(),
             redactor: Redactor::new(),
             shows_debug,
         }))
     }
 
-    /// Starts listening: the stream holds every event from now on. After the end it holds the cancel event only.
+    /// Subscribes to all later events. After the end, the stream contains only the cancel event.
     #[must_use]
     pub(crate) fn subscribe(&self) -> EventStream {
         let (queue, events) = mpsc::unbounded_channel();
         let pressure = Arc::new(Pressure::default());
         let mut listeners = self.0.lock();
         if let Some(end) = &listeners.end {
-            // The receiver is alive: it is just below.
+            // The receiver exists: it is returned below.
             drop(queue.send(Arc::clone(end)));
         } else {
             let number = listeners.next;
@@ -101,12 +101,12 @@ impl EventSink {
         }
     }
 
-    /// Emits an event; `internal` marks steps that people did not ask for.
+    /// Emits an event; `internal` marks steps that the program did not request.
     pub(crate) fn emit(&self, payload: EventPayload, internal: bool) {
         self.emit_with(internal, || payload);
     }
 
-    /// Emits an event whose payload is made only when somebody listens.
+    /// Emits an event; the payload is only built when there is a listener.
     pub(crate) fn emit_with(&self, internal: bool, payload: impl FnOnce() -> EventPayload) {
         if self.0.listening.load(Ordering::Acquire) {
             self.0.deliver(internal, payload());
@@ -115,17 +115,17 @@ impl EventSink {
         }
     }
 
-    /// Returns what takes secrets out of messages, so that it can be told of more of them.
+    /// Returns the redactor of messages, so that further secrets can be registered.
     #[must_use]
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.0.redactor
     }
 
-    /// Keeps a message for the result, without an event.
-    pub(crate) fn remark(&self, diagnostic: Diagnostic) {
+    /// Adds a diagnostic to the result, without an event.
+    pub(crate) fn keep_for_result(&self, diagnostic: Diagnostic) {
         let diagnostic = self.scrubbed(diagnostic);
         self.0
-            .said
+            .kept
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(diagnostic);
@@ -138,32 +138,32 @@ impl EventSink {
         diagnostic
     }
 
-    /// Emits a message; known secrets in it are taken out.
+    /// Emits a diagnostic; known secrets are masked.
     pub(crate) fn diagnostic(&self, diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Debug && !self.0.shows_debug {
             return;
         }
         let diagnostic = self.scrubbed(diagnostic);
         if diagnostic.severity > Severity::Debug && !diagnostic.ephemeral {
-            self.remark(diagnostic.clone());
+            self.keep_for_result(diagnostic.clone());
         }
         self.emit_with(false, || EventPayload::Diagnostic(diagnostic));
     }
 
-    /// Returns the messages so far, debug and passing ones left out.
+    /// Returns the diagnostics so far, without debug and ephemeral ones.
     #[must_use]
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
-        self.0.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tells whether a stream is open.
+    /// Returns whether there is a listener.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn has_listeners(&self) -> bool {
         self.0.listening.load(Ordering::Acquire)
     }
 
-    /// Ends the stream with the cancel event. What is emitted later is dropped; ending twice does nothing.
+    /// Ends the stream with the cancel event. Later events are dropped; a second end has no effect.
     pub(crate) fn end(&self) {
         self.0.end();
     }
@@ -180,7 +180,7 @@ impl Shared {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Numbers, stamps and hands out one event; the lock makes the order the same for all listeners.
+    /// Assigns sequence number and timestamp to an event and sends it; the lock gives all listeners the same order.
     fn deliver(&self, internal: bool, payload: EventPayload) {
         let mut listeners = self.lock();
         if listeners.end.is_some() {
@@ -221,7 +221,7 @@ impl Shared {
         }
         let event = self.stamp(false, EventPayload::Cancel);
         for listener in std::mem::take(&mut listeners.open).into_values() {
-            // A listener that is gone needs no end.
+            // A dropped listener needs no cancel event.
             drop(listener.queue.send(Arc::clone(&event)));
         }
         listeners.end = Some(event);
@@ -230,7 +230,7 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// An operation that died without an end still ends its listeners' streams.
+    /// Ends the streams of an operation that was dropped.
     fn drop(&mut self) {
         self.end();
     }

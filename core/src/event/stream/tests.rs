@@ -1,8 +1,8 @@
-//! The stream of events: order, end, slow listeners, and what is kept out of it.
+//! The event stream: order, end, slow listeners and redaction.
 
 use std::sync::Arc;
 
-use super::{DEBUG_LIMIT, EventSink, EventStream};
+use super::{EventSink, EventStream, MAX_QUEUED_DEBUG_MESSAGES};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     event::{EngineEvent, EventPayload},
@@ -13,7 +13,7 @@ fn sink() -> EventSink {
     EventSink::new(Arc::new(SystemClock))
 }
 
-fn said(text: &str) -> EventPayload {
+fn message(text: &str) -> EventPayload {
     EventPayload::Stdout { message: text.into() }
 }
 
@@ -25,11 +25,11 @@ fn drain(stream: &mut EventStream) -> Vec<Arc<EngineEvent>> {
 fn every_listener_gets_all_from_its_subscription_on_and_the_end_last() {
     let sink = sink();
     let mut early = sink.subscribe();
-    sink.emit(said("one"), false);
+    sink.emit(message("one"), false);
     let mut late = sink.subscribe();
-    sink.emit(said("two"), false);
+    sink.emit(message("two"), false);
     sink.end();
-    sink.emit(said("after the end"), false);
+    sink.emit(message("after the end"), false);
     let sequences = |events: &[Arc<EngineEvent>]| events.iter().map(|e| e.sequence).collect::<Vec<_>>();
     let (early, late) = (drain(&mut early), drain(&mut late));
     assert_eq!(sequences(&early), [0, 1, 2]);
@@ -42,7 +42,7 @@ fn every_listener_gets_all_from_its_subscription_on_and_the_end_last() {
 #[test]
 fn a_listener_that_comes_after_the_end_gets_only_the_end() {
     let sink = sink();
-    sink.emit(said("missed"), false);
+    sink.emit(message("missed"), false);
     sink.end();
     sink.end();
     let events = drain(&mut sink.subscribe());
@@ -56,22 +56,22 @@ fn a_sink_that_is_dropped_without_an_end_still_ends_its_streams() {
     let mut stream = sink.subscribe();
     let clone = sink.clone();
     drop(sink);
-    clone.emit(said("still alive"), false);
+    clone.emit(message("still alive"), false);
     drop(clone);
     assert_eq!(drain(&mut stream).len(), 2);
 }
 
 #[test]
-fn no_payload_is_made_when_nobody_listens() {
+fn no_payload_is_built_without_a_listener() {
     let sink = sink();
-    sink.emit_with(false, || panic!("made for nobody"));
+    sink.emit_with(false, || panic!("built without a listener"));
     let mut stream = sink.subscribe();
-    sink.emit(said("heard"), false);
+    sink.emit(message("received"), false);
     drop(sink);
     assert_eq!(
         stream.try_next().unwrap().sequence,
         1,
-        "what nobody heard still counts"
+        "events without a listener have sequence numbers"
     );
     drop(stream);
 }
@@ -80,7 +80,7 @@ fn no_payload_is_made_when_nobody_listens() {
 fn a_listener_that_went_away_is_forgotten() {
     let sink = sink();
     drop(sink.subscribe());
-    sink.emit(said("into the void"), false);
+    sink.emit(message("into the void"), false);
     assert!(!sink.has_listeners());
 }
 
@@ -88,9 +88,9 @@ fn a_listener_that_went_away_is_forgotten() {
 fn a_slow_listener_misses_only_debug_messages_and_knows_how_many() {
     let sink = sink();
     let mut stream = sink.subscribe();
-    for _ in 0..DEBUG_LIMIT + 5 {
+    for _ in 0..MAX_QUEUED_DEBUG_MESSAGES + 5 {
         sink.diagnostic(Diagnostic::new(Severity::Debug, "noise"));
-        sink.emit(said("result"), false);
+        sink.emit(message("result"), false);
     }
     sink.end();
     let events = drain(&mut stream);
@@ -98,8 +98,8 @@ fn a_slow_listener_misses_only_debug_messages_and_knows_how_many() {
         .iter()
         .filter(|event| matches!(event.payload, EventPayload::Stdout { .. }))
         .count();
-    assert_eq!(results, DEBUG_LIMIT + 5);
-    assert_eq!(events.len(), 2 * DEBUG_LIMIT + 5 + 1);
+    assert_eq!(results, MAX_QUEUED_DEBUG_MESSAGES + 5);
+    assert_eq!(events.len(), 2 * MAX_QUEUED_DEBUG_MESSAGES + 5 + 1);
     assert_eq!(stream.dropped_debug_messages(), 5);
 }
 
@@ -108,7 +108,7 @@ fn reading_makes_room_for_debug_messages_again() {
     let sink = sink();
     let mut stream = sink.subscribe();
     for _ in 0..3 {
-        for _ in 0..DEBUG_LIMIT {
+        for _ in 0..MAX_QUEUED_DEBUG_MESSAGES {
             sink.diagnostic(Diagnostic::new(Severity::Debug, "noise"));
         }
         while stream.try_next().is_some() {}
@@ -127,7 +127,7 @@ fn known_secrets_are_taken_out_of_messages_and_of_the_json_of_events() {
         panic!("not a message");
     };
     assert_eq!(heard.message.reference(), "tried [secret] in vain");
-    sink.emit(said("hunter2"), false);
+    sink.emit(message("hunter2"), false);
     let event = stream.try_next().unwrap();
     assert!(!stream.json(false).line(&event).contains("hunter2"));
 }
@@ -138,7 +138,7 @@ fn events_from_many_threads_keep_one_order_for_all_listeners() {
     let mut streams = [sink.subscribe(), sink.subscribe()];
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..1000).for_each(|_| sink.emit(said("x"), false)));
+            scope.spawn(|| (0..1000).for_each(|_| sink.emit(message("x"), false)));
         }
     });
     sink.end();

@@ -1,11 +1,11 @@
-//! The layout of the tree: which rows are shown, and in which order and depth.
+//! The layout of the tree: the visible rows with their order and depth.
 
 use std::{collections::BTreeMap, fmt};
 
 use super::row::Row;
 use crate::urn::Urn;
 
-/// Rows in the order of the picture.
+/// Rows in display order.
 pub(super) struct Layout<'a> {
     lines: Vec<Line<'a>>,
 }
@@ -19,7 +19,7 @@ struct Line<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Places `rows` under their parents; those whose parent has no row stand at the left margin.
+    /// Places `rows` under their parents; rows whose parent has no row are at the left margin.
     pub(super) fn new(rows: &'a [Row], places: &BTreeMap<Urn, usize>, show_unchanged: bool) -> Self {
         let parents: Vec<Option<usize>> = rows
             .iter()
@@ -34,7 +34,7 @@ impl<'a> Layout<'a> {
                 _ => roots.push(index),
             }
         }
-        // A stack and not a recursion: chains of parents may be long.
+        // Iterative: chains of parents can be long.
         let mut lines = Vec::new();
         let mut waiting = Vec::new();
         push_siblings(&mut waiting, &roots, 0);
@@ -56,7 +56,7 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn write(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whether a line still has to be drawn at each depth, for the siblings that follow further down.
+        // For each depth, whether the vertical line continues to a later sibling.
         let mut open: Vec<bool> = Vec::new();
         for line in &self.lines {
             open.truncate(line.depth);
@@ -92,7 +92,7 @@ fn push_siblings(waiting: &mut Vec<(usize, usize, bool)>, siblings: &[usize], de
     );
 }
 
-/// Marks the rows that change, and all above them.
+/// Marks the changed rows and their ancestors.
 fn shown(rows: &[Row], parents: &[Option<usize>], show_unchanged: bool) -> Vec<bool> {
     if show_unchanged {
         return vec![true; rows.len()];

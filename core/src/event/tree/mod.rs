@@ -1,4 +1,4 @@
-//! The tree of steps: resources under their parents, with what happens to each, as text for people.
+//! The tree of steps: a text that shows resources under their parents with their changes.
 
 mod layout;
 mod row;
@@ -19,11 +19,11 @@ use crate::{
 use layout::Layout;
 use row::Row;
 
-/// A resource that has no step: its type and its parent.
+/// The type and the parent of a resource without a step.
 pub(crate) type Standing = (TypeToken, Option<Urn>);
 
-/// Draws the steps of an operation, with the counts of its summary as totals. `standing` finds resources that have no step
-/// and stand above those that have; texts are shown without the secrets that `redactor` knows.
+/// Renders the steps of an operation, with the counts of its summary as totals. `standing` finds ancestors without a
+/// step; secrets that `redactor` knows are masked.
 pub(crate) fn render(
     steps: &[StepResult],
     counts: &BTreeMap<&'static str, u64>,
@@ -38,7 +38,7 @@ pub(crate) fn render(
         let place = tree.add(&result.step.metadata);
         tree.rows[place].end(result);
     }
-    // An operation that was refused half-way, or whose steps all failed, has no counts.
+    // An operation without a successful step has no counts.
     let counts = match counts.is_empty() {
         true => tree.counted(),
         false => counts.clone(),
@@ -48,7 +48,7 @@ pub(crate) fn render(
     tree.with_counts(counts).to_string()
 }
 
-/// A readable picture of steps: what `print(plan)` shows. It has no colours.
+/// The text form of steps that `print(plan)` shows. It has no colours.
 ///
 /// ```text
 ///     shop-dev (Stack)
@@ -64,9 +64,9 @@ pub(crate) fn render(
 /// 1 to create, 1 to update, 1 to replace, 12 unchanged
 /// ```
 ///
-/// Properties without known values stand beside the resource; an exclamation mark says that they force a replacement.
-/// Durations are shown from one second on. Unchanged resources are shown only above changed ones, unless
-/// [`StepTree::show_unchanged`] asks for them. Steps of one resource share one row.
+/// Properties with unknown values are listed after the resource's name; an exclamation mark means that they force a
+/// replacement. Durations are shown from one second on. Unchanged resources are shown only above changed ones, unless
+/// [`StepTree::show_unchanged`] is called. The steps of one resource share one row.
 #[derive(Clone, Debug, Default)]
 pub struct StepTree {
     rows: Vec<Row>,
@@ -78,7 +78,7 @@ pub struct StepTree {
 }
 
 impl StepTree {
-    /// Creates a tree of no steps.
+    /// Creates an empty tree.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -93,23 +93,23 @@ impl StepTree {
         tree
     }
 
-    /// Shows unchanged resources too.
+    /// Shows unchanged resources as well.
     #[must_use]
     pub fn show_unchanged(mut self) -> Self {
         self.show_unchanged = true;
         self
     }
 
-    /// Words the totals as what has happened instead of what would happen.
+    /// Labels the totals as completed changes instead of planned ones.
     #[must_use]
     pub fn done(mut self) -> Self {
         self.done = true;
         self
     }
 
-    /// Adds a step. Steps that people did not ask for should be left out by the caller.
+    /// Adds a step. The caller leaves out internal steps.
     ///
-    /// Returns the place of its row.
+    /// Returns the index of its row.
     pub fn add(&mut self, step: &StepMetadata) -> usize {
         if let Some(place) = self.places.get(&step.urn) {
             self.rows[*place].merge(step, &self.redactor);
@@ -121,7 +121,7 @@ impl StepTree {
         place
     }
 
-    /// Adds the resources above those that have rows; `standing` finds them.
+    /// Adds rows for the ancestors of existing rows; `standing` finds them.
     fn add_ancestors(&mut self, standing: impl Fn(&Urn) -> Option<Standing>) {
         let mut next = 0;
         while let Some(row) = self.rows.get(next) {
@@ -137,14 +137,14 @@ impl StepTree {
         }
     }
 
-    /// Takes the totals from a summary's counts instead of counting rows.
+    /// Uses a summary's counts as totals instead of counting rows.
     #[must_use]
     pub fn with_counts(mut self, counts: BTreeMap<&'static str, u64>) -> Self {
         self.counts = Some(counts);
         self
     }
 
-    /// Counts the rows of steps that did not fail.
+    /// Counts the rows without a failed step.
     fn counted(&self) -> BTreeMap<&'static str, u64> {
         let mut counts = BTreeMap::new();
         for row in self.rows.iter().filter(|row| !row.has_failed()) {
@@ -159,7 +159,7 @@ impl StepTree {
             let count = counts.get(op)?;
             Some(format!("{count} {}", if self.done { done } else { planned }))
         });
-        // Counts are of what succeeded.
+        // The counts contain successful steps only.
         let failed = self.rows.iter().filter(|row| row.has_failed()).count();
         let failed = (failed > 0).then(|| format!("{failed} failed"));
         let parts: Vec<String> = succeeded.chain(failed).collect();

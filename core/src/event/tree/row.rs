@@ -1,4 +1,4 @@
-//! One resource of the tree: its sign, its name, and the properties that change.
+//! One row of the tree: sign, name and changed properties of a resource.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -11,10 +11,10 @@ use crate::{
     urn::Urn,
 };
 
-/// Durations below this are not shown.
-const SHOWN_DURATION: Duration = Duration::from_secs(1);
+/// Minimum duration that is shown.
+const MIN_SHOWN_DURATION: Duration = Duration::from_secs(1);
 
-/// The words of the totals by the name of the operation, for what would happen and for what has happened.
+/// The labels of the totals by the name of the operation, for planned and for completed changes.
 pub(super) const TOTALS: &[(&str, &str, &str)] = &[
     ("create", "to create", "created"),
     ("update", "to update", "updated"),
@@ -32,7 +32,7 @@ pub(super) const TOTALS: &[(&str, &str, &str)] = &[
     ("same", "unchanged", "unchanged"),
 ];
 
-/// What is shown of one resource.
+/// One resource.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     op: StepOp,
@@ -41,7 +41,7 @@ pub(super) struct Row {
     pub(super) parent: Option<Urn>,
     properties: BTreeMap<String, PropertyChange>,
     duration: Duration,
-    /// What failed, and why.
+    /// The failed operation and its error.
     failure: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl Row {
         row
     }
 
-    /// Creates the row of a resource that stays as it is.
+    /// Creates the row of an unchanged resource.
     pub(super) fn unchanged(urn: &Urn, resource_type: TypeToken, parent: Option<Urn>) -> Self {
         Self {
             op: StepOp::Same,
@@ -68,7 +68,7 @@ impl Row {
         }
     }
 
-    /// Takes in how a step ended.
+    /// Adds the result of a step.
     pub(super) fn end(&mut self, result: &StepResult) {
         self.duration += result.duration;
         if let Some(failure) = &result.failure {
@@ -81,7 +81,7 @@ impl Row {
         }
     }
 
-    /// Takes in a further step of the same resource; the weightiest of all gives the sign.
+    /// Adds a further step of the same resource; the step with the highest weight gives the sign.
     pub(super) fn merge(&mut self, step: &StepMetadata, redactor: &Redactor) {
         if weight(step.op) > weight(self.op) {
             self.op = step.op;
@@ -91,12 +91,12 @@ impl Row {
             self.parent = Some(parent.clone());
         }
         if matches!(step.op, StepOp::Delete | StepOp::DeleteReplaced) && self.op != StepOp::Delete {
-            // The deletion of an old copy says nothing of how the new one differs.
+            // The deletion of an old copy contains no differences to the new one.
             return;
         }
         for change in step.changes(redactor) {
             let known = self.properties.get(&change.path);
-            // The marker of a replacement knows more than the step that it marks.
+            // The marker of a replacement has more details than the step that it marks.
             if known.is_none_or(|known| !known.kind.is_replace() || change.kind.is_replace()) {
                 self.properties.insert(change.path.clone(), change);
             }
@@ -111,7 +111,7 @@ impl Row {
             )
     }
 
-    /// Returns the lines below the row: each property whose values are known, and why a step failed.
+    /// Returns the lines below the row: each property with known values, and the error of a failed step.
     pub(super) fn details(&self) -> impl Iterator<Item = String> + '_ {
         let failure = self.failure.iter().flat_map(|failure| failure.lines());
         let failure = failure.map(|line| format!("! {line}"));
@@ -151,7 +151,7 @@ impl Row {
         }
     }
 
-    /// Returns what stands before the row; always three characters wide.
+    /// Returns the sign before the row: three characters.
     pub(super) fn sign(&self) -> &'static str {
         if self.failure.is_some() {
             return "!  ";
@@ -172,7 +172,7 @@ impl Row {
 impl fmt::Display for Row {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({})", self.name, self.resource_type)?;
-        if self.duration >= SHOWN_DURATION {
+        if self.duration >= MIN_SHOWN_DURATION {
             write!(formatter, "  {}", duration(self.duration))?;
         }
         let bare = self.properties.values().filter(|change| !has_values(change));
@@ -193,7 +193,7 @@ const fn has_values(change: &PropertyChange) -> bool {
     change.old.is_some() || change.new.is_some()
 }
 
-/// Returns a duration for people: `1.4 s`, `2 min 5 s`.
+/// Returns a duration as text: `1.4 s`, `2 min 5 s`.
 fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -210,7 +210,7 @@ const fn sign(kind: DiffKind) -> char {
     }
 }
 
-/// Orders the steps of one resource: the weightiest tells people what happens to it.
+/// The weight of an operation: the row of a resource shows that of the highest weight.
 const fn weight(op: StepOp) -> u8 {
     match op {
         StepOp::RemovePendingReplace => 0,

@@ -1,16 +1,16 @@
-//! Property values as the tree shows them: JSON, shortened.
+//! Property values in the tree: JSON, shortened.
 
 use std::fmt::Write as _;
 
 use crate::property::PropertyValue;
 
-/// How many characters of a value are shown.
+/// Maximum length of a shown value, in characters.
 const MAX_LENGTH: usize = 60;
 
-/// How many characters of two long values are compared to find what differs.
-const COMPARED_LENGTH: usize = 64 * 1024;
+/// Maximum number of compared characters in two long values.
+const MAX_COMPARED_LENGTH: usize = 64 * 1024;
 
-/// How many characters stand before the first difference of two long values, and how many at least after it.
+/// Number of characters shown before the first difference of two long values, and the minimum after it.
 const CONTEXT_LENGTH: usize = 15;
 
 /// Returns a value on one line; a long one ends with an ellipsis.
@@ -18,9 +18,12 @@ pub(super) fn shown(value: &PropertyValue) -> String {
     cut(&written(value, MAX_LENGTH), 0)
 }
 
-/// Returns two values, each on one line; long ones whose first difference would not be shown are cut before it, too.
+/// Returns two values, each on one line. Long values with a late first difference are cut before it as well.
 pub(super) fn shown_change(old: &PropertyValue, new: &PropertyValue) -> (String, String) {
-    let (before, after) = (written(old, COMPARED_LENGTH), written(new, COMPARED_LENGTH));
+    let (before, after) = (
+        written(old, MAX_COMPARED_LENGTH),
+        written(new, MAX_COMPARED_LENGTH),
+    );
     let sides = || before.chars().zip(after.chars());
     let place = sides().take_while(|(old, new)| old == new).count();
     let differs = sides().nth(place).is_some();
@@ -28,14 +31,14 @@ pub(super) fn shown_change(old: &PropertyValue, new: &PropertyValue) -> (String,
         true => place.saturating_sub(CONTEXT_LENGTH),
         false => 0,
     };
-    // An escape sequence is not cut.
+    // An escape sequence is not split.
     let skipped = before.chars().take(start).collect::<String>();
     let slashes = skipped.chars().rev().take_while(|letter| *letter == '\\').count();
     start -= slashes % 2;
     (cut(&before, start), cut(&after, start))
 }
 
-/// Returns what is shown of a text from the character `start` on, with an ellipsis where something is left out.
+/// Returns the shown part of a text from the character `start` on, with ellipses for omitted parts.
 fn cut(text: &str, start: usize) -> String {
     let mut shown = match (start, text.starts_with('"')) {
         (0, _) => String::new(),

@@ -1,4 +1,4 @@
-//! Applying one step: the provider's call that each kind of step makes, and the record that results. A file for each kind.
+//! The effect of one step: the provider call of each kind of step, and the resulting record. One file for each kind.
 
 mod create;
 mod delete;
@@ -27,7 +27,7 @@ use crate::{
 
 type Result<T, E = StepFailure> = std::result::Result<T, E>;
 
-/// Applies steps: calls the provider of each as its kind demands. It records nothing.
+/// Applies steps: makes the provider call of each kind. It records nothing.
 pub(super) struct Applier {
     pub(super) options: ExecutorOptions,
     pub(super) clock: Arc<dyn Clock>,
@@ -53,7 +53,8 @@ impl Applier {
         }
     }
 
-    /// Awaits a provider's call; a second cancellation abandons it. Steps on views that came with a failure are published.
+    /// Awaits a provider's call; a second cancellation abandons it. Steps on views that came with a failure are
+    /// published.
     async fn call<T>(
         &self,
         step: &Step,

@@ -12,7 +12,7 @@ use crate::{
     step::StepOp,
 };
 
-/// Reads the record of a step, and completes the step with how that differs from what was read.
+/// Reads the record of a step, and adds the differences to the step.
 ///
 /// A refresh before an update is not reported, and so not compared.
 pub(super) async fn refresh(applier: &Applier, step: &mut Step) -> Result<Applied> {
@@ -28,7 +28,7 @@ pub(super) async fn refresh(applier: &Applier, step: &mut Step) -> Result<Applie
 
 /// Reads the record of a step. Those of components and providers stay as they are.
 ///
-/// What was read completes the step's new record, which is the old one unless the program has renamed it.
+/// The response completes the step's new record, which is the old one unless the program has renamed it.
 async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
     let old = record(step)?;
     let start = step.new.as_ref().unwrap_or(old);
@@ -62,7 +62,7 @@ async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
             if unchanged {
                 let mut same = same();
                 if applier.options.reports_refresh {
-                    // The record stays as it is; Diff decides whether that is the goal.
+                    // The record stays unchanged; Diff decides whether it matches the goal.
                     same.result_op = Some(StepOp::Update);
                 }
                 return Ok(same);
@@ -91,11 +91,11 @@ async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
     })
 }
 
-/// Decides by the provider's Diff whether a refresh found a change, and returns how it differs: without a difference the
-/// result is `same`.
+/// Decides by the provider's Diff whether a refresh found a change, and returns how it differs: without a difference
+/// the result is `same`.
 ///
-/// The refreshed record is saved either way; the answer only decides what is reported. A Diff that fails, fails the
-/// step: what was read cannot be trusted then.
+/// The refreshed record is saved either way; Diff only decides what is reported. A failed Diff fails the step: the
+/// outputs that were read cannot be trusted then.
 async fn compare(
     applier: &Applier,
     step: &Step,
@@ -136,7 +136,7 @@ async fn compare(
     match applier.call(step, "diff", question).await {
         Ok(diff) => {
             let diff = if diff.changes == DiffChanges::Unknown {
-                // Ignored paths are taken as they were read; one that cannot be reset counts as a difference.
+                // Ignored paths keep the values that were read; one that cannot be reset counts as a difference.
                 let (inputs, _) = reset_all(&old.options.ignore_changes, &new.inputs, old.inputs.clone());
                 diff.completed(&new.inputs, &inputs)
             } else {

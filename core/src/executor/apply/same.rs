@@ -31,7 +31,7 @@ pub(super) async fn same(applier: &Applier, step: &Step) -> Result<Applied> {
     state.refresh_before_update = old.state.refresh_before_update;
     keep_order(&old.state, state);
     if *new == *old.state {
-        // The shared record stays shared: nothing is written, and no memory is held twice.
+        // The shared record stays shared: nothing is written or copied.
         new = Arc::clone(&old.state);
     }
     Ok(Applied::of(new))

@@ -21,7 +21,7 @@ pub(super) async fn update(applier: &Applier, step: &Step) -> Result<Applied> {
     let mut partial_failure = None;
     if let Some(provider) = step.provider.as_ref().filter(|_| goal.custom) {
         let request = UpdateRequest {
-            // A former name, by alias, is a matter of the record alone.
+            // A former URN, by alias, concerns the record only.
             urn: goal.urn.clone(),
             resource_type: goal.urn.resource_type().into(),
             name: goal.urn.name().to_owned(),
@@ -46,7 +46,7 @@ pub(super) async fn update(applier: &Applier, step: &Step) -> Result<Applied> {
                 let Some(failure) = error.init_failure.take() else {
                     return Err(StepFailure::provider(&error));
                 };
-                // The old inputs stay, so that the next update sees the difference again.
+                // The old inputs stay, so that the next update finds the difference again.
                 state.inputs = old.state.inputs.clone();
                 partial_failure = Some(take_init_failure(state, *failure));
             }

@@ -1,4 +1,4 @@
-//! The views of each record, by its identity.
+//! The views of each record, by the record's identity.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::{
     urn::Urn,
 };
 
-/// The views of all records that have some, as they are now. Cheap to clone; all clones are one.
+/// The current views of all records that have some. Cloning is cheap; all clones share the book.
 #[derive(Clone, Default)]
 pub(crate) struct ViewBook(Arc<Mutex<FxHashMap<StateId, Vec<StateRef>>>>);
 
@@ -26,12 +26,12 @@ impl ViewBook {
         *self.views() = by_owner(records);
     }
 
-    /// Returns the views of a record, each after what it lies in.
+    /// Returns the views of a record, each after its parent.
     pub(crate) fn of(&self, owner: StateId) -> Vec<StateRef> {
         self.views().get(&owner).cloned().unwrap_or_default()
     }
 
-    /// Takes the views of a record out.
+    /// Removes and returns the views of a record.
     pub(crate) fn take(&self, owner: StateId) -> Vec<StateRef> {
         self.views().remove(&owner).unwrap_or_default()
     }
@@ -58,7 +58,7 @@ impl ViewBook {
         old.into_iter().flatten().map(|view| view.id).collect()
     }
 
-    /// Takes the views of the old record out for the new one. Where the old record stays as a copy, its views do, too.
+    /// Removes and returns the views of the old record for the new one. An old copy keeps its views.
     pub(super) fn take_for_new(&self, step: &Step) -> Vec<StateRef> {
         let Some(old) = &step.old else {
             return Vec::new();
@@ -83,8 +83,8 @@ impl ViewBook {
     }
 }
 
-/// Finds the views of each record. One whose owner has several records, old copies of it, belongs to the last of them
-/// that stands before it.
+/// Groups views by the record of their owner. When old copies of the owner exist, views belong to the last of its
+/// records before them.
 fn by_owner(records: &[StateRef]) -> FxHashMap<StateId, Vec<StateRef>> {
     let mut views: FxHashMap<StateId, Vec<StateRef>> = FxHashMap::default();
     let owners: FxHashSet<&Urn> = records
@@ -107,7 +107,7 @@ fn by_owner(records: &[StateRef]) -> FxHashMap<StateId, Vec<StateRef>> {
     views
 }
 
-/// Returns the views as they are called when their owner is called `new` instead of `old`.
+/// Returns the views with URNs for the owner `new` instead of `old`.
 pub(super) fn adopted(views: Vec<StateRef>, old: &Urn, new: &Urn) -> Vec<StateRef> {
     if old == new {
         return views;
@@ -128,7 +128,7 @@ pub(super) fn adopted(views: Vec<StateRef>, old: &Urn, new: &Urn) -> Vec<StateRe
     views.into_iter().map(adopt).collect()
 }
 
-/// Gives a view the URN that its parent asks for; the former one becomes its alias.
+/// Sets the URN of a view by its parent; the former URN becomes an alias.
 fn rename(state: &mut ResourceState) {
     let Some(parent) = &state.parent else { return };
     let own = &state.urn;
@@ -144,7 +144,7 @@ fn rename(state: &mut ResourceState) {
     }
 }
 
-/// Returns the URNs of the views that lie in the one of `urn`, directly or not.
+/// Returns the URNs of the views inside the view `urn`, at any depth.
 pub(super) fn inside(views: &[StateRef], urn: &Urn) -> FxHashSet<Urn> {
     let mut found = FxHashSet::default();
     for view in views {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_owner_takes_its_views_along_with_those_inside_them() {
+    fn views_of_a_renamed_owner_are_renamed_with_those_inside_them() {
         let (old, new) = (urn("a:b:Old", "o"), urn("a:b:New", "o"));
         let outer = urn("a:b:Old$a:b:Part", "p");
         let inner = urn("a:b:Old$a:b:Part$a:b:Part", "q");

@@ -1,5 +1,5 @@
-//! Steps on views: those that a provider publishes, and those that follow from a step on the owner of the views. They call
-//! no provider.
+//! Steps on views: those that a provider publishes, and those that follow from a step on the owner of the views. They
+//! call no provider.
 
 mod book;
 mod published;
@@ -41,7 +41,7 @@ struct ViewSteps<'a> {
     replaced: FxHashSet<Urn>,
 }
 
-/// Opens a step for the steps on views that its provider publishes; `book` has those that are recorded.
+/// Opens a step for published steps on views; `book` contains the recorded views.
 pub(super) fn open(step: &mut Step, book: &ViewBook) {
     let Some(subject) = step.subject() else { return };
     if !subject.custom || subject.is_provider() || step.provider.is_none() {
@@ -49,7 +49,7 @@ pub(super) fn open(step: &mut Step, book: &ViewBook) {
     }
     let recorded = match step.op {
         StepOp::Same | StepOp::Replace | StepOp::RemovePendingReplace => return,
-        // A new copy has no views yet; those of the old one stay its own.
+        // A new copy has no views yet; the old copy keeps its own.
         StepOp::Create
         | StepOp::CreateReplacement
         | StepOp::Import
@@ -103,7 +103,7 @@ impl ViewRunner<'_> {
             StepOp::DiscardReplaced => StepOp::DeleteReplaced,
             op => op,
         };
-        // Views that the provider did not publish are removed with their owner.
+        // Unpublished views are removed with their owner.
         let result_op = if step.op == StepOp::Refresh { result_op } else { op };
         while let Some(view) = steps.views.pop() {
             if let Some(removal) = steps.view_step(op, Some(view), None) {
@@ -113,8 +113,8 @@ impl ViewRunner<'_> {
         Ok(failure)
     }
 
-    /// Runs the steps on the views of a resource whose step has left the record `new`. A published step that failed fails
-    /// the resource, too.
+    /// Runs the steps on the views of a resource whose step has left the record `new`. A published step that failed
+    /// fails the resource, too.
     ///
     /// # Errors
     /// The first failure of a published step, after it has been reported, and when an entry cannot be made durable.
@@ -199,7 +199,7 @@ impl<'a> ViewSteps<'a> {
     fn view_step(&self, op: StepOp, old: Option<StateRef>, new: Option<Arc<ResourceState>>) -> Option<Step> {
         let refreshes = self.step.op == StepOp::Refresh && op != StepOp::Replace;
         let op = if refreshes { StepOp::Refresh } else { op };
-        // A view that a refresh finds for the first time has no place to keep.
+        // A view that a refresh finds for the first time is appended.
         let persisted = refreshes && (self.step.detail.persisted || old.is_none());
         let mut step = Step::new(op, old, new)?;
         step.detail.persisted = persisted;

@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl ViewSteps<'_> {
-    /// Runs published steps one after the other. All of them run, because the provider has taken all of them; returns the
-    /// first failure among them, which has been reported.
+    /// Runs published steps one after the other. All of them run, because the provider has taken all of them; returns
+    /// the first failure among them, which has been reported.
     ///
     /// # Errors
     /// When an entry cannot be made durable.
@@ -125,7 +125,8 @@ impl ViewSteps<'_> {
         Ok(())
     }
 
-    /// Returns the record of the view of a published step. The old half of a replacement has none once the new one exists.
+    /// Returns the record of the view of a published step. The old half of a replacement has none once the new one
+    /// exists.
     fn recorded(&self, urn: &Urn, step: &ViewStep) -> Option<StateRef> {
         let is_old_half = Effect::of(step.op, false) == Effect::Removes && self.replaced.contains(urn);
         let mut views = self.views.iter();

@@ -1,4 +1,4 @@
-//! Refused claims, in the words of the reference engine.
+//! Errors of claims, in the messages of the reference engine.
 
 use std::fmt;
 

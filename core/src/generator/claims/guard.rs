@@ -1,4 +1,4 @@
-//! The guard of one claim: it ends the registration in any case, so that other registrations never wait in vain.
+//! The guard of a claim: it ends the registration in any case, so that no other registration waits forever.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::{
     urn::Urn,
 };
 
-/// A claim with one owner. Dropped before the work on it has begun, it is withdrawn; dropped later, it has failed.
+/// A claim with one owner. Dropping it before the work begins withdraws the claim; dropping it later fails it.
 pub(crate) struct ClaimGuard {
     claims: Arc<Claims>,
     claim: Claim,
@@ -59,7 +59,7 @@ impl Drop for ClaimGuard {
         match self.stage {
             Stage::Ended => {}
             Stage::Open if !self.claims.control.is_stopped() => self.claims.withdraw(&self.claim),
-            // Once the run is stopped, registrations that depend on this one end as it does.
+            // Once the run is stopped, dependent registrations end in the same way.
             Stage::Open | Stage::Begun => self.claims.finish(&self.claim.urn, false),
         }
     }

@@ -1,4 +1,4 @@
-//! What a run with targets has decided of each registration: selected, kept as recorded, or not created.
+//! The decisions of a targeted run about registrations: selected, kept as recorded, or not created.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Records that this run keeps as they are although the program registers something else.
+/// Records that this run keeps unchanged although the program registers another goal.
 #[derive(Default)]
 pub(super) struct Kept {
     /// Their positions in the base.
@@ -20,22 +20,23 @@ pub(super) struct Kept {
     late: FxHashSet<Urn>,
     /// By the registered URN, the former URN that a kept record has in the state.
     former_urns: FxHashMap<Urn, Urn>,
-    /// Default providers that registrations ask for, with the number of registrations that had arrived before the first.
+    /// Default providers that registrations require, with the number of registrations that had arrived before the
+    /// first.
     expected: FxHashMap<Urn, u32>,
 }
 
-/// The place of one resource relative to the registration of another.
+/// The position of one resource relative to the registration of another.
 pub(crate) enum DependencyOrder {
     /// It arrived earlier and has ended.
     Earlier,
-    /// It arrived earlier and has not ended: everything that it may turn out to need.
+    /// It arrived earlier and has not ended. Contains all its possible dependencies.
     Pending(Arc<[Urn]>),
-    /// It has not arrived, or arrived later: the record with this URN counts, because its progress depends on timing.
+    /// It has not arrived, or arrived later: the record of this URN is used, because its progress depends on timing.
     Later(Urn),
 }
 
 impl State {
-    /// Tells whether a record is as the last run left it. Registrations claim records in use, never old copies.
+    /// Returns whether a record is unchanged since the last run. Registrations claim records in use, never old copies.
     fn is_untouched(&self, record: &StateRef) -> bool {
         let urn = &record.state.urn;
         let is_used =
@@ -47,8 +48,8 @@ impl State {
 }
 
 impl Claims {
-    /// Tells whether targets or excludes name a registration: itself (`named`), or one of the `needs` to follow, all of
-    /// which have been decided before. Keeps the answer for the dependents of the registration.
+    /// Returns whether targets or excludes name a registration: itself (`named`), or one of the `needs` to follow, all
+    /// of which have been decided before. Keeps the answer for the dependents of the registration.
     pub(crate) fn mark_named(&self, urn: &Urn, named: bool, needs: Option<&[Urn]>) -> bool {
         let mut state = self.state();
         let is_named = |need: &Urn| state.registrations.get(need).is_some_and(|other| other.named);
@@ -59,7 +60,7 @@ impl Claims {
         named
     }
 
-    /// Notes that the registration of `urn` keeps its record, and with it everything that the record needs.
+    /// Records that the registration of `urn` keeps its record, and with it everything that the record needs.
     pub(crate) fn keep_record(&self, urn: &Urn, record: &StateRef) {
         let Some(position) = self.base.position(&record.state.urn) else {
             return;
@@ -85,13 +86,13 @@ impl Claims {
         }
     }
 
-    /// Notes that the kept record of `urn` has a former URN.
+    /// Records that the kept record of `urn` has a former URN.
     pub(crate) fn keep_former_urn(&self, urn: &Urn, former: &Urn) {
         let mut state = self.state();
         state.kept.former_urns.insert(urn.clone(), former.clone());
     }
 
-    /// Tells whether any kept record has a former URN.
+    /// Returns whether any kept record has a former URN.
     pub(crate) fn has_former_urns(&self) -> bool {
         !self.state().kept.former_urns.is_empty()
     }
@@ -126,42 +127,42 @@ impl Claims {
         self.state().adopted.insert(id)
     }
 
-    /// Tells whether a record was adopted.
+    /// Returns whether a record was adopted.
     pub(crate) fn is_adopted(&self, id: StateId) -> bool {
         self.state().adopted.contains(&id)
     }
 
-    /// Tells whether this run has not dealt with a record so far.
+    /// Returns whether this run has not processed a record so far.
     pub(crate) fn is_untouched(&self, record: &StateRef) -> bool {
         self.state().is_untouched(record)
     }
 
-    /// Notes that the next registration to arrive asks for a default provider, which is registered later.
+    /// Records that the next registration to arrive requires a default provider, which is registered later.
     pub(crate) fn expect(&self, provider: Urn) {
         let mut state = self.state();
         let arrivals = state.arrivals;
         state.kept.expected.entry(provider).or_insert(arrivals);
     }
 
-    /// Tells whether a registration that arrived before that of `urn` asks for a default provider.
+    /// Returns whether a registration that arrived before that of `urn` requires a default provider.
     pub(crate) fn is_expected(&self, provider: &Urn, urn: &Urn) -> bool {
         let state = self.state();
         let expected = state.kept.expected.get(provider);
         matches!((expected, state.arrival(urn)), (Some(before), Some(arrival)) if *before + 1 < arrival)
     }
 
-    /// Tells whether the registration of `other` arrived before that of `urn`.
+    /// Returns whether the registration of `other` arrived before that of `urn`.
     pub(crate) fn arrived_before(&self, other: &Urn, urn: &Urn) -> bool {
         let state = self.state();
         matches!((state.arrival(other), state.arrival(urn)), (Some(other), Some(own)) if other < own)
     }
 
-    /// Tells whether a kept record needs `urn`, which was not registered by then.
+    /// Returns whether a kept record needs `urn`, which was not registered by then.
     pub(crate) fn is_late(&self, urn: &Urn) -> bool {
         self.state().kept.late.contains(urn)
     }
 
-    /// Returns the place of `other` relative to the registration of `urn`.
+    /// Returns the position of `other` relative to the registration of `urn`.
     pub(crate) fn dependency_order(&self, other: &Urn, urn: &Urn) -> DependencyOrder {
         let state = self.state();
         let arrival = state.arrival(urn);

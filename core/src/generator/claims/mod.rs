@@ -18,7 +18,7 @@ use crate::{
     executor::Control,
     generator::matching,
     resource::Goal,
-    state::{Base, StateId, StateRef},
+    state::{PriorState, StateId, StateRef},
     urn::Urn,
 };
 
@@ -28,7 +28,7 @@ pub(crate) use kept::DependencyOrder;
 pub(crate) use reservation::Reservation;
 pub(crate) use waiting::WaitError;
 
-/// A registration's claim: its URN, and the record that it goes on from.
+/// A registration's claim: its URN and its record.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     /// The resource.
@@ -37,13 +37,13 @@ pub(crate) struct Claim {
     pub old: Option<StateRef>,
 }
 
-/// What is known of a registration of this run.
+/// The facts of a registration of this run.
 pub(crate) struct RegistrationInfo {
     /// The URN of its record, if that is another one.
     pub(crate) alias: Option<Urn>,
     /// Its parent.
     pub(crate) parent: Option<Urn>,
-    /// It is no component.
+    /// True for a custom resource.
     pub(crate) custom: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct RegistrationInfo {
 pub(crate) struct Claims {
     stack: String,
     project: String,
-    base: Arc<Base>,
+    base: Arc<PriorState>,
     control: Control,
     state: Mutex<State>,
 }
@@ -62,15 +62,15 @@ struct State {
     /// From the URN of a claimed record to the URN that claimed it under an alias.
     old_to_new: FxHashMap<Urn, Urn>,
     new_to_old: FxHashMap<Urn, Urn>,
-    /// Records that this run has dealt with, or is dealing with.
+    /// Records that this run has processed or is processing.
     operated: FxHashSet<StateId>,
-    /// Records whose claims were released, as they were found by then.
+    /// Records whose claims were released, in their state at that time.
     released: FxHashMap<StateId, StateRef>,
     /// Unclaimed records that were adopted as they are.
     adopted: FxHashSet<StateId>,
     /// Records that a delete-before-replace reserves or has reserved.
     reserved: FxHashMap<StateId, End>,
-    /// URNs whose records a delete-before-replace has deleted, with the properties that made it so.
+    /// URNs whose records a delete-before-replace has deleted, with the properties that caused it.
     deleted: FxHashMap<Urn, Vec<String>>,
     /// URNs that this run replaces.
     replaced: FxHashSet<Urn>,
@@ -82,11 +82,11 @@ struct State {
     kept: kept::Kept,
     /// The number of registrations that have arrived.
     arrivals: u32,
-    /// The number of registrations that wait for a later one; one that was dropped during its wait counts on.
+    /// The number of registrations that wait for a later one; a wait that was dropped still counts.
     forward_waits: usize,
 }
 
-/// The end of a registration or reservation, which others wait for.
+/// The end of a registration or reservation, for which others wait.
 #[derive(Default)]
 struct End {
     is_done: bool,
@@ -97,25 +97,25 @@ struct End {
 #[derive(Default)]
 struct Registration {
     end: End,
-    /// It has waited for everything and works with its record.
+    /// All waits are over; the record is in use.
     begun: bool,
     failed: bool,
-    /// The registration that it waits for at the moment.
+    /// The registration that it currently waits for.
     waits_for: Option<Urn>,
     custom: bool,
     /// A custom resource has published outputs of its own.
     published: bool,
     /// Targets or excludes name it, or a dependency of it where dependents count.
     named: bool,
-    /// Its place in the order of arrival.
+    /// Its position in the order of arrival.
     arrival: u32,
-    /// Everything that it may turn out to need, until it has ended; only in runs that ask for it.
+    /// All its possible dependencies, until it has ended; only in runs that need them.
     needs: Option<Arc<[Urn]>>,
     children: Vec<Urn>,
 }
 
 impl End {
-    /// Returns what resolves with the end.
+    /// Returns a receiver for the end.
     fn turn(&mut self) -> oneshot::Receiver<()> {
         let (sender, turn) = oneshot::channel();
         self.waiters.push(sender);
@@ -138,14 +138,14 @@ impl State {
             .map(|registration| registration.arrival)
     }
 
-    /// Returns the URN under which a record is known in this run: its own, or that of the resource that claimed it.
+    /// Returns the current URN of a record: its own, or that of the resource that claimed it.
     fn current_urn<'a>(&'a self, urn: &'a Urn) -> &'a Urn {
         self.old_to_new.get(urn).unwrap_or(urn)
     }
 }
 
 impl Claims {
-    pub(crate) fn new(stack: &str, project: &str, base: &Arc<Base>, control: Control) -> Self {
+    pub(crate) fn new(stack: &str, project: &str, base: &Arc<PriorState>, control: Control) -> Self {
         Self {
             stack: stack.to_owned(),
             project: project.to_owned(),
@@ -159,10 +159,10 @@ impl Claims {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims the goal's URN and the record that it goes on from. Never waits: the order of the calls is the order of
+    /// Claims the goal's URN and its record. Never waits: the order of the calls is the order of
     /// arrival.
     ///
-    /// `needs` is what the goal needs, in runs that ask for [`Self::dependency_order`].
+    /// `needs` are the goal's dependencies, in runs that use [`Self::dependency_order`].
     pub(crate) fn claim(
         self: &Arc<Self>,
         goal: &Goal,
@@ -187,7 +187,7 @@ impl Claims {
             Some(old) => (Some(old.clone()), None),
             None => self.record_under_alias(&state, goal, &urn)?.unzip(),
         };
-        // Nothing is refused from here on: a refused claim leaves no trace, because nothing would end it.
+        // No refusal after this point: a refused claim changes nothing, because no guard would end it.
         if let Some(alias) = alias {
             state.old_to_new.insert(alias.clone(), urn.clone());
             state.new_to_old.insert(urn.clone(), alias);
@@ -217,7 +217,7 @@ impl Claims {
         Ok(ClaimGuard::new(self, Claim { urn, old }))
     }
 
-    /// Finds the first record that stands under an alias of the goal, with that alias.
+    /// Finds the first record with an alias of the goal as URN, and that alias.
     fn record_under_alias(
         &self,
         state: &State,
@@ -247,7 +247,7 @@ impl Claims {
         Ok(None)
     }
 
-    /// Withdraws a claim as if it had never been made: its record may be claimed again, or is left over.
+    /// Withdraws a claim as if it had never been made: another registration may claim its record.
     fn withdraw(&self, claim: &Claim) {
         let mut state = self.state();
         if let Some(mut registration) = state.registrations.remove(&claim.urn) {
@@ -270,20 +270,20 @@ impl Claims {
         }
     }
 
-    /// Releases the claim of a record: it is left over like an unregistered one, as it was found meanwhile.
+    /// Releases the claim of a record, which then counts as unregistered, in its current state.
     pub(crate) fn release_claim(&self, record: &StateRef) {
         let mut state = self.state();
         state.operated.remove(&record.id);
         state.released.insert(record.id, record.clone());
     }
 
-    /// Returns the records whose claims were released, as they were found.
+    /// Returns the records whose claims were released, in their state at that time.
     pub(crate) fn released(&self) -> FxHashMap<StateId, StateRef> {
         self.state().released.clone()
     }
 
-    /// Notes that a custom resource publishes outputs, and returns the URN that its record had before this run; `None`
-    /// unless it has a record and does so for the first time.
+    /// Records that a custom resource publishes outputs, and returns the URN that its record had before this run;
+    /// `None` unless it has a record and does so for the first time.
     pub(crate) fn publishes(&self, urn: &Urn) -> Option<Urn> {
         let mut state = self.state();
         let registration = state.registrations.get_mut(urn)?;
@@ -295,12 +295,12 @@ impl Claims {
         Some(state.new_to_old.get(urn).unwrap_or(urn).clone())
     }
 
-    /// Tells whether a URN was claimed.
+    /// Returns whether a URN was claimed.
     pub(crate) fn is_seen(&self, urn: &Urn) -> bool {
         self.state().registrations.contains_key(urn)
     }
 
-    /// Returns what is known of a registration. Searches all registrations: meant for those that failed.
+    /// Returns the facts of a registration. Searches all registrations: for failed ones only.
     pub(crate) fn registration(&self, urn: &Urn) -> Option<RegistrationInfo> {
         let state = self.state();
         let registration = state.registrations.get(urn)?;
@@ -327,47 +327,47 @@ impl Claims {
             .collect()
     }
 
-    /// Returns the URN under which a record is known in this run: its own, or that of the resource that claimed it.
+    /// Returns the current URN of a record: its own, or that of the resource that claimed it.
     pub(crate) fn current_urn(&self, urn: &Urn) -> Urn {
         self.state().current_urn(urn).clone()
     }
 
-    /// Tells whether this run has dealt with a record.
+    /// Returns whether this run has processed a record.
     pub(crate) fn is_operated(&self, id: StateId) -> bool {
         self.state().operated.contains(&id)
     }
 
-    /// Notes that this run replaces `urn`.
+    /// Records that this run replaces `urn`.
     pub(crate) fn mark_replaced(&self, urn: &Urn) {
         self.state().replaced.insert(urn.clone());
     }
 
-    /// Tells whether this run replaces `urn`.
+    /// Returns whether this run replaces `urn`.
     pub(crate) fn is_replaced(&self, urn: &Urn) -> bool {
         self.state().replaced.contains(urn)
     }
 
-    /// Notes that `urn` does not exist and is not created in this run.
+    /// Records that `urn` does not exist and is not created in this run.
     pub(crate) fn mark_skipped(&self, urn: &Urn) {
         self.state().skipped.insert(urn.clone());
     }
 
-    /// Tells whether any registered resource is not created in this run.
+    /// Returns whether any registered resource is not created in this run.
     pub(crate) fn has_skipped(&self) -> bool {
         !self.state().skipped.is_empty()
     }
 
-    /// Tells whether `urn` was registered and is not created in this run.
+    /// Returns whether `urn` was registered and is not created in this run.
     pub(crate) fn is_skipped(&self, urn: &Urn) -> bool {
         self.state().skipped.contains(urn)
     }
 
-    /// Notes that the registration of `urn` has no record of its own.
+    /// Records that the registration of `urn` has no record of its own.
     pub(crate) fn mark_unrecorded(&self, urn: &Urn) {
         self.state().unrecorded.insert(urn.clone());
     }
 
-    /// Tells whether the registration of `urn` has ended without a record of its own.
+    /// Returns whether the registration of `urn` has ended without a record of its own.
     pub(crate) fn is_unrecorded(&self, urn: &Urn) -> bool {
         self.state().unrecorded.contains(urn)
     }

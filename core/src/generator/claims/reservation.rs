@@ -10,7 +10,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Records reserved by one delete-before-replace. Those not released when it is dropped are released as not deleted.
+/// Records reserved by one delete-before-replace. Dropping it releases the remaining ones as not deleted.
 pub(crate) struct Reservation<'a> {
     claims: &'a Claims,
     records: Vec<StateRef>,
@@ -18,13 +18,13 @@ pub(crate) struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Returns the reserved records in the order in which they were asked for.
+    /// Returns the reserved records in the order of reservation.
     pub(crate) fn records(&self) -> &[StateRef] {
         &self.records
     }
 
-    /// Ends the reservation of one record: `deleted` holds the replaced properties when the record was deleted, and
-    /// `None` when it stays.
+    /// Ends the reservation of one record: `deleted` contains the replaced properties when the record was deleted, and
+    /// is `None` when it stays.
     pub(crate) fn release(&mut self, record: &StateRef, deleted: Option<Vec<String>>) {
         if self.released.insert(record.id) {
             self.claims.state().release(record, deleted);
@@ -44,7 +44,8 @@ impl Drop for Reservation<'_> {
 }
 
 impl State {
-    /// Tells whether a record is as the last run left it: unclaimed, or claimed by a registration that still waits.
+    /// Returns whether a record is unchanged since the last run: unclaimed, or claimed by a registration that still
+    /// waits.
     fn is_free(&self, record: &StateRef) -> bool {
         let urn = &record.state.urn;
         if record.state.delete {
@@ -59,7 +60,7 @@ impl State {
             || claimed.is_some_and(|registration| !registration.begun && !registration.end.is_done)
     }
 
-    /// Returns the end of the first reservation by another delete-before-replace that is in the way.
+    /// Returns the end of the first conflicting reservation by another delete-before-replace.
     fn reserved_among(&mut self, candidates: &[StateRef]) -> Option<&mut End> {
         let other = candidates.iter().find(|candidate| {
             let reserved = self.reserved.get(&candidate.id);
@@ -91,8 +92,8 @@ impl State {
 }
 
 impl Claims {
-    /// Reserves those of `candidates` that this run has not dealt with, so that their registrations wait. While another
-    /// reservation holds one of them this waits and holds none: two reservations never wait for each other.
+    /// Reserves the unprocessed records among `candidates`, so that their registrations wait. While another reservation
+    /// has one of them, this waits without reserving any: two reservations never wait for each other.
     pub(crate) async fn reserve(&self, candidates: &[StateRef]) -> Result<Reservation<'_>, RunEnded> {
         let reserving = self.unreserved(|state| match state.reserved_among(candidates) {
             Some(other) => Err(other.turn()),
@@ -105,7 +106,7 @@ impl Claims {
         })
     }
 
-    /// Repeats `attempt`, which returns what it waits for while a reservation is in the way.
+    /// Repeats `attempt`, which returns the end of a conflicting reservation.
     async fn unreserved<T>(
         &self,
         mut attempt: impl FnMut(&mut State) -> Result<T, oneshot::Receiver<()>>,
@@ -119,8 +120,8 @@ impl Claims {
         }
     }
 
-    /// Lets the registration of `urn` begin with its record once that is not reserved. Returns the replaced properties if
-    /// a delete-before-replace has deleted the record.
+    /// Lets the registration of `urn` begin with its record once that is not reserved. Returns the replaced properties
+    /// if a delete-before-replace has deleted the record.
     pub(crate) async fn begin(&self, urn: &Urn, record: &StateRef) -> Result<Option<Vec<String>>, RunEnded> {
         let beginning = self.unreserved(|state| {
             if let Some(end) = state.reserved.get_mut(&record.id).filter(|end| !end.is_done) {
@@ -134,7 +135,7 @@ impl Claims {
         beginning.await
     }
 
-    /// Tells whether a delete-before-replace has deleted a record in use that no registration has claimed since.
+    /// Returns whether a delete-before-replace has deleted a record in use that no registration has claimed since.
     pub(crate) fn is_abandoned(&self, record: &StateRef) -> bool {
         let state = self.state();
         let urn = &record.state.urn;

@@ -5,7 +5,7 @@ use futures::FutureExt as _;
 use super::*;
 use crate::{
     resource::{Alias, ResourceState},
-    state::{Ledger, Snapshot},
+    state::{JournalReplay, Snapshot},
 };
 
 const TYPE: &str = "pkg:index:Thing";
@@ -24,13 +24,13 @@ fn goal(name: &str, aliases: Vec<Alias>) -> Goal {
     }
 }
 
-fn base(names: &[&str]) -> Arc<Base> {
+fn base(names: &[&str]) -> Arc<PriorState> {
     let record = |name: &&str| Arc::new(ResourceState::new(urn(name), TYPE.into(), true));
-    let ledger = Ledger::new(Snapshot {
+    let replay = JournalReplay::new(Snapshot {
         resources: names.iter().map(record).collect(),
         ..Snapshot::default()
     });
-    Arc::new(Base::new(ledger.records().cloned().collect()).unwrap())
+    Arc::new(PriorState::new(replay.records().cloned().collect()).unwrap())
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn every_wait_ends_with_the_run() {
     let (_first, last) = (claim("first"), claim("last"));
     let records = base.records().to_vec();
     let _reservation = claims.reserve(&records).now_or_never().unwrap().unwrap();
-    // Once to ask for an end, and once to terminate.
+    // Once to request an end, and once to terminate.
     for ended in [false, false, true] {
         let wait = claims.wait_for(last.urn(), vec![urn("first")]);
         assert_eq!(wait.now_or_never(), ended.then_some(Err(WaitError::RunEnded)));

@@ -1,4 +1,4 @@
-//! Waiting for other registrations. Every wait ends with what it waits for, or with the run.
+//! Waits for other registrations. Every wait ends with the other registration or with the run.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::oneshot;
@@ -13,7 +13,7 @@ pub(crate) enum WaitError {
     Failed(Urn),
     /// The claim of this one was withdrawn.
     Withdrawn(Urn),
-    /// This one waits for the registration that waits.
+    /// This one waits for the waiting registration: a cycle.
     Cycle(Urn),
     /// The run has ended.
     RunEnded,
@@ -47,7 +47,7 @@ impl Claims {
         Ok(())
     }
 
-    /// Enters the wait of `urn` for `other`; `None` when there is nothing to wait for. The flag says that `other` arrived
+    /// Starts the wait of `urn` for `other`; `None` when it has ended already. The flag is true when `other` arrived
     /// later than `urn`.
     fn enter_wait(&self, urn: &Urn, other: &Urn) -> Result<Option<(oneshot::Receiver<()>, bool)>, WaitError> {
         let mut state = self.state();
@@ -61,7 +61,7 @@ impl Claims {
             return Ok(None);
         }
         let is_forward = state.arrival(urn).is_none_or(|own| own < registration.arrival);
-        // Waits for earlier registrations alone, which nearly all are, cannot close a cycle.
+        // Waits for earlier registrations, which are nearly all, cannot close a cycle.
         let may_close = is_forward || state.forward_waits > 0;
         if may_close && leads_to(&state.registrations, other, urn) {
             return Err(WaitError::Cycle(other.clone()));
@@ -83,8 +83,8 @@ impl Claims {
         }
     }
 
-    /// Waits for the registrations of `urns` and of everything below the components among them; then returns the custom
-    /// resources that these stand for. A component stands for the nearest custom resources below it.
+    /// Waits for the registrations of `urns` and of everything below the components among them; returns the custom
+    /// resources that these represent. A component represents the nearest custom resources below it.
     ///
     /// The caller ends the wait with the run.
     pub(crate) async fn settled(&self, urns: &[Urn]) -> Vec<Urn> {
@@ -124,7 +124,7 @@ impl Claims {
     }
 }
 
-/// Tells whether a wait for `from` is, in the end, a wait for `to`. A registration waits for one other at a time.
+/// Returns whether a wait for `from` is, transitively, a wait for `to`. A registration waits for one other at a time.
 fn leads_to(registrations: &FxHashMap<Urn, Registration>, from: &Urn, to: &Urn) -> bool {
     let mut visited = FxHashSet::default();
     let mut next = Some(from);

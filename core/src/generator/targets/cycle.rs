@@ -1,4 +1,4 @@
-//! Cycles through kept records: a resource must not come to need a record that stays as it is and needs the resource.
+//! Cycles through kept records: a resource must not depend on a kept record that depends on the resource.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::{
     urn::Urn,
 };
 
-/// Refuses a resource that would need something whose record stays as it is and needs the resource: no order could hold
-/// both.
+/// Refuses a resource that would depend on a kept record that depends on the resource: no order of the snapshot could
+/// satisfy both.
 pub(in crate::generator) async fn refuse_cycles(
     context: &Context,
     urn: &Urn,
@@ -45,25 +45,25 @@ pub(in crate::generator) async fn refuse_cycles(
     Ok(())
 }
 
-/// Whether one resource needs another, directly or not.
+/// Whether one resource depends on another, at any depth.
 enum Cycle {
     None,
     Closed,
-    /// It does or not, depending on this registration, which has not ended.
+    /// It depends on this registration, which has not ended.
     DependsOn(Urn),
 }
 
-/// A search along dependencies.
+/// A search through dependencies.
 #[derive(Default)]
 struct Search {
     pending: Vec<Urn>,
     seen: FxHashSet<Urn>,
-    /// Registrations that have not ended, with everything that they may turn out to need.
+    /// Registrations that have not ended, with all their possible dependencies.
     unended: Vec<(Urn, Arc<[Urn]>)>,
 }
 
-/// Finds out whether `from` needs `to`, as the records will be when everything that arrived before `to` has ended. A wait is
-/// asked for only where it makes a difference: the provider of the other registration may itself wait for this one.
+/// Determines whether `from` depends on `to` once everything that arrived before `to` has ended. A wait is required
+/// only where it makes a difference: the provider of the other registration may itself wait for this one.
 fn find_cycle(context: &Context, from: &Urn, to: &Urn) -> Cycle {
     let mut search = Search {
         pending: vec![from.clone()],
@@ -82,7 +82,7 @@ fn find_cycle(context: &Context, from: &Urn, to: &Urn) -> Cycle {
 }
 
 impl Search {
-    /// Follows the dependencies of what has ended; sets the others aside.
+    /// Follows the dependencies of ended registrations; collects the others.
     fn reaches(&mut self, context: &Context, to: &Urn) -> bool {
         let Context { base, claims, .. } = context;
         while let Some(urn) = self.pending.pop() {

@@ -1,5 +1,5 @@
-//! Former URNs: a skipped resource is renamed only by a run that works on it, so that until then its record has another URN
-//! than the program.
+//! Former URNs: a skipped resource keeps its recorded URN until a run selects it, so that its record can have another
+//! URN than the program's resource.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct References<'a> {
 }
 
 impl References<'_> {
-    /// Replaces the URNs for which there is another one. Shared data is copied only when something changes.
+    /// Replaces URNs according to a map. Shared data is copied only when something changes.
     fn replace(self, other: impl Fn(&Urn) -> Option<Urn>) {
         let replace = |urn: &mut Urn| {
             if let Some(other) = other(urn) {
@@ -47,21 +47,21 @@ impl References<'_> {
     }
 }
 
-/// Makes references name skipped resources as the program has registered them: their records keep former URNs, and the
-/// program was answered with these.
+/// Replaces the former URNs of skipped resources in references by those of the program, whose responses contained the
+/// former ones.
 pub(in crate::generator) fn refer_to_registered(context: &Context, references: References<'_>) {
     if has_former_urns(context) {
         references.replace(|urn| context.claims.registered_as(urn));
     }
 }
 
-/// Returns the URN by which the program has registered a resource; it may have been answered with a former one.
+/// Returns the program's URN of a resource; its response may have contained a former one.
 pub(in crate::generator) fn registered_urn(context: &Context, urn: &Urn) -> Urn {
     let registered = has_former_urns(context).then(|| context.claims.registered_as(urn));
     registered.flatten().unwrap_or_else(|| urn.clone())
 }
 
-/// Makes a record refer to others as these are recorded.
+/// Replaces the references of a record by recorded URNs.
 pub(in crate::generator) fn refer_to_records(context: &Context, state: &mut ResourceState) {
     refer_as_recorded(
         context,
@@ -74,7 +74,7 @@ pub(in crate::generator) fn refer_to_records(context: &Context, state: &mut Reso
     );
 }
 
-/// Makes a goal refer to others as these are recorded.
+/// Replaces the references of a goal by recorded URNs.
 pub(in crate::generator) fn resolve_former_urns(context: &Context, goal: &mut Goal) {
     refer_as_recorded(
         context,

@@ -1,24 +1,24 @@
-//! Globs over URNs: `*` stands for anything within one part of a URN, `**` for anything at all.
+//! Globs over URNs: `*` matches any text within one part of a URN, `**` any text.
 
 /// A pattern with at least one `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Glob {
-    /// What stands before the first star.
+    /// The text before the first star.
     prefix: Box<str>,
-    /// Each star, with what stands between it and the next.
+    /// Each star, with the text up to the next one.
     rest: Vec<(Star, Box<str>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Star {
-    /// Does not go past a colon.
+    /// Does not match a colon.
     Part,
-    /// Goes past anything.
+    /// Matches any text.
     All,
 }
 
 impl Glob {
-    /// Reads a pattern; `None` for a text without a star, which means itself.
+    /// Parses a pattern; `None` for a text without a star, which is a literal.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (prefix, mut text) = text.split_at(text.find('*')?);
         let mut rest = Vec::new();
@@ -37,13 +37,13 @@ impl Glob {
         })
     }
 
-    /// Tells whether the pattern covers all of `text`. The work is that of one pass over the text for each star.
+    /// Returns whether the pattern matches all of `text`. Takes one pass over the text for each star.
     pub(super) fn matches(&self, text: &str) -> bool {
         let text = text.as_bytes();
         if !text.starts_with(self.prefix.as_bytes()) {
             return false;
         }
-        // Where what comes next may begin: several places at once, so that no way has to be tried twice.
+        // The possible beginnings of the next part: several at once, so that no match is tried twice.
         let mut places = vec![false; text.len() + 1];
         places[self.prefix.len()] = true;
         for (star, literal) in &self.rest {

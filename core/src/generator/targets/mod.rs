@@ -1,7 +1,7 @@
-//! Targets and excludes: which resources an operation works on, and what becomes of the others.
+//! Targets and excludes: which resources an operation selects, and how it treats the others.
 //!
-//! A skipped resource keeps its record unchanged; one without a record is not created. The snapshot stays valid: what a
-//! kept record needs stays, too, and nothing may come to depend on a resource that was not created.
+//! A skipped resource keeps its record unchanged; one without a record is not created. The snapshot stays valid: the
+//! dependencies of a kept record stay, too, and no resource may depend on one that was not created.
 
 mod cycle;
 mod former_urns;
@@ -25,11 +25,11 @@ use crate::urn::Urn;
 
 /// The targets and excludes of the user's options.
 ///
-/// Targets name the resources to work on, excludes those to skip; excludes do not count beside targets. Providers and the
-/// root stack are always worked on.
+/// Targets name the selected resources, excludes those to skip; excludes are ignored beside targets. Providers and the
+/// root stack are always selected.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targeting {
-    /// The only resources to work on.
+    /// The only selected resources.
     pub targets: TargetSet,
     /// Dependents of targets are targets, too.
     pub target_dependents: bool,
@@ -42,19 +42,19 @@ pub(crate) struct Targeting {
 }
 
 impl Targeting {
-    /// Tells whether no option is given.
+    /// Returns whether no option is given.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.replaced.is_empty() && !self.is_limited()
     }
 
-    /// Tells whether some resources may be skipped.
+    /// Returns whether some resources may be skipped.
     #[must_use]
     pub(crate) fn is_limited(&self) -> bool {
         !(self.targets.is_empty() && self.excludes.is_empty())
     }
 
-    /// Tells whether the set that counts, targets or excludes, names a resource.
+    /// Returns whether the effective set, targets or excludes, names a resource.
     fn names(&self, urn: &Urn) -> bool {
         if self.targets.is_empty() {
             self.excludes.contains(urn)
@@ -63,7 +63,7 @@ impl Targeting {
         }
     }
 
-    /// Tells whether dependents of named resources count as named.
+    /// Returns whether dependents of named resources count as named.
     fn follows_dependents(&self) -> bool {
         if self.targets.is_empty() {
             self.exclude_dependents
@@ -72,12 +72,12 @@ impl Targeting {
         }
     }
 
-    /// Tells whether a resource is worked on; `named` says that the set that counts names it.
+    /// Returns whether a resource is selected; `named` is true when the effective set names it.
     fn includes(&self, named: bool) -> bool {
         !self.is_limited() || named != self.targets.is_empty()
     }
 
-    /// Returns excludes and replace targets, by the names of the options; excludes only where they count.
+    /// Returns excludes and replace targets, by the names of the options; excludes only where they are effective.
     pub(crate) fn spared_and_replaced(&self) -> impl Iterator<Item = (&'static str, &TargetSet)> {
         let excludes = self.targets.is_empty().then_some(("excludes", &self.excludes));
         excludes.into_iter().chain([("replaceTargets", &self.replaced)])

@@ -1,4 +1,4 @@
-//! Protected dependencies: which pending deletions targets allow, once everything that skipped records need is taken out.
+//! Protected dependencies: the pending deletions that targets allow, without the dependencies of skipped records.
 
 use rustc_hash::FxHashSet;
 
@@ -17,8 +17,8 @@ use crate::{
     urn::Urn,
 };
 
-/// Returns the deletions that targets and excludes allow, after the rest of the base has been kept as it is. Ends the run
-/// when a deletion would need to be named as a target and is not.
+/// Returns the deletions that targets and excludes allow, after the rest of the base has been kept unchanged. Ends the
+/// run when a deletion requires a target that is not named.
 pub(in crate::generator) async fn protect_dependencies(
     context: &Context,
     pending: Vec<PendingDeletion>,
@@ -34,7 +34,8 @@ pub(in crate::generator) async fn protect_dependencies(
     deletions.protect_needed();
     if !targeting.targets.is_empty() && !targeting.target_dependents {
         let left = deletions.pending.iter().filter(|deletion| {
-            // Of a pending replacement only the record is removed. A record that this run has abandoned was the program's.
+            // Of a pending replacement only the record is removed. A record that this run has released was the
+            // program's.
             let is_pending_replacement =
                 deletion.op == StepOp::RemovePendingReplace && deletion.record.state.pending_replacement;
             !named[deletion.position] && !is_pending_replacement
@@ -66,7 +67,7 @@ pub(in crate::generator) async fn protect_dependencies(
     Ok((deletions.pending, deletions.registered))
 }
 
-/// Tells for each record of the base whether the user named it, by its recorded or its current URN.
+/// Returns for each record of the base whether the user named it, by its recorded or its current URN.
 fn named_records(context: &Context, targeting: &Targeting) -> Vec<bool> {
     let named = context.base.records().iter().map(|record| {
         let urn = &record.state.urn;
@@ -76,7 +77,7 @@ fn named_records(context: &Context, targeting: &Targeting) -> Vec<bool> {
 }
 
 impl Targeting {
-    /// Tells for each record of a graph whether it may be deleted; `named` tells which of them the user named.
+    /// Returns for each record of a graph whether it may be deleted; `named` marks those that the user named.
     fn deletable(&self, graph: &DependencyGraph, named: &[bool]) -> Vec<bool> {
         let roots: Vec<usize> = (0..named.len()).filter(|position| named[*position]).collect();
         let by_targets = !self.targets.is_empty();
@@ -95,8 +96,8 @@ impl Targeting {
     }
 }
 
-/// Returns the positions of the records that this run has not dealt with and does not delete. Old copies and pending
-/// replacements are not resources of their own; views belong to other resources.
+/// Returns the positions of the unprocessed records that this run does not delete. Old copies and pending replacements
+/// are not resources of their own; views belong to other resources.
 fn left_as_they_are(context: &Context, is_deleted: &[bool]) -> Vec<usize> {
     let records = context.base.records().iter().zip(is_deleted).enumerate();
     let left = records.filter(|(_, (record, is_deleted))| {
@@ -106,7 +107,7 @@ fn left_as_they_are(context: &Context, is_deleted: &[bool]) -> Vec<usize> {
     left.map(|(position, _)| position).collect()
 }
 
-/// Tells for each record of the base whether the records at `users`, as they are, need it, directly or not.
+/// Returns for each record of the base whether the records at `users` depend on it, at any depth.
 fn needed_by(context: &Context, users: &[usize]) -> Vec<bool> {
     let records = context.base.records();
     let replaced = context.replacements.ids();
@@ -129,7 +130,7 @@ fn needed_by(context: &Context, users: &[usize]) -> Vec<bool> {
     needed
 }
 
-/// Tells whether a URN has a record besides its old copies.
+/// Returns whether a URN has a record besides its old copies.
 pub(in crate::generator) fn is_live(context: &Context, urn: &Urn) -> bool {
     let Context { base, claims, .. } = context;
     let urn = claims.current_urn(urn);
@@ -141,14 +142,14 @@ struct AllowedDeletions<'a> {
     context: &'a Context,
     pending: Vec<PendingDeletion>,
     registered: Vec<RegisteredDeletion>,
-    /// For each record of the base, whether it is deleted: itself, or what the program has made of it.
+    /// For each record of the base, whether it or its registered resource is deleted.
     is_deleted: Vec<bool>,
     /// Registered records that stay.
     staying: Vec<RegisteredDeletion>,
 }
 
 impl<'a> AllowedDeletions<'a> {
-    /// Takes out the deletions that targets and excludes do not allow.
+    /// Removes the deletions that targets and excludes do not allow.
     fn new(
         context: &'a Context,
         targeting: &Targeting,
@@ -180,7 +181,7 @@ impl<'a> AllowedDeletions<'a> {
         }
     }
 
-    /// Takes out what staying records need, as they were recorded or as the program has them now.
+    /// Removes the recorded and current dependencies of staying records.
     fn protect_needed(&mut self) {
         let Context { base, claims, .. } = self.context;
         loop {

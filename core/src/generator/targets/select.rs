@@ -1,4 +1,4 @@
-//! Selection: whether a registration or a record is worked on or skipped, and what is skipped has to satisfy.
+//! Selection: whether a registration or a record is selected or skipped, and the conditions for skipping.
 
 use rustc_hash::FxHashSet;
 
@@ -15,21 +15,21 @@ use crate::{
     urn::Urn,
 };
 
-/// What becomes of a registration in a run with targets or excludes.
+/// The treatment of a registration in a run with targets or excludes.
 #[derive(Debug, PartialEq, Eq)]
 enum Selection {
-    /// It is brought to its goal.
+    /// Its goal is applied.
     Selected,
     /// It keeps its record.
     KeepRecord,
     /// It has no record, and is not created.
     SkipCreate,
-    /// Something that is worked on has deleted it: it is created again as it was recorded.
+    /// A selected resource's replacement has deleted it: it is created again as recorded.
     RecreateAsRecorded,
 }
 
 impl Selection {
-    /// Decides over a registration; `is_deleted` says that a delete-before-replace has deleted its record.
+    /// Decides about a registration; `is_deleted` is true when a delete-before-replace has deleted its record.
     fn of(is_selected: bool, has_record: bool, is_deleted: bool) -> Self {
         match (is_selected, has_record, is_deleted) {
             (true, ..) => Self::Selected,
@@ -40,15 +40,15 @@ impl Selection {
     }
 }
 
-/// Decides, with the targets and excludes of one run, which registrations are worked on.
+/// Decides, with the targets and excludes of one run, which registrations are selected.
 pub(in crate::generator) struct Targets<'a> {
     pub(in crate::generator) targeting: &'a Targeting,
     pub(in crate::generator) context: &'a Context,
 }
 
 impl Targets<'_> {
-    /// Decides over a registration all of whose dependencies have been decided: what it leads to when it is skipped, `None`
-    /// when it is worked on. `recreating` says that a delete-before-replace has deleted its record.
+    /// Decides about a registration whose dependencies have all been decided: its treatment when skipped, `None` when
+    /// selected. `recreating` is true when a delete-before-replace has deleted its record.
     pub(in crate::generator) async fn select(
         &self,
         urn: &Urn,
@@ -94,7 +94,7 @@ impl Targets<'_> {
         refuse_cycles(self.context, urn, None, &needs).await
     }
 
-    /// Tells whether a registration is worked on. Providers and the root stack always are.
+    /// Returns whether a registration is selected. Providers and the root stack always are.
     pub(in crate::generator) fn is_selected(&self, urn: &Urn, goal: &Goal, needs: &[Urn]) -> bool {
         let Self { targeting, context } = self;
         let followed = targeting.follows_dependents().then_some(needs);
@@ -102,11 +102,11 @@ impl Targets<'_> {
         goal.resource_type.is_provider() || urn.is_root_stack() || targeting.includes(named)
     }
 
-    /// Refuses a goal that needs something that was skipped and does not exist.
+    /// Refuses a goal with a dependency that was skipped and does not exist.
     fn refuse_missing(&self, urn: &Urn, needs: &[Urn]) -> Result<(), RunEnded> {
         let Self { targeting, context } = self;
         let claims = &context.claims;
-        // In a run that only reads or deletes, a dependent of something that does not exist is skipped as well.
+        // In a run that only reads or deletes, a dependent of an absent resource is skipped as well.
         if context.options.purpose != Purpose::Update || !claims.has_skipped() {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Targets<'_> {
 }
 
 impl Targeting {
-    /// Tells for each of `records`, which are in the order of their dependencies, whether it is selected.
+    /// Returns for each of `records`, which are in the order of their dependencies, whether it is selected.
     pub(crate) fn chosen(&self, records: &[StateRef]) -> Vec<bool> {
         let follows = self.follows_dependents();
         let mut named: FxHashSet<&Urn> = FxHashSet::default();
@@ -163,7 +163,7 @@ mod tests {
         Urn::new("dev", "shop", "", "pkg:index:Type", name)
     }
 
-    /// `b` depends on `a`, `c` is the child of `b`, `d` stands alone.
+    /// `b` depends on `a`, `c` is the child of `b`, `d` is independent.
     fn records() -> Vec<StateRef> {
         let mut states = ["a", "b", "c", "d"]
             .map(|name| ResourceState::new(urn(name), TypeToken::from("pkg:index:Type"), true));

@@ -1,35 +1,34 @@
-//! Sets of URNs as users name them: literally, or by globs.
+//! Sets of URNs in the user's options: literals or globs.
 
 use rustc_hash::FxHashSet;
 
 use super::glob::Glob;
 use crate::urn::Urn;
 
-/// URNs that were named literally or by globs: `*` stands for anything but a colon, `**` for anything.
+/// URNs that were named literally or by globs: `*` matches any text without a colon, `**` any text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TargetSet {
     literals: FxHashSet<String>,
-    /// The literals once more, in the order in which they were given.
+    /// The literals in the given order.
     ordered: Vec<String>,
-    /// As they were given, and read.
+    /// The globs: text and parsed pattern.
     globs: Vec<(Box<str>, Glob)>,
 }
 
 impl TargetSet {
-    /// Tells whether anything was named.
+    /// Returns whether no URN was named.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.ordered.is_empty() && self.globs.is_empty()
     }
 
-    /// Tells whether a URN was named.
+    /// Returns whether a URN is in the set.
     #[must_use]
     pub(crate) fn contains(&self, urn: &Urn) -> bool {
         self.literals.contains(urn.as_str()) || self.globs.iter().any(|(_, glob)| glob.matches(urn.as_str()))
     }
 
-    /// Returns the globs that match none of `urns`, of which no more are looked at than it takes to see that there is no
-    /// such glob.
+    /// Returns the globs that match none of `urns`; the search stops when every glob has a match.
     pub(crate) fn idle_globs<'a>(&self, urns: impl IntoIterator<Item = &'a Urn>) -> Vec<&str> {
         let mut idle: Vec<_> = self.globs.iter().collect();
         for urn in urns {
@@ -41,7 +40,7 @@ impl TargetSet {
         idle.into_iter().map(|(text, _)| &**text).collect()
     }
 
-    /// Returns what was named literally, each once, in order.
+    /// Returns the literals, each once, in order.
     pub(crate) fn literals(&self) -> impl Iterator<Item = &str> {
         self.ordered.iter().map(String::as_str)
     }
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_that_match_nothing_are_told_apart() {
+    fn globs_without_a_match_are_found() {
         let set = TargetSet::from_iter(["**::a", "**::b*", "c", "**::*d"]);
         assert_eq!(set.idle_globs(&[urn("bc"), urn("c")]), ["**::a", "**::*d"]);
         assert_eq!(set.idle_globs(&[]).len(), 3);

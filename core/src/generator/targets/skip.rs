@@ -18,8 +18,8 @@ use crate::{
     urn::Urn,
 };
 
-/// Keeps a record as it is, regardless of the program's goal, together with everything that it needs. A record with a
-/// former URN keeps that, too.
+/// Keeps a record and everything that it depends on unchanged, regardless of the program's goal. A record with a former
+/// URN keeps it, too.
 pub(in crate::generator) async fn keep_record(
     context: &Context,
     urn: &Urn,
@@ -57,7 +57,7 @@ pub(in crate::generator) async fn keep_record(
     Ok(Next::Run(chain))
 }
 
-/// Creates a resource again, with the inputs that it had, after it was deleted for the replacement of another one.
+/// Creates a resource again with its recorded inputs, after it was deleted for the replacement of another one.
 pub(in crate::generator) async fn recreate_as_recorded(
     context: &Context,
     urn: &Urn,
@@ -74,7 +74,8 @@ pub(in crate::generator) async fn recreate_as_recorded(
     Ok(Next::Run(StepChain::new(urn, Some(old), new, steps)))
 }
 
-/// Refuses to skip a resource for which the program names another provider, unless the recorded one was registered before.
+/// Refuses to skip a resource for which the program names another provider, unless the recorded one was registered
+/// before.
 async fn refuse_changed_provider(
     context: &Context,
     urn: &Urn,
@@ -132,7 +133,7 @@ fn lost_provider(context: &Context, urn: &Urn, provider: &ProviderReference) -> 
     context.run.bail(urn, text)
 }
 
-/// Finds what a kept record refers to and is not recorded; returns the error message.
+/// Finds a reference of a kept record that is not recorded; returns the error message.
 fn find_gap(
     urn: &Urn,
     state: &ResourceState,

@@ -52,7 +52,7 @@ pub(in crate::generator) async fn skip_create(
     })
 }
 
-/// Tells whether the goal needs something that was not created: a dependency, its parent, or its provider.
+/// Returns whether the goal needs a resource that was not created: a dependency, its parent, or its provider.
 pub(in crate::generator) fn needs_skipped(context: &Context, goal: &Goal) -> bool {
     let claims = &context.claims;
     claims.has_skipped() && dependencies_of(goal).iter().any(|urn| claims.is_skipped(urn))

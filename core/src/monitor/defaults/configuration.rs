@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_nothing_clear_of_denied_packages_is_refused() {
+    fn malformed_lists_of_denied_packages_are_refused() {
         assert_eq!(read_denied(""), Ok(Vec::new()));
         assert_eq!(
             read_denied(r#"["a", "*"]"#),

@@ -1,8 +1,8 @@
-//! The known settings of packages before a run, for requests that leave them open.
+//! Package settings that are known before a run, for requests that do not set them.
 
 use std::collections::BTreeMap;
 
-use crate::{provider::settings::ProviderSettings, state::Base};
+use crate::{provider::settings::ProviderSettings, state::PriorState};
 
 /// The settings of each package: those of the newest version that is known.
 #[derive(Default)]
@@ -10,7 +10,7 @@ pub(super) struct Known(BTreeMap<String, ProviderSettings>);
 
 impl Known {
     /// Returns the settings of the last run.
-    pub(super) fn of_base(base: &Base) -> Self {
+    pub(super) fn of_base(base: &PriorState) -> Self {
         recorded_packages(base).collect()
     }
 
@@ -24,7 +24,7 @@ impl Known {
         self.0.values().cloned()
     }
 
-    /// Completes what settings leave open.
+    /// Fills in missing settings.
     pub(super) fn complete(&self, settings: &mut ProviderSettings) {
         let Some(known) = self.0.get(&settings.package) else {
             return;
@@ -41,8 +41,8 @@ impl Known {
         self.parameterize(settings);
     }
 
-    /// Adds the plugin that is known to make this version of the package by a parameter: without it, a plugin of the
-    /// package's own name would be looked for. Another version may be another thing, and is left as it is.
+    /// Adds the base plugin that is known to provide this version of the package by a parameter; a plugin of the
+    /// package's own name would be searched otherwise. Another version may have another base plugin and is unchanged.
     pub(super) fn parameterize(&self, settings: &mut ProviderSettings) {
         if settings.base.is_none()
             && let Some(known) = self.0.get(&settings.package)
@@ -57,7 +57,7 @@ impl Known {
 }
 
 impl FromIterator<ProviderSettings> for Known {
-    /// Keeps the newest of each package, of equally new ones the first. Empty ones are ignored.
+    /// Keeps the newest settings of each package; of equal versions the first. Empty ones are ignored.
     fn from_iter<I: IntoIterator<Item = ProviderSettings>>(named: I) -> Self {
         let mut newest: BTreeMap<String, ProviderSettings> = BTreeMap::new();
         for settings in named {
@@ -74,7 +74,7 @@ impl FromIterator<ProviderSettings> for Known {
 }
 
 /// Returns what the last run used: its providers, and the plugins that older engines listed.
-pub(crate) fn recorded_packages(base: &Base) -> impl Iterator<Item = ProviderSettings> {
+pub(crate) fn recorded_packages(base: &PriorState) -> impl Iterator<Item = ProviderSettings> {
     let providers = base.records().iter().filter_map(|record| {
         let package = record.state.resource_type.provided_package()?;
         ProviderSettings::read(package, &record.state.inputs).ok()
@@ -82,7 +82,7 @@ pub(crate) fn recorded_packages(base: &Base) -> impl Iterator<Item = ProviderSet
     providers.chain(base.plugins().iter().filter_map(manifest_plugin))
 }
 
-/// Reads a plugin of a state's manifest; `None` for other kinds, and for entries that cannot be read.
+/// Parses a plugin of a state's manifest; `None` for other kinds and malformed entries.
 fn manifest_plugin(plugin: &serde_json::Value) -> Option<ProviderSettings> {
     let text = |name: &str| plugin.get(name).and_then(serde_json::Value::as_str);
     (text("type") == Some("resource")).then_some(())?;
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::provider::BasePlugin;
 
-    /// What is known of the package `made`, which a parameter makes of `base`.
+    /// The settings of the package `made`, which a parameter derives from `base`.
     fn made() -> ProviderSettings {
         ProviderSettings {
             package: "made".into(),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_that_a_parameter_makes_is_made_by_it_where_nobody_names_another_version() {
+    fn a_parameterized_package_keeps_its_parameter_unless_another_version_is_requested() {
         let known: Known = [made()].into_iter().collect();
         for version in ["", "2.0.0"] {
             let mut settings = wanted(version);
@@ -161,7 +161,7 @@ mod tests {
             plugin("files", "resource", ""),
             plugin("nodejs", "language", "3.0.0"),
         ];
-        let base = Base::default().with_plugins(&plugins);
+        let base = PriorState::default().with_plugins(&plugins);
         let known = Known::of_base(&base);
         let keys: Vec<_> = known.0.values().map(ProviderSettings::key).collect();
         assert_eq!(keys, ["files-1.10.0"]);

@@ -1,5 +1,5 @@
-//! The providers of requests: explicit ones, and default ones for each package and version that is used without an explicit
-//! provider.
+//! The providers of requests: explicit ones, and default ones for each package and version that is used without an
+//! explicit provider.
 
 mod configuration;
 mod known;
@@ -107,7 +107,7 @@ impl DefaultProviders {
                 .any(|denied| denied == "*" || denied == package)
     }
 
-    /// Completes an explicit provider's settings that have neither version nor address. The version that is known to be
+    /// Fills in an explicit provider's settings without version and address. A version that is known to be
     /// parameterized gets its parameter in any case.
     pub(super) fn complete_explicit(&self, settings: &mut ProviderSettings) {
         if settings.version.is_none() && settings.download_url.is_empty() {
@@ -133,7 +133,7 @@ impl DefaultProviders {
         self.at_hand().packages().chain(self.announced.announced())
     }
 
-    /// Completes a package's settings where they are open.
+    /// Fills in missing settings of a package.
     pub(super) fn complete(&self, settings: &mut ProviderSettings) {
         self.at_hand().complete(settings);
     }
@@ -166,8 +166,8 @@ impl DefaultProviders {
         announced.map(Some).ok_or_else(unknown)
     }
 
-    /// Returns the provider of a request: the explicit one, or the package's default one. `None` when that one failed and the
-    /// run continues.
+    /// Returns the provider of a request: the explicit one, or the package's default one. `None` when that one failed
+    /// and the run continues.
     pub(super) async fn provider_for(
         &self,
         package: &str,
@@ -200,7 +200,7 @@ impl DefaultProviders {
         }
     }
 
-    /// Returns the URN of the default provider that a registration asks for, if it does.
+    /// Returns the URN of the default provider of a registration, if it requires one.
     pub(super) fn default_asked_for(&self, registration: &Registration) -> Option<Urn> {
         let Registration {
             resource_type,
@@ -223,7 +223,7 @@ impl DefaultProviders {
         ))
     }
 
-    /// Returns the settings of the default provider that a request asks for.
+    /// Returns the settings of the default provider of a request.
     fn default_settings(
         &self,
         package: &str,
@@ -237,7 +237,7 @@ impl DefaultProviders {
         Ok(settings)
     }
 
-    /// Returns the start of the default provider that a request asks for; the first such request begins it.
+    /// Returns the start of the default provider of a request; the first such request begins it.
     fn default_for(
         &self,
         package: &str,
@@ -273,7 +273,7 @@ impl DefaultProviders {
     }
 }
 
-/// Reads the version that a request asks for, if it does.
+/// Reads the version of a request, if it has one.
 fn version_of(choice: &PackageChoice) -> Result<Option<semver::Version>, WireStatus> {
     let text = choice.version.as_str();
     if text.is_empty() {

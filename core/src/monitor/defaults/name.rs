@@ -2,7 +2,7 @@
 
 use crate::provider::settings::ProviderSettings;
 
-/// Returns the name of a default provider: `default`, its version and its download address, as a name may hold them.
+/// Returns the name of a default provider: `default`, its version and its download address, without invalid characters.
 pub(super) fn default_name(settings: &ProviderSettings) -> String {
     let mut name = "default".to_owned();
     if let Some(version) = &settings.version {

@@ -1,4 +1,4 @@
-//! The record of a default provider that an engine of long ago used without recording it.
+//! The record of a default provider that an older engine used without recording it.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::{
     urn::Urn,
 };
 
-/// The default providers that older engines did not record: with the present configuration of the stack, in the version of the
-/// state's manifest.
+/// The default providers that older engines did not record: with the current configuration of the stack, in the version
+/// of the state's manifest.
 pub(crate) struct UnrecordedDefaults {
     run: Arc<RunInfo>,
     known: Known,
 }
 
 impl UnrecordedDefaults {
-    /// Takes what is known of the packages; `plugins` are those of the state's manifest.
+    /// Collects the package settings; `plugins` are those of the state's manifest.
     pub(crate) fn new(run: Arc<RunInfo>, plugins: &[serde_json::Value]) -> Self {
         Self {
             run,
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_configured_as_the_stack_says_in_the_version_of_the_manifest() {
+    fn it_has_the_stack_configuration_and_the_version_of_the_manifest() {
         let run = RunInfo {
             project: "shop".to_owned(),
             stack: "dev".to_owned(),

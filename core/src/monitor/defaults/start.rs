@@ -29,8 +29,8 @@ pub(super) enum Started {
     Ending,
 }
 
-/// Starts a default provider in a task of its own, for `what` first: the task completes although requests that wait for it are
-/// dropped.
+/// Starts a default provider in a task of its own, for `what` first: the task completes although requests that wait for
+/// it are dropped.
 pub(super) fn start(
     generator: &Arc<Generator>,
     run: &Arc<RunInfo>,

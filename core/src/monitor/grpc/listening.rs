@@ -1,4 +1,4 @@
-//! A gRPC server on a loopback port of its own, which ends when it is dropped.
+//! A gRPC server on its own loopback port, which ends when it is dropped.
 
 use std::{
     future::Future as _,
@@ -33,14 +33,14 @@ use crate::{
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 /// The flow-control window of a connection, in bytes.
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
-/// How long calls may take to be answered when the server ends, before their connections are cut.
+/// Limit for pending responses at the server's end, before connections are cut.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// How many connections are checked at a time.
+/// Maximum number of concurrent peer checks.
 const MAX_CHECKED: usize = 64;
 
-/// A server that listens. Dropping it closes the port at once, and the connections when their calls are answered, or
-/// a second later.
+/// A listening server. Dropping it closes the port at once, and the connections after their pending responses, at the
+/// latest after [`SHUTDOWN_GRACE`].
 pub(crate) struct Listening {
     address: SocketAddr,
     _stop: DropGuard,
@@ -76,7 +76,7 @@ impl Listening {
             .add_routes(services)
             .serve_with_incoming_shutdown(connections, stop.clone().cancelled_owned());
         drop(runtime.spawner.spawn(async move {
-            // Connections live in tasks of their own, so that cutting them is the only way to end them early.
+            // Connections are separate tasks: cutting them is the only way to end them early.
             let _cut = severed.drop_guard();
             let too_long = async {
                 stopping.cancelled().await;
@@ -104,7 +104,7 @@ impl Listening {
 }
 
 fn listen(runtime: &Runtime) -> IoResult<(TcpListener, SocketAddr)> {
-    // The caller may be on a thread outside of the runtime.
+    // The caller can be on a thread outside of the runtime.
     let _inside = runtime.spawner.handle().enter();
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
@@ -143,7 +143,7 @@ struct Severable {
 
 impl Severable {
     fn new(stream: TcpStream, severed: &CancellationToken) -> IoResult<Self> {
-        // Answers are small and awaited.
+        // Responses are small and latency matters.
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,

@@ -24,11 +24,12 @@ pub(crate) use listening::Listening;
 pub(crate) use packages::with_package_services;
 pub(crate) use stackwright_proto::MESSAGE_LIMIT;
 
-/// The ResourceMonitor and Engine services of one run, on a loopback port of their own, with Loader and Mapper beside them,
-/// which load providers as the run does when they are first asked.
+/// The ResourceMonitor and Engine services of one run, on a loopback port of their own, with Loader and Mapper beside
+/// them, which load providers as the run does at the first request.
 ///
-/// It is a transport and nothing else: the monitor answers all requests, exactly as [`Monitor::call`] does. Registrations
-/// that have arrived continue when their client disconnects, because their effects must be recorded. Dropping the server ends it; the monitor stays as it is.
+/// A pure transport: the monitor handles all requests, exactly as [`Monitor::call`] does. Accepted registrations
+/// continue when their client disconnects, because their effects must be recorded. Dropping the server does not end the
+/// monitor.
 pub struct MonitorServer(Listening);
 
 impl MonitorServer {

@@ -11,10 +11,10 @@ use tonic::{Code, Request, Response, Status, service::Routes};
 
 use super::MESSAGE_LIMIT;
 use crate::provider::{
-    MappingQuestion, PackageSource, ProviderWish, Unanswered, grpc::Parameter, mapping, schema,
+    MappingQuestion, PackageError, PackageSource, ProviderSpec, grpc::Parameter, mapping, schema,
 };
 
-/// The ecosystem that is meant where a question about a mapping names none.
+/// The default ecosystem of mapping requests.
 const DEFAULT_ECOSYSTEM: &str = "terraform";
 
 /// Adds both services to those of a server.
@@ -29,13 +29,13 @@ pub(crate) fn with_package_services(services: Routes, source: &Arc<dyn PackageSo
     services.add_service(loader).add_service(mapper)
 }
 
-/// What answers the calls of both services.
+/// The handler of both services.
 #[derive(Clone)]
 struct Packages(Arc<dyn PackageSource>);
 
-impl From<Unanswered> for Status {
-    fn from(unanswered: Unanswered) -> Self {
-        Self::new(Code::from_i32(unanswered.status as i32), unanswered.message)
+impl From<PackageError> for Status {
+    fn from(error: PackageError) -> Self {
+        Self::new(Code::from_i32(error.status as i32), error.message)
     }
 }
 
@@ -59,7 +59,7 @@ impl Loader for Packages {
                 ))
             })?),
         };
-        let wish = ProviderWish {
+        let spec = ProviderSpec {
             plugin: package,
             version,
             download_url: request.download_url.trim_end_matches('/').to_owned(),
@@ -68,9 +68,9 @@ impl Loader for Packages {
                 version: made.version,
                 value: made.value,
             }),
-            ..ProviderWish::default()
+            ..ProviderSpec::default()
         };
-        let schema = schema(&*self.0, wish).await?.into_bytes();
+        let schema = schema(&*self.0, spec).await?.into_bytes();
         Ok(Response::new(GetSchemaResponse { schema }))
     }
 }

@@ -18,7 +18,7 @@ use crate::monitor::{WireStatus, features::UnsupportedFeature, wire};
 type Answer<T> = Result<Response<T>, Status>;
 
 impl Service {
-    /// Works in a task of its own: a client that goes away must not cut a step in two.
+    /// Handles a request in its own task: a client that disconnects must not abort a step.
     async fn answer<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, WireStatus>> + Send + 'static,
@@ -122,8 +122,8 @@ fn unsupported(feature: UnsupportedFeature) -> Status {
     WireStatus::from(feature).into()
 }
 
-/// Returns whether a request comes from the Node SDK, whose older versions write aliases in a way of their own: by its
-/// metadata, or, without any, by its gRPC library.
+/// Returns whether a request comes from the Node SDK, whose older versions encode aliases differently: by its metadata
+/// or, without any, by its gRPC library.
 fn is_from_node(metadata: &MetadataMap) -> bool {
     match metadata.get("pulumi-runtime") {
         Some(runtime) => runtime == "nodejs",

@@ -1,4 +1,5 @@
-//! The protocol's messages of the resource monitor, in and out: functions that translate between them and the typed API.
+//! The protocol's messages of the resource monitor, in and out: functions that translate between them and the typed
+//! API.
 
 mod engine;
 mod info;

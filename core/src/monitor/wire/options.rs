@@ -36,8 +36,8 @@ pub(super) fn urns(texts: &[String], what: &str) -> Result<Vec<Urn>> {
     texts.iter().map(|text| urn(text, what)).collect()
 }
 
-/// Reads both lists of aliases. Older Node programs encode them in another way: an alias without a parent leaves the parent
-/// out, and their field for it has another meaning.
+/// Reads both lists of aliases. Older Node programs encode them in another way: an alias without a parent leaves the
+/// parent out, and their field for it has another meaning.
 pub(super) fn aliases(urns_given: &[String], specs: Vec<WireAlias>, old_node: bool) -> Result<Vec<Alias>> {
     let mut aliases = Vec::with_capacity(urns_given.len() + specs.len());
     for text in urns_given {
@@ -60,7 +60,7 @@ fn spec_alias(spec: alias::Spec, old_node: bool) -> Result<Alias> {
             let no_parent = old_node && parent.is_none();
             (parent, no_parent)
         }
-        // That there is a parent is what they mean when they say so.
+        // A set flag means that there is a parent.
         Some(alias::spec::Parent::NoParent(value)) => (None, value && !old_node),
         None => (None, old_node),
     };
@@ -75,8 +75,8 @@ fn spec_alias(spec: alias::Spec, old_node: bool) -> Result<Alias> {
     })
 }
 
-/// Reads a duration in Go's notation, such as `1h5m30s` or `-1.5s`, into seconds. An empty text is none, and so is no
-/// time at all: records leave both out.
+/// Parses a duration in Go's notation, such as `1h5m30s` or `-1.5s`, into seconds. Empty text and zero are none:
+/// records omit both.
 pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
     if text.is_empty() || text.trim_start_matches(['+', '-']) == "0" {
         return Ok(None);
@@ -101,7 +101,7 @@ pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
             .unwrap_or(rest.len());
         let unit = match &rest[..unit_end] {
             "ns" => 1e-9,
-            // The micro sign, and the Greek letter that looks like it.
+            // The micro sign, and the similar Greek letter.
             "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
             "ms" => 1e-3,
             "s" => 1.0,
@@ -137,7 +137,7 @@ pub(super) fn package(
     }
 }
 
-/// Reads values, which may be missing.
+/// Decodes values, which may be missing.
 pub(super) fn values(message: Option<Struct>, options: &DecodeOptions) -> Result<PropertyMap> {
     let Some(message) = message else {
         return Ok(PropertyMap::new());

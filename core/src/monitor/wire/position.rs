@@ -11,12 +11,12 @@ use stackwright_proto::pulumirpc::{SourcePosition as WirePosition, StackTrace};
 
 use crate::resource::SourcePosition;
 
-/// Translates positions; each distinct one is kept once, however many resources share its frames.
+/// Converts positions; each distinct one is stored once, independent of the number of resources that share its frames.
 #[derive(Default)]
 pub(in crate::monitor) struct Positions(Mutex<FxHashMap<(String, i32, i32), SourcePosition>>);
 
 impl Positions {
-    /// Returns the position in the form of the state; `None` when it has none there.
+    /// Returns the position in the form of the state; `None` when it cannot be expressed there.
     pub(super) fn position(&self, root: Option<&Path>, position: Option<WirePosition>) -> SourcePosition {
         let position = position?;
         let key = (position.uri, position.line, position.column);
@@ -57,7 +57,7 @@ fn translate(root: &Path, uri: &str, line: i32, column: i32) -> SourcePosition {
     Some(text)
 }
 
-/// Returns the way from `root` to `path`, up through `..` where it must be.
+/// Returns the relative path from `root` to `path`, with `..` where necessary.
 fn relative_to(root: &Path, path: &Path) -> PathBuf {
     let root: Vec<Component<'_>> = root.components().collect();
     let target: Vec<Component<'_>> = path.components().collect();

@@ -19,7 +19,7 @@ use crate::{
     urn::Urn,
 };
 
-/// A result that the protocol knows and the published definitions have no name for.
+/// A result without a name in the published protocol definitions.
 const SKIPPED: i32 = 2;
 
 type Result<T> = std::result::Result<T, WireStatus>;
@@ -77,7 +77,7 @@ fn registration_of(
         custom: request.custom,
         inputs,
         parent: options::optional_urn(&request.parent, "parent")?,
-        // A program of the protocol names its parents itself.
+        // Programs that use the protocol name their parents themselves.
         no_parent: request.parent.is_empty(),
         dependencies,
         property_dependencies,
@@ -153,14 +153,14 @@ fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
         return refuse("transforms");
     }
     if !request.env_var_mappings.is_empty() {
-        // Variables of the host are not read here, so that none can be passed under another name.
+        // Host variables are not read here, so that none can be passed under another name.
         return refuse("envVarMappings");
     }
     Ok(())
 }
 
-/// Returns the dependencies of each input; `None` when the request has none. With those in output values alone, each input
-/// depends on all dependencies of the resource, too.
+/// Returns the dependencies of each input; `None` when the request has none. With those in output values alone, each
+/// input depends on all dependencies of the resource, too.
 fn property_dependencies(
     wire: &BTreeMap<String, stackwright_proto::pulumirpc::register_resource_request::PropertyDependencies>,
     inputs: &PropertyMap,
@@ -317,21 +317,21 @@ mod tests {
     use crate::property::Output;
 
     #[test]
-    fn what_one_input_says_in_an_output_value_adds_to_what_the_whole_resource_depends_on() {
+    fn dependencies_in_output_values_add_to_those_of_the_resource() {
         let urn = |name: &str| Urn::new("dev", "shop", "", "files:index:File", name);
-        let told = PropertyValue::Output(std::sync::Arc::new(Output {
+        let output = PropertyValue::Output(std::sync::Arc::new(Output {
             element: Some("x".into()),
             secret: false,
             dependencies: vec![urn("b")],
         }));
-        let inputs: PropertyMap = [("told", told), ("plain", "y".into())].into_iter().collect();
+        let inputs: PropertyMap = [("output", output), ("plain", "y".into())].into_iter().collect();
         let known = property_dependencies(&BTreeMap::new(), &inputs, &[urn("a")])
             .unwrap()
             .unwrap();
-        assert_eq!(known.get("told"), Some(&[urn("a"), urn("b")][..]));
+        assert_eq!(known.get("output"), Some(&[urn("a"), urn("b")][..]));
         assert_eq!(known.get("plain"), Some(&[urn("a")][..]));
         let plain: PropertyMap = [("plain", "y".into())].into_iter().collect();
-        let unsaid = property_dependencies(&BTreeMap::new(), &plain, &[urn("a")]).unwrap();
-        assert!(unsaid.is_none(), "then each depends on all of them");
+        let without = property_dependencies(&BTreeMap::new(), &plain, &[urn("a")]).unwrap();
+        assert!(without.is_none(), "then each depends on all of them");
     }
 }

@@ -1,4 +1,4 @@
-//! The members of a goal as documents have them, in their order.
+//! The members of a goal in a document, in their order.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use crate::{
     urn::Urn,
 };
 
-/// A goal; what holds values is `D`: something that writes them, or their text.
+/// A goal; `D` writes the values, or is their text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GoalJson<D> {
@@ -48,7 +48,7 @@ pub(super) struct GoalJson<D> {
     pub(super) custom_timeouts: CustomTimeouts,
 }
 
-/// A former name; what it leaves to the resource is empty.
+/// A former name; parts that the resource itself determines are empty.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(rename_all = "PascalCase", default)]
 pub(super) struct AliasJson {
@@ -69,7 +69,7 @@ pub(super) struct AliasJson {
 }
 
 impl AliasJson {
-    /// Returns the written form of a former name that is no whole URN.
+    /// Returns the document form of a former name that is not a URN.
     pub(super) fn of(alias: &Alias) -> Option<Self> {
         let Alias::Spec {
             name,
@@ -94,10 +94,10 @@ impl AliasJson {
         })
     }
 
-    /// Reads a former name.
+    /// Parses a former name.
     ///
     /// # Errors
-    /// When a URN is none.
+    /// An invalid URN.
     pub(super) fn alias(self) -> Result<Alias> {
         if !self.urn.is_empty() {
             return Ok(Alias::Urn(Urn::parse(&self.urn)?));
@@ -114,7 +114,7 @@ impl AliasJson {
     }
 }
 
-/// The text of how properties differ, as it is read.
+/// The text of differences of properties, as it is read.
 #[derive(Deserialize)]
 pub(super) struct DiffJson<'a> {
     #[serde(borrow)]

@@ -1,4 +1,4 @@
-//! The reference's own plans: what is read is written again, byte for byte.
+//! Plans of the reference engine: a document that is read is written again, byte for byte.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn urn(rest: &str) -> Urn {
 #[tokio::test]
 async fn the_reference_s_plans_are_read_whole_and_written_as_they_were() {
     let (first, second) = plans().await;
-    // Ciphertexts are remembered, so that even these are the same.
+    // Ciphertexts are cached, so that they are the same as well.
     assert_eq!(write(&first).await.unwrap(), FIRST);
     assert_eq!(write(&second).await.unwrap(), SECOND);
 

@@ -1,4 +1,4 @@
-//! Reading a plan: part after part, so that what is wrong with a document can be said with its place.
+//! Parses a plan in parts, so that errors name the place of the invalid part.
 
 use std::{
     collections::BTreeMap,
@@ -65,10 +65,10 @@ struct ResourceJson<'a> {
     seed: Option<&'a RawValue>,
 }
 
-/// Reads a document. `manager` is the stack's; a document that says how to open its own says so instead.
+/// Parses a document. `manager` is the stack's; a secrets provider named in the document takes precedence.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] that names the place, [`crate::ErrorKind::Decrypt`] when a secret cannot be read.
+/// [`crate::ErrorKind::InvalidInput`] with the place, [`crate::ErrorKind::Decrypt`] when a secret cannot be decrypted.
 pub(in crate::plan) async fn read(
     text: &str,
     manager: Option<&Arc<dyn SecretsManager>>,
@@ -105,12 +105,12 @@ fn refuse(place: impl Display, problem: impl Display) -> Error {
     Error::invalid(format!("invalid plan: {place}: {problem}"))
 }
 
-/// Reads a part; what is wrong with it is said with its place.
+/// Parses a part; errors name its place.
 fn part<'a, T: Deserialize<'a>>(text: &'a str, place: impl Display) -> Result<T> {
     serde_json::from_str(text).map_err(|error| refuse(place, error))
 }
 
-/// Reads values, which count their levels themselves.
+/// Parses values, which have a nesting limit of their own.
 fn values(raw: Option<&RawValue>, place: impl Display) -> Result<Option<PropertyMap>> {
     let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
         return Ok(None);
@@ -136,7 +136,7 @@ fn manifest(raw: Option<&RawValue>) -> Result<Manifest> {
 
 fn resources(raw: Option<&RawValue>) -> Result<FxHashMap<Urn, ResourcePlan>> {
     let raw: Option<BTreeMap<String, &RawValue>> = optional(raw, "resourcePlans")?;
-    // The plan of a stack without resources may leave them out.
+    // The plan of a stack without resources may omit them.
     raw.unwrap_or_default()
         .into_iter()
         .map(|(name, raw)| {
@@ -213,7 +213,7 @@ fn diff(raw: Option<&RawValue>, place: &str) -> Result<PlanDiff> {
     })
 }
 
-/// Decrypts, in one batch, all secrets.
+/// Decrypts all secrets in one batch.
 async fn decrypt(
     resources: &mut FxHashMap<Urn, ResourcePlan>,
     manager: Option<&dyn SecretsManager>,

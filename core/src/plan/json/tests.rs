@@ -1,4 +1,4 @@
-//! Documents that are none, and plans of stacks that have no secrets manager yet.
+//! Malformed documents, and plans of stacks without a secrets manager.
 
 use std::sync::{Arc, OnceLock};
 
@@ -49,8 +49,11 @@ async fn a_document_that_is_no_plan_is_refused_with_the_place() {
             "secrets_providers: missing field `type`",
         ),
     ] {
-        let said = refusal(document).await;
-        assert!(said.starts_with(&format!("invalid plan: {place}")), "{said}");
+        let message = refusal(document).await;
+        assert!(
+            message.starts_with(&format!("invalid plan: {place}")),
+            "{message}"
+        );
     }
     let goal = r#""type": "test:index:Thing", "name": "a", "customTimeouts": {}"#;
     for (resource, place) in [
@@ -73,17 +76,17 @@ async fn a_document_that_is_no_plan_is_refused_with_the_place() {
             ".goal.structuredAliases: invalid URN",
         ),
     ] {
-        let said = refusal(&with_resource(&resource)).await;
+        let message = refusal(&with_resource(&resource)).await;
         let expected = format!("invalid plan: resourcePlans[{URN:?}]{place}");
-        assert!(said.starts_with(&expected), "{said}");
+        assert!(message.starts_with(&expected), "{message}");
     }
     let deep = format!(
         r#"{{"state": {{"a": {}1{}}}}}"#,
         "[".repeat(5_000),
         "]".repeat(5_000)
     );
-    let said = refusal(&with_resource(&deep)).await;
-    assert!(said.contains("nest deeper than"), "{said}");
+    let message = refusal(&with_resource(&deep)).await;
+    assert!(message.contains("nest deeper than"), "{message}");
 }
 
 #[tokio::test]
@@ -119,12 +122,12 @@ async fn names_of_members_of_an_alias_may_begin_with_a_small_letter() {
 }
 
 #[tokio::test]
-async fn a_secret_that_nobody_can_read_is_refused_with_its_resource() {
+async fn a_secret_without_a_secrets_manager_is_refused_with_its_resource() {
     let secret = r#"{"state": {"a": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:x:y"}}}"#;
-    let said = refusal(&with_resource(secret)).await;
+    let message = refusal(&with_resource(secret)).await;
     assert!(
-        said.contains(URN) && said.contains("no secrets manager"),
-        "{said}"
+        message.contains(URN) && message.contains("no secrets manager"),
+        "{message}"
     );
 }
 
@@ -171,7 +174,7 @@ fn whole() -> Plan {
     let mut config = Config::new();
     config.insert(
         ConfigKey::parse("shop:token").unwrap(),
-        ConfigValue::secret("told"),
+        ConfigValue::secret("sealed"),
     );
     Plan {
         manifest: Manifest {
@@ -190,10 +193,10 @@ fn whole() -> Plan {
 }
 
 #[tokio::test]
-async fn the_plan_of_a_new_stack_says_how_to_read_its_secrets() {
+async fn the_plan_of_a_new_stack_names_its_secrets_provider() {
     let plan = whole();
     let text = write(&plan).await.unwrap();
-    assert!(!text.contains("hidden") && !text.contains("told"), "{text}");
+    assert!(!text.contains("hidden") && !text.contains("sealed"), "{text}");
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["secrets_providers"]["type"], "passphrase");
     let again = read(&text, None, &provider()).await.unwrap();

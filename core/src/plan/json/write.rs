@@ -1,4 +1,4 @@
-//! Writing a plan: its secrets are encrypted in one batch, then the resources stream into one buffer.
+//! Writes a plan: its secrets are encrypted in one batch, then the resources are streamed into one buffer.
 
 use std::sync::Arc;
 
@@ -41,10 +41,10 @@ pub(in crate::plan) async fn write(plan: &Plan) -> Result<String> {
     String::from_utf8(text).map_err(|_| Error::internal("a JSON text is not UTF-8"))
 }
 
-/// What encrypts a plan's secrets.
+/// The secrets manager of a document.
 struct Named {
     manager: Arc<dyn SecretsManager>,
-    /// Whether readers find it nowhere else.
+    /// Whether the document must contain it, because the state does not.
     must_be_named: bool,
 }
 
@@ -65,7 +65,7 @@ async fn manager_of(plan: &Plan) -> Result<Option<Named>> {
     }))
 }
 
-/// Returns everything in a plan that can hold secrets.
+/// Returns all values of a plan that can contain secrets.
 pub(super) fn maps_of(plan: &Plan) -> impl Iterator<Item = &crate::property::PropertyMap> {
     plan.resources.values().flat_map(|resource| {
         let diffs = resource
@@ -232,7 +232,7 @@ fn goal_json<'a>(goal: &'a GoalPlan, form: SecretForm<'a>) -> GoalJson<DiffJson<
     }
 }
 
-/// How properties differ, on its way into a document.
+/// Differences of properties during serialization.
 struct DiffJson<'a> {
     diff: &'a PlanDiff,
     form: SecretForm<'a>,

@@ -1,4 +1,4 @@
-//! Comparing values: equality as the protocol means it, and what differs, level by level.
+//! Comparison of values: equality by the rules of the protocol, and the differences level by level.
 
 #[cfg(test)]
 mod tests;
@@ -7,51 +7,51 @@ use std::collections::BTreeMap;
 
 use crate::property::{Archive, Asset, Key, PropertyMap, PropertyPath, PropertyValue, ResourceReference};
 
-/// How one place differs.
+/// The change of one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Change {
     /// Only the new side has a value.
     Add,
     /// Only the old side has a value.
     Delete,
-    /// Both sides have a value, and these are not equal.
+    /// Both sides have a value, and the values are not equal.
     Update,
 }
 
-/// What differs between two objects; names in order, equal entries left out.
+/// The differences between two objects, sorted by name, without equal entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ObjectDiff {
-    /// Entries that only the new object has.
+    /// Entries of the new object only.
     pub adds: BTreeMap<Key, PropertyValue>,
-    /// Entries that only the old object has.
+    /// Entries of the old object only.
     pub deletes: BTreeMap<Key, PropertyValue>,
-    /// Entries that both have with values that are not equal.
+    /// Entries of both with different values.
     pub updates: BTreeMap<Key, ValueDiff>,
 }
 
-/// What differs between two arrays, by index.
+/// The differences between two arrays, by index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ArrayDiff {
-    /// Elements past the end of the old array.
+    /// Elements beyond the end of the old array.
     pub adds: BTreeMap<usize, PropertyValue>,
-    /// Elements past the end of the new array.
+    /// Elements beyond the end of the new array.
     pub deletes: BTreeMap<usize, PropertyValue>,
-    /// Elements that both have with values that are not equal.
+    /// Elements of both with different values.
     pub updates: BTreeMap<usize, ValueDiff>,
 }
 
-/// Two values that are not equal.
+/// Two different values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ValueDiff {
     /// The old value.
     pub old: PropertyValue,
     /// The new value.
     pub new: PropertyValue,
-    /// What differs inside, when both are objects or both are arrays.
+    /// The inner differences, if both are objects or both are arrays.
     pub inside: Option<InnerDiff>,
 }
 
-/// What differs inside two values of one kind.
+/// The inner differences of two values of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum InnerDiff {
     Object(ObjectDiff),
@@ -59,14 +59,14 @@ pub(crate) enum InnerDiff {
 }
 
 impl PropertyMap {
-    /// Tells whether both say the same: null counts as absent, assets and archives are equal when their hashes are,
-    /// a secret never equals its plain value, and an unknown equals only an unknown of its kind.
+    /// Returns whether both are equal by the rules of the protocol: null is absent, assets and archives are compared by
+    /// hash, a secret never equals its plain value, and an unknown equals only an unknown of its kind.
     #[must_use]
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn is_equivalent(&self, other: &Self) -> bool {
         self.same_content(other) || pairs(self, other).all(|(_, pair)| pair.are_equal())
     }
 
-    /// Returns what differs from `self`, the old side, to `new`; `None` when both say the same.
+    /// Returns the differences from `self`, the old side, to `new`; `None` if both are equivalent.
     #[must_use]
     pub(crate) fn diff(&self, new: &Self) -> Option<ObjectDiff> {
         if self.same_content(new) {
@@ -89,7 +89,7 @@ impl PropertyMap {
     }
 }
 
-/// What the two sides have under one name.
+/// The values of both sides under one name.
 enum Pair<'a> {
     Neither,
     Old(&'a PropertyValue),
@@ -112,12 +112,12 @@ impl<'a> Pair<'a> {
         match self {
             Self::Neither => true,
             Self::Old(_) | Self::New(_) => false,
-            Self::Both(old, new) => old.says_the_same(new),
+            Self::Both(old, new) => old.is_equivalent(new),
         }
     }
 }
 
-/// Walks two sorted maps side by side.
+/// Iterates over two sorted maps in parallel.
 fn pairs<'a>(old: &'a PropertyMap, new: &'a PropertyMap) -> impl Iterator<Item = (&'a Key, Pair<'a>)> {
     let mut old = old.iter().peekable();
     let mut new = new.iter().peekable();
@@ -139,28 +139,28 @@ fn pairs<'a>(old: &'a PropertyMap, new: &'a PropertyMap) -> impl Iterator<Item =
 }
 
 impl PropertyValue {
-    /// Tells whether both say the same; see [`PropertyMap::says_the_same`].
+    /// Returns whether both are equal by the rules of the protocol; see [`PropertyMap::is_equivalent`].
     #[must_use]
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn is_equivalent(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Array(left), Self::Array(right)) => {
                 left.len() == right.len()
                     && left
                         .iter()
                         .zip(right.iter())
-                        .all(|(left, right)| left.says_the_same(right))
+                        .all(|(left, right)| left.is_equivalent(right))
             }
-            (Self::Object(left), Self::Object(right)) => left.says_the_same(right),
-            (Self::Asset(left), Self::Asset(right)) => left.says_the_same(right),
-            (Self::Archive(left), Self::Archive(right)) => left.says_the_same(right),
-            (Self::ResourceReference(left), Self::ResourceReference(right)) => left.says_the_same(right),
-            (Self::Secret(left), Self::Secret(right)) => left.element.says_the_same(&right.element),
+            (Self::Object(left), Self::Object(right)) => left.is_equivalent(right),
+            (Self::Asset(left), Self::Asset(right)) => left.is_equivalent(right),
+            (Self::Archive(left), Self::Archive(right)) => left.is_equivalent(right),
+            (Self::ResourceReference(left), Self::ResourceReference(right)) => left.is_equivalent(right),
+            (Self::Secret(left), Self::Secret(right)) => left.element.is_equivalent(&right.element),
             (Self::Output(left), Self::Output(right)) => {
                 left.secret == right.secret
                     && left.dependencies == right.dependencies
                     && match (&left.element, &right.element) {
                         (None, None) => true,
-                        (Some(left), Some(right)) => left.says_the_same(right),
+                        (Some(left), Some(right)) => left.is_equivalent(right),
                         _ => false,
                     }
             }
@@ -168,13 +168,13 @@ impl PropertyValue {
         }
     }
 
-    /// Returns what differs from `self`, the old side, to `new`; `None` when both say the same.
+    /// Returns the differences from `self`, the old side, to `new`; `None` if both are equivalent.
     #[must_use]
     pub(crate) fn diff(&self, new: &Self) -> Option<ValueDiff> {
         let inside = match (self, new) {
             (Self::Object(left), Self::Object(right)) => Some(InnerDiff::Object(left.diff(right)?)),
             (Self::Array(left), Self::Array(right)) => Some(InnerDiff::Array(array_diff(left, right)?)),
-            (left, right) if left.says_the_same(right) => return None,
+            (left, right) if left.is_equivalent(right) => return None,
             _ => None,
         };
         Some(ValueDiff {
@@ -188,7 +188,7 @@ impl PropertyValue {
 fn array_diff(old: &[PropertyValue], new: &[PropertyValue]) -> Option<ArrayDiff> {
     let shared = old.len().min(new.len());
     let rest = |values: &[PropertyValue]| values.iter().cloned().enumerate().skip(shared).collect();
-    // A loop, where values nest deep, takes a tenth of the stack that a chain of iterators does.
+    // A loop needs a tenth of the stack that a chain of iterators needs, which matters for deeply nested values.
     let mut updates = BTreeMap::new();
     for (index, (old, new)) in old.iter().zip(new).enumerate() {
         if let Some(update) = old.diff(new) {
@@ -205,9 +205,9 @@ fn array_diff(old: &[PropertyValue], new: &[PropertyValue]) -> Option<ArrayDiff>
 }
 
 impl Asset {
-    /// Tells whether both have the same contents, going by the hashes when both have one.
+    /// Returns whether both have the same contents, by their hashes if both have one.
     #[must_use]
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn is_equivalent(&self, other: &Self) -> bool {
         if self.hash.is_empty() || other.hash.is_empty() {
             return self == other;
         }
@@ -216,9 +216,9 @@ impl Asset {
 }
 
 impl Archive {
-    /// Tells whether both have the same contents, going by the hashes when both have one.
+    /// Returns whether both have the same contents, by their hashes if both have one.
     #[must_use]
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn is_equivalent(&self, other: &Self) -> bool {
         if self.hash.is_empty() || other.hash.is_empty() {
             return self == other;
         }
@@ -227,9 +227,9 @@ impl Archive {
 }
 
 impl ResourceReference {
-    /// Tells whether both name one resource; the package's version does not count, nor the kinds of unknown ids.
+    /// Returns whether both refer to the same resource, ignoring the package's version and the kind of unknown ids.
     #[must_use]
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn is_equivalent(&self, other: &Self) -> bool {
         self.urn == other.urn
             && match (&self.id, &other.id) {
                 (Some(Err(_)), Some(Err(_))) => true,
@@ -239,13 +239,13 @@ impl ResourceReference {
 }
 
 impl ObjectDiff {
-    /// Tells whether nothing differs.
+    /// Returns whether there are no differences.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.adds.is_empty() && self.deletes.is_empty() && self.updates.is_empty()
     }
 
-    /// Returns the names of the entries that differ, in order.
+    /// Returns the names of the different entries, in order.
     #[must_use]
     pub(crate) fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = self
@@ -259,7 +259,7 @@ impl ObjectDiff {
         keys
     }
 
-    /// Returns every innermost place that differs, in the order of the paths: what a detailed diff lists.
+    /// Returns every innermost difference in the order of the paths: the content of a detailed diff.
     #[must_use]
     pub(crate) fn paths(&self) -> Vec<(PropertyPath, Change)> {
         let mut places = Vec::new();

@@ -1,4 +1,4 @@
-//! Tests of what differs between two property maps, and where.
+//! Tests of the differences between two property maps.
 
 use std::sync::Arc;
 
@@ -29,17 +29,17 @@ fn one(value: PropertyValue) -> PropertyMap {
 
 proptest! {
     #[test]
-    fn a_map_says_what_it_says(map in arbitrary::map()) {
-        // Through text, so that no shared content makes the comparison trivial.
+    fn a_map_is_equivalent_to_its_copy(map in arbitrary::map()) {
+        // Copied through text, so that no shared content makes the comparison trivial.
         let copy = from_plain_json(&crate::property::json::to_plain_json(&map).unwrap()).unwrap();
-        prop_assert!(map.says_the_same(&copy));
+        prop_assert!(map.is_equivalent(&copy));
         prop_assert_eq!(map.diff(&copy), None);
     }
 
     #[test]
     fn there_is_a_diff_exactly_when_maps_differ(old in arbitrary::map(), new in arbitrary::map()) {
         let diff = old.diff(&new);
-        prop_assert_eq!(diff.is_none(), old.says_the_same(&new));
+        prop_assert_eq!(diff.is_none(), old.is_equivalent(&new));
         if let Some(diff) = diff {
             prop_assert!(!diff.paths().is_empty());
             prop_assert!(diff.keys().is_sorted());
@@ -48,9 +48,9 @@ proptest! {
 }
 
 #[test]
-fn null_is_as_good_as_absent() {
-    assert!(map(r#"{"a":null,"b":{"c":null}}"#).says_the_same(&map(r#"{"b":{}}"#)));
-    assert!(!map(r#"{"a":[null]}"#).says_the_same(&map(r#"{"a":[]}"#)));
+fn null_is_equivalent_to_absent() {
+    assert!(map(r#"{"a":null,"b":{"c":null}}"#).is_equivalent(&map(r#"{"b":{}}"#)));
+    assert!(!map(r#"{"a":[null]}"#).is_equivalent(&map(r#"{"a":[]}"#)));
     assert_eq!(
         paths(r#"{"a":null}"#, r#"{"a":1}"#),
         [("a".to_owned(), Change::Add)]
@@ -62,7 +62,7 @@ fn null_is_as_good_as_absent() {
 }
 
 #[test]
-fn every_innermost_place_that_differs_is_listed() {
+fn every_innermost_difference_is_listed() {
     assert_eq!(
         paths(
             r#"{"arr":[1,2,{"x":1}],"gone":1,"same":{"a":1},"kind":[1]}"#,
@@ -84,16 +84,16 @@ fn every_innermost_place_that_differs_is_listed() {
 fn a_secret_differs_from_its_plain_value() {
     let plain = one("x".into());
     let secret = one(PropertyValue::secret("x".into()));
-    assert!(!plain.says_the_same(&secret));
-    assert!(secret.says_the_same(&one(PropertyValue::secret("x".into()))));
+    assert!(!plain.is_equivalent(&secret));
+    assert!(secret.is_equivalent(&one(PropertyValue::secret("x".into()))));
 }
 
 #[test]
 fn unknowns_are_equal_only_to_unknowns_of_their_kind() {
     let unknown = |kind| one(PropertyValue::Unknown(kind));
-    assert!(unknown(Unknown::Bool).says_the_same(&unknown(Unknown::Bool)));
-    assert!(!unknown(Unknown::Bool).says_the_same(&unknown(Unknown::String)));
-    assert!(!unknown(Unknown::String).says_the_same(&one("".into())));
+    assert!(unknown(Unknown::Bool).is_equivalent(&unknown(Unknown::Bool)));
+    assert!(!unknown(Unknown::Bool).is_equivalent(&unknown(Unknown::String)));
+    assert!(!unknown(Unknown::String).is_equivalent(&one("".into())));
 }
 
 #[test]
@@ -104,13 +104,13 @@ fn assets_are_equal_when_their_hashes_are() {
             source: crate::property::AssetSource::Path(path.into()),
         })))
     };
-    assert!(asset("ab", "x").says_the_same(&asset("ab", "y")));
-    assert!(!asset("ab", "x").says_the_same(&asset("cd", "x")));
-    assert!(!asset("", "x").says_the_same(&asset("", "y")));
+    assert!(asset("ab", "x").is_equivalent(&asset("ab", "y")));
+    assert!(!asset("ab", "x").is_equivalent(&asset("cd", "x")));
+    assert!(!asset("", "x").is_equivalent(&asset("", "y")));
 }
 
 #[test]
-fn nan_is_no_difference_to_nan() {
+fn nan_is_equivalent_to_nan() {
     let (nan, other) = (f64::NAN, f64::from_bits(f64::NAN.to_bits() | 1));
     assert!(
         one(PropertyValue::Number(nan))

@@ -1,4 +1,4 @@
-//! What an archive holds: its files in the order in which the reference engine packs them.
+//! The entries of an archive, in the order in which the reference engine packs them.
 
 use std::{
     collections::HashSet,
@@ -16,25 +16,25 @@ use crate::{
     property::{Archive, ArchiveSource, PropertyValue},
 };
 
-/// Files of this name, and directories of this name with all below, are no part of an archive.
+/// Files and directories of this name are excluded from archives.
 const BOOKKEEPING: &str = ".pulumi";
 
-/// The most bytes of one asset or archive that are read: a file of such a size is taken for a mistake.
+/// The maximum size in bytes of one asset or archive; larger files are refused as mistakes.
 pub(super) const MAX_CONTENT_SIZE: u64 = 16 << 30;
 
-/// The most bytes of a packed archive that are unpacked in memory, and the most that may come of it.
+/// The maximum size in bytes of a packed archive that is unpacked in memory, and of its unpacked content.
 pub(super) const MAX_UNPACKED_SIZE: u64 = 1 << 30;
 
 /// The bytes of one file.
 pub(super) enum Content {
     /// In memory.
     Bytes(Bytes),
-    /// On disk: the file, its length in bytes and what messages call it.
+    /// On disk: the path, the length in bytes and the name in messages.
     File(PathBuf, u64, String),
 }
 
 impl Content {
-    /// Takes a regular file: anything else may have no end.
+    /// Opens a regular file; other files may be endless and are refused.
     pub(super) fn file(path: &Path, shown: &str) -> Result<Self> {
         let metadata = fs::metadata(path).map_err(|error| cannot_read(shown, &error))?;
         ensure_regular(metadata.file_type(), shown)?;
@@ -50,7 +50,7 @@ impl Content {
         }
     }
 
-    /// Gives all bytes to `sink`; a file whose length is no longer what it was is an error.
+    /// Passes all bytes to `sink`; fails if the length of the file has changed.
     pub(super) fn write_to(&self, sink: &mut dyn FnMut(&[u8])) -> Result<()> {
         let (path, expected, shown) = match self {
             Self::Bytes(bytes) => {
@@ -70,7 +70,7 @@ impl Content {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(cannot_read(shown, &error)),
             };
-            // What grows while it is read may grow without end.
+            // A growing file is not read beyond its expected length.
             if count == 0 || total > expected {
                 break;
             }
@@ -96,13 +96,13 @@ impl Content {
     }
 }
 
-/// Opens a file without waiting, should it have become a pipe.
+/// Opens a file without blocking, even if it has been replaced by a pipe.
 fn open(path: &Path) -> io::Result<fs::File> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// Refuses everything but regular files; `shown` is what the message calls it.
+/// Refuses all but regular files; `shown` is the name in the message.
 fn ensure_regular(kind: fs::FileType, shown: &str) -> Result<()> {
     if kind.is_file() {
         return Ok(());
@@ -136,10 +136,10 @@ pub(super) fn cannot_read(shown: &str, error: &io::Error) -> Error {
     Error::invalid(format!("cannot read '{shown}': {error}"))
 }
 
-/// Takes each file of an archive: its name within and its bytes.
+/// Receives each file of an archive: its name in the archive, and its content.
 pub(super) type Visit<'v> = dyn FnMut(&str, Content) -> Result<()> + 'v;
 
-/// Walks one archive; of several files with one name only the first is visited.
+/// Visits the files of one archive; only the first of several files with the same name.
 pub(super) struct Entries<'a> {
     hasher: &'a Hasher,
     seen: HashSet<String>,
@@ -242,7 +242,7 @@ impl<'a> Entries<'a> {
             if kind.is_dir() {
                 self.directory(&name, &path, visit)?;
             } else if kind.is_symlink() && path.is_dir() {
-                // Following it could lead anywhere, around in circles too.
+                // Not followed: a link to a directory could lead outside or form a cycle.
             } else {
                 let content = Content::file(&path, &path.display().to_string())?;
                 self.emit(name, content, visit)?;
@@ -252,7 +252,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Joins with a slash and takes out empty, `.` and `..` elements.
+/// Joins with a slash and removes empty, `.` and `..` elements.
 pub(super) fn join(prefix: &str, name: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let absolute = if prefix.is_empty() { name } else { prefix }.starts_with('/');

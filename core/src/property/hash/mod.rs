@@ -1,4 +1,4 @@
-//! Hashes of assets and archives: they tell whether contents changed, in state that keeps none of them.
+//! Hashes of assets and archives: the state stores them instead of the contents, to detect changes.
 
 mod entries;
 mod tar;
@@ -24,23 +24,23 @@ use crate::{
     runtime::Spawner,
 };
 
-/// Gets what a URI names. The engine itself opens only `file` URIs.
+/// Downloads the contents of URIs. The engine itself opens only `file` URIs.
 #[async_trait]
 pub trait Fetch: Send + Sync {
     /// Returns the whole body.
     ///
     /// # Errors
-    /// Whatever kept the body from being read; the message names the URI.
+    /// Any error of the download; the message contains the URI.
     async fn fetch(&self, uri: &str) -> Result<Bytes>;
 }
 
-/// Returns the map with the hash of every asset and archive that had none, nested ones included. Relative paths are
-/// below `directory`, the program's. A map without assets is returned at once; files are read on the blocking pool.
+/// Returns the map with the hashes of all assets and archives, including nested ones. Relative paths are relative to
+/// `directory`, the program's. A map without assets is returned at once; files are read on the blocking pool.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] when contents cannot be read, are not of the kind they claim to be, are neither regular
-/// files nor directories, or have more than 16 GiB (1 GiB for a packed archive inside another archive), or a URI
-/// is not a `file` one and `fetch` is missing; otherwise what `fetch` reported.
+/// [`crate::ErrorKind::InvalidInput`] if contents cannot be read, are not of their declared kind, are neither regular
+/// files nor directories, or have more than 16 GiB (1 GiB for a packed archive inside another archive), or for a URI
+/// other than `file` without `fetch`; otherwise the error of `fetch`.
 pub async fn fill_hashes(
     map: PropertyMap,
     directory: &Path,
@@ -54,7 +54,7 @@ pub async fn fill_hashes(
     for uri in remote_uris(&map) {
         let Some(fetch) = fetch else {
             return Err(Error::invalid(format!(
-                "nothing here can fetch the contents of {uri}"
+                "no fetcher is configured for the contents of {uri}"
             )));
         };
         let body = fetch.fetch(&uri).await?;
@@ -67,7 +67,7 @@ pub async fn fill_hashes(
     spawner.spawn_blocking(move || hasher.map(&map)).await?
 }
 
-/// Returns the URIs whose bodies are needed and are not local files.
+/// Returns the URIs whose bodies are needed, without local files.
 fn remote_uris(map: &PropertyMap) -> Vec<String> {
     let mut uris = Vec::new();
     for value in map.values() {
@@ -78,7 +78,7 @@ fn remote_uris(map: &PropertyMap) -> Vec<String> {
                     _ => None,
                 },
                 PropertyValue::Archive(archive) => match &archive.source {
-                    // An archive around it may need the contents of one that has its own hash.
+                    // An enclosing archive may need the contents of an archive with a hash.
                     ArchiveSource::Uri(uri) => Some(uri),
                     _ => None,
                 },
@@ -116,7 +116,7 @@ impl Hasher {
         Ok(filled)
     }
 
-    /// Returns the value with hashes; `None` when it had all.
+    /// Returns the value with hashes; `None` if it is unchanged.
     fn value(&self, value: &PropertyValue) -> Result<Option<PropertyValue>> {
         Ok(match value {
             PropertyValue::Asset(asset) if asset.hash.is_empty() => {
@@ -195,7 +195,7 @@ impl Hasher {
 
     fn archive_hash(&self, archive: &Archive) -> Result<SmolStr> {
         let mut digest = Sha256::new();
-        // A packed archive is hashed as it is: only what has no bytes of its own is packed for the hash.
+        // A packed archive is hashed as it is; only other archives are packed for the hash.
         if let Some(content) = self.packed(archive)? {
             content.write_to(&mut |bytes| digest.update(bytes))?;
             return Ok(hexadecimal(&digest.finalize()));
@@ -242,7 +242,7 @@ impl Hasher {
             .ok_or_else(|| Error::internal(format!("the contents of {uri} were not fetched")))
     }
 
-    /// Opens the bytes of an archive that is a file of a packed format; `None` for any other archive.
+    /// Opens an archive file of a packed format; `None` for any other archive.
     fn packed(&self, archive: &Archive) -> Result<Option<Content>> {
         match &archive.source {
             ArchiveSource::Assets(_) => Ok(None),
@@ -266,7 +266,7 @@ fn hexadecimal(digest: &[u8]) -> SmolStr {
     use std::fmt::Write as _;
     let mut text = smol_str::SmolStrBuilder::new();
     for byte in digest {
-        // Writing to a builder in memory cannot fail.
+        // Writing to a builder in memory never fails.
         write!(text, "{byte:02x}").unwrap_or_default();
     }
     text.finish()

@@ -1,17 +1,17 @@
-//! A tar of regular files without any metadata, byte for byte as the reference engine's library writes it.
+//! A tar of regular files without metadata, byte for byte as written by the reference engine's library.
 
 use super::entries::Content;
 use crate::error::Result;
 
 const BLOCK: usize = 512;
-/// The longest name that the main field holds.
+/// The maximum length of a name in the name field.
 const NAME: usize = 100;
-/// The longest directory part that the prefix field holds.
+/// The maximum length of a directory in the prefix field.
 const PREFIX: usize = 155;
-/// Sizes from here on do not fit eleven octal digits.
+/// The first size that does not fit eleven octal digits.
 const TOO_LARGE: u64 = 1 << 33;
 
-/// Gives the bytes of a tar to a sink as files are added.
+/// Passes the bytes of a tar to a sink as files are added.
 pub(super) struct Writer<S>(S);
 
 impl<S: FnMut(&[u8])> Writer<S> {
@@ -28,7 +28,7 @@ impl<S: FnMut(&[u8])> Writer<S> {
         Ok(())
     }
 
-    /// Writes the two blocks that end a tar.
+    /// Writes the two blocks at the end of a tar.
     pub(super) fn finish(mut self) {
         (self.0)(&[0; 2 * BLOCK]);
     }
@@ -47,7 +47,7 @@ impl<S: FnMut(&[u8])> Writer<S> {
         self.sealed(block);
     }
 
-    /// Writes a record with what the plain header cannot say, and a header that says it as well as it can.
+    /// Writes an extended header for a long name or size, and a plain header with the closest values.
     fn extended(&mut self, name: &str, size: u64) {
         let mut records = String::new();
         if !name.is_ascii() || name.len() > NAME {
@@ -93,11 +93,11 @@ impl<S: FnMut(&[u8])> Writer<S> {
     }
 }
 
-/// Makes the header of a regular file, without prefix, format and checksum.
+/// Creates the header of a regular file, without prefix, format and checksum.
 fn full_header(name: &str, size: u64) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     let cut = &name[..name.len().min(NAME)];
-    // A cut that ends in a slash would read as a directory.
+    // A truncated name that ends in a slash would be a directory.
     put(
         &mut block,
         0,
@@ -151,7 +151,7 @@ fn split(name: &str) -> Option<(&str, &str)> {
     (!rest.is_empty() && rest.len() <= NAME && position <= PREFIX).then_some((&name[..position], rest))
 }
 
-/// Makes a record of an extended header: its own length in decimal, name and value.
+/// Creates a record of an extended header: its own length in decimal, name and value.
 fn record(name: &str, value: &str) -> String {
     let content = name.len() + value.len() + 3;
     let mut length = content + content.to_string().len();

@@ -1,4 +1,4 @@
-//! Tests of the hashes of assets and archives: those of the reference engine.
+//! Tests of the hashes of assets and archives against those of the reference engine.
 
 use std::{
     fs,
@@ -66,7 +66,7 @@ fn hash(value: PropertyValue, directory: &Path) -> String {
     }
 }
 
-/// The data directory of the program whose state the reference engine wrote.
+/// The data directory of the program that created the reference engine's state.
 fn data() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("data/dir/sub")).unwrap();
@@ -83,7 +83,7 @@ fn data() -> tempfile::TempDir {
 const DATA_DIRECTORY: &str = "ba76ada568b3081ad316319542a564a90207093930fc6a077e4a4cfca73cf731";
 
 #[test]
-fn hashes_are_those_that_the_reference_wrote() {
+fn hashes_are_those_of_the_reference_engine() {
     let directory = data();
     let here = directory.path();
     for (value, expected) in [
@@ -116,7 +116,7 @@ fn hashes_are_those_that_the_reference_wrote() {
 }
 
 #[test]
-fn names_beyond_the_plain_header_are_packed_as_the_reference_does() {
+fn long_names_are_packed_like_the_reference_engine() {
     for (name, expected) in [
         (
             "short".to_owned(),
@@ -194,7 +194,7 @@ fn a_map_without_assets_is_not_touched() {
 }
 
 #[test]
-fn bookkeeping_and_links_to_directories_are_left_out() {
+fn bookkeeping_and_links_to_directories_are_excluded() {
     let directory = data();
     let inside = directory.path().join("data/dir");
     fs::create_dir(inside.join(".pulumi")).unwrap();
@@ -204,7 +204,7 @@ fn bookkeeping_and_links_to_directories_are_left_out() {
 }
 
 #[test]
-fn a_directory_is_no_asset_and_a_file_no_archive() {
+fn a_directory_is_not_an_asset_and_a_file_not_an_archive() {
     let directory = data();
     let error = hashed(file("./data/dir"), directory.path()).unwrap_err();
     assert_eq!(
@@ -243,7 +243,7 @@ fn a_packed_archive_is_hashed_as_it_is_and_unpacked_inside_another() {
 
     let raw = hexadecimal(&Sha256::digest(&bytes));
     assert_eq!(hash(packed("files.tar"), here), raw.as_str());
-    // Unpacked and packed again with nothing in front of the names, the same tar comes out.
+    // Unpacking and repacking without a prefix results in the same tar.
     let repacked = |name| {
         let inner = packed(name);
         hash(assets(&[("", inner)]), here)
@@ -254,7 +254,7 @@ fn a_packed_archive_is_hashed_as_it_is_and_unpacked_inside_another() {
     assert_eq!(repacked("files.tgz"), repacked("files.tar"));
 }
 
-/// Makes a zip of one stored and one deflated file; `long` makes its fields those of large files.
+/// Creates a zip of one stored and one deflated file; `long` uses the fields of large files.
 fn zip(long: bool) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content, method) in [
@@ -270,7 +270,7 @@ fn zip(long: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_zip_in_an_archive_counts_as_its_files() {
+fn a_zip_in_an_archive_is_unpacked() {
     let directory = data();
     fs::write(directory.path().join("files.zip"), zip(false)).unwrap();
     let unpacked = hash(assets(&[("x", packed("data/dir"))]), directory.path());
@@ -288,9 +288,9 @@ fn a_zip_with_long_fields_has_the_same_files() {
 }
 
 #[test]
-fn a_zip_that_ends_anywhere_is_an_error_and_no_panic() {
+fn a_truncated_zip_is_an_error_and_no_panic() {
     for whole in [zip(false), zip(true)] {
-        // Of the record at the end, only its mark is always needed.
+        // Only the signature of the final record is always needed.
         for length in 0..whole.len() - 18 {
             assert!(
                 unpack::files("x.zip", &Bytes::copy_from_slice(&whole[..length])).is_err(),
@@ -312,7 +312,7 @@ fn a_compressed_tar_is_unpacked_up_to_a_limit_only() {
     );
 }
 
-/// Hashes in time, or fails: what has no end must not be read.
+/// Returns the error of hashing; fails after a timeout, as endless files must not be read.
 fn refusal(value: PropertyValue, directory: &Path) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -326,14 +326,14 @@ fn refusal(value: PropertyValue, directory: &Path) -> String {
             () = SystemClock.wait(Duration::from_secs(60)) => None,
         }
     });
-    // A thread that still reads must not keep the test from failing.
+    // A thread that is still reading must not block the test.
     runtime.shutdown_background();
     let refused = outcome.expect("hashing ends").unwrap_err();
     refused.message().to_owned()
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_by_name_and_never_read() {
+fn other_than_regular_files_are_refused_by_name_and_not_read() {
     let directory = data();
     let pipe = directory.path().join("data/dir/pipe");
     rustix::fs::mknodat(
@@ -371,7 +371,7 @@ fn what_is_no_regular_file_is_refused_by_name_and_never_read() {
         refusal(packed("pipe.zip"), here),
         "'pipe.zip' is a named pipe, not a regular file"
     );
-    // One that takes a file's place between the look at it and its reading.
+    // A pipe that replaces a file between its inspection and its reading.
     fs::write(here.join("late"), "x").unwrap();
     let content = Content::file(&here.join("late"), "late").unwrap();
     fs::rename(here.join("pipe.zip"), here.join("late")).unwrap();
@@ -380,7 +380,7 @@ fn what_is_no_regular_file_is_refused_by_name_and_never_read() {
 }
 
 #[test]
-fn contents_of_an_absurd_size_are_refused_before_they_are_read() {
+fn contents_beyond_the_size_limit_are_refused_before_they_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let sparse = |name: &str, length: u64| {
         let made = fs::File::create(directory.path().join(name)).unwrap();
@@ -409,7 +409,7 @@ fn a_damaged_archive_is_an_error() {
 }
 
 #[test]
-fn a_remote_asset_needs_someone_to_fetch_it() {
+fn a_remote_asset_requires_a_fetcher() {
     struct Fixed;
 
     #[async_trait]

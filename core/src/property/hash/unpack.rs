@@ -1,4 +1,4 @@
-//! Packed archives (tar, compressed tar, zip): their files, for archives that are made of other archives.
+//! The files of packed archives (tar, compressed tar, zip), for archives that contain other archives.
 
 use std::io::{Cursor, Read as _};
 
@@ -8,7 +8,7 @@ use zip::result::ZipError;
 use super::entries::MAX_UNPACKED_SIZE;
 use crate::error::Error;
 
-/// A packed format, told by the end of the file's name.
+/// A packed format, by the suffix of the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Tar,
@@ -100,7 +100,7 @@ fn zip(packed: &Bytes) -> Files {
         }
         let name = String::from_utf8_lossy(file.name_raw()).into_owned();
         let (size, mut content) = (file.size(), Vec::new());
-        // One byte more than promised is enough to notice that the promise was false.
+        // One byte beyond the declared size is enough to detect a wrong declaration.
         let mut limited = (&mut file).take(size.saturating_add(1));
         limited.read_to_end(&mut content).map_err(|_| ZIP_DAMAGED)?;
         if content.len() as u64 != size {

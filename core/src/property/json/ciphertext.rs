@@ -1,4 +1,4 @@
-//! Ciphertexts for writing: which secrets need one, and how the writer finds it.
+//! Ciphertexts for writing: collecting the secrets that need one, and finding them while writing.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::{
     property::{ArchiveSource, CachedCiphertext, Output, PropertyMap, PropertyValue, Secret},
 };
 
-/// Gathers the outermost secrets of any number of values that have no ciphertext of one manager yet.
+/// Collects the outermost secrets of any number of values without a ciphertext of one manager.
 pub(crate) struct SecretCollector {
     manager: Arc<str>,
     pending: Vec<Holder>,
     seen: FxHashSet<usize>,
 }
 
-/// What holds a secret value in memory; keeping it keeps its address its own.
+/// The owner of a secret value in memory; holding it keeps its address from being reused.
 #[derive(Clone)]
 enum Holder {
     Secret(Arc<Secret>),
@@ -38,7 +38,7 @@ fn address<T>(value: &T) -> usize {
 }
 
 impl SecretCollector {
-    /// Creates an empty collector for the manager whose [`crate::secrets::SecretsManager::identity`] this is.
+    /// Creates an empty collector for the manager with this [`crate::secrets::SecretsManager::identity`].
     #[must_use]
     pub(crate) fn new(manager: Arc<str>) -> Self {
         Self {
@@ -83,16 +83,16 @@ impl SecretCollector {
         }
     }
 
-    /// Tells whether nothing needs encrypting.
+    /// Returns whether there is no secret to encrypt.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Returns the JSON texts to encrypt, in the order in which the secrets were met.
+    /// Returns the JSON texts to encrypt, in the order of collection.
     ///
     /// # Errors
-    /// [`ErrorKind::Secrets`] when a secret was read from state and never decrypted.
+    /// [`ErrorKind::Secrets`] if a secret was read from state and never decrypted.
     pub(crate) fn plaintexts(&self) -> Result<Vec<String>> {
         let unknown = PropertyValue::unknown();
         self.pending
@@ -100,7 +100,7 @@ impl SecretCollector {
             .map(|holder| match holder {
                 Holder::Secret(secret) if secret.is_sealed() => Err(Error::new(
                     ErrorKind::Secrets,
-                    "a secret of the state was never decrypted, so it cannot be encrypted anew",
+                    "a secret of the state was never decrypted, so it cannot be encrypted again",
                 )),
                 Holder::Secret(secret) => plaintext(&secret.element),
                 Holder::Output(output) => plaintext(output.element.as_ref().unwrap_or(&unknown)),
@@ -108,11 +108,11 @@ impl SecretCollector {
             .collect()
     }
 
-    /// Takes what the manager made of the plaintexts, in the same order. Each secret remembers its ciphertext,
-    /// so that the next save asks for none.
+    /// Stores the manager's ciphertexts of the plaintexts, in the same order. Each secret caches its ciphertext, so
+    /// that it is not encrypted again by the next save.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] when the number is not that of the plaintexts.
+    /// [`ErrorKind::Internal`] if the number differs from that of the plaintexts.
     pub(crate) fn finish(self, ciphertexts: Vec<String>) -> Result<Ciphertexts> {
         if ciphertexts.len() != self.pending.len() {
             return Err(Error::internal(format!(
@@ -153,13 +153,12 @@ fn plaintext(element: &PropertyValue) -> Result<String> {
 /// Finds the ciphertext of each secret while a document is written.
 pub struct Ciphertexts {
     manager: Arc<str>,
-    /// Ciphertexts that could not be remembered by the secret itself, by address. The holder is kept so that no
-    /// other secret can come to stand at its address.
+    /// Ciphertexts that the secrets could not cache, by address. The holder keeps the address from being reused.
     others: FxHashMap<usize, (Arc<str>, Holder)>,
 }
 
 impl Ciphertexts {
-    /// Finds only what the secrets remember of `manager`.
+    /// Uses only the ciphertexts of `manager` that the secrets have cached.
     #[must_use]
     pub fn remembered(manager: Arc<str>) -> Self {
         Self {
@@ -168,7 +167,7 @@ impl Ciphertexts {
         }
     }
 
-    /// Passes secrets that were never decrypted through as they were read: for copying a state without its key.
+    /// Writes secrets that were never decrypted as they were read: for copying a state without its key.
     #[must_use]
     pub fn sealed() -> Self {
         Self::remembered(Arc::from(Secret::SEALED))
@@ -187,10 +186,10 @@ impl Ciphertexts {
 }
 
 impl Secret {
-    /// What a sealed secret has in place of a manager.
+    /// The identity of the manager in a sealed secret.
     pub(crate) const SEALED: &str = "";
 
-    /// Tells whether this was read from state and not decrypted: its element is null and means nothing.
+    /// Returns whether this was read from state and not decrypted: its element is null and not its value.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.ciphertext

@@ -1,4 +1,4 @@
-//! The text of JSON documents: the reference's way with numbers and escapes, for any document that holds values.
+//! The text of JSON documents: numbers and escapes in the reference engine's format.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use crate::error::{Error, Result};
 
-/// Writes numbers in their shortest form without needless exponents, and escapes the two line separators that
-/// JavaScript once choked on; all else is left to the formatter inside.
+/// Writes numbers in their shortest form without exponents where possible, and escapes the two line separators that are
+/// no valid JavaScript; the inner formatter writes the rest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StateFormatter<F = CompactFormatter>(F);
 
@@ -37,7 +37,7 @@ impl<F: Formatter> Formatter for StateFormatter<F> {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Both separators begin with this byte in UTF-8; most texts do not have it.
+        // Both separators begin with this byte in UTF-8; most texts do not contain it.
         if !fragment.as_bytes().contains(&0xE2) {
             return writer.write_all(fragment.as_bytes());
         }
@@ -84,7 +84,7 @@ fn write_number<W: ?Sized + io::Write>(writer: &mut W, value: f64) -> io::Result
 /// Writes a document without white space.
 ///
 /// # Errors
-/// [`crate::ErrorKind::State`] when the writer fails or a value in the document cannot be written.
+/// [`crate::ErrorKind::State`] if the writer fails or a value in the document cannot be written.
 pub(crate) fn to_writer(writer: impl io::Write, document: &impl Serialize) -> Result<()> {
     let mut serializer =
         serde_json::Serializer::with_formatter(writer, StateFormatter::new(CompactFormatter));
@@ -94,17 +94,17 @@ pub(crate) fn to_writer(writer: impl io::Write, document: &impl Serialize) -> Re
 /// Writes a document without white space.
 ///
 /// # Errors
-/// [`crate::ErrorKind::State`] when a value in the document cannot be written.
+/// [`crate::ErrorKind::State`] if a value in the document cannot be written.
 pub fn to_vec(document: &impl Serialize) -> Result<Vec<u8>> {
     let mut text = Vec::with_capacity(128);
     to_writer(&mut text, document)?;
     Ok(text)
 }
 
-/// Writes a document on lines of their own, each level moved right by `indent`.
+/// Writes a document with line breaks; each level is indented by `indent`.
 ///
 /// # Errors
-/// [`crate::ErrorKind::State`] when a value in the document cannot be written.
+/// [`crate::ErrorKind::State`] if a value in the document cannot be written.
 pub(crate) fn to_vec_pretty(document: &impl Serialize, indent: &str) -> Result<Vec<u8>> {
     let mut text = Vec::with_capacity(128);
     let formatter = StateFormatter::new(PrettyFormatter::with_indent(indent.as_bytes()));
@@ -120,10 +120,10 @@ fn cannot_write(error: serde_json::Error) -> Error {
 /// Reads a document whose values may nest as deep as [`crate::property::MAX_DEPTH`].
 ///
 /// # Errors
-/// [`crate::ErrorKind::State`] that names line and column.
+/// [`crate::ErrorKind::State`] with line and column.
 pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    // The values count their levels themselves; everything else in a document is flat.
+    // The readers of values limit the depth themselves; the rest of a document is flat.
     deserializer.disable_recursion_limit();
     let read = |error| Error::new(crate::ErrorKind::State, format!("cannot read JSON: {error}"));
     let document = T::deserialize(&mut deserializer).map_err(read)?;

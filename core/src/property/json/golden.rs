@@ -1,4 +1,4 @@
-//! The reference's own checkpoint and export, value by value: what is read is written again byte for byte.
+//! The reference engine's own checkpoint and export: values are written byte for byte as they were read.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ fn an_export_that_shows_secrets_is_written_as_it_was_read() {
         let StateMap(map) = from_slice(text.get().as_bytes()).unwrap();
         with_secrets += usize::from(map.contains_secrets());
         let written = to_vec(&MapJson::new(&map, SecretForm::Plaintext)).unwrap();
-        // The export is indented, so the two are compared without their layout.
+        // The export is indented, so both are compared without white space.
         let written: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&written).unwrap();
         let expected: BTreeMap<String, serde_json::Value> = serde_json::from_str(text.get()).unwrap();
         assert_eq!(written, expected);

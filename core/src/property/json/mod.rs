@@ -1,10 +1,10 @@
-//! The JSON codec of state, of events and of hosts: how property values stand in a deployment file.
+//! The JSON codec of property values in state, events and host data.
 //!
 //! Secrets are encrypted elsewhere, in batches and asynchronously, so both directions have two phases:
-//! * writing: `SecretCollector` gathers the secrets that still need a ciphertext and their plaintexts; what the
-//!   secrets manager made of them becomes [`Ciphertexts`], which `MapJson` looks them up in;
+//! * writing: `SecretCollector` collects the secrets without a ciphertext and their plaintexts; the ciphertexts of the
+//!   secrets manager become [`Ciphertexts`], which `MapJson` uses;
 //! * reading: `StateMap` leaves each encrypted secret sealed (its element is null, its ciphertext is kept);
-//!   `SealedSecrets` gathers the ciphertexts of any number of maps and puts the plaintexts in.
+//!   `SealedSecrets` collects the ciphertexts of any number of maps and fills in the plaintexts.
 
 mod ciphertext;
 mod format;

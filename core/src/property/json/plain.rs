@@ -1,6 +1,6 @@
-//! Plain JSON for hosts: values as the wire has them, secrets in the clear inside marked objects.
+//! Plain JSON for hosts: values in the form of the protocol, with plaintext secrets inside marked objects.
 //!
-//! For code that is given secrets anyway (a provider or a program of the host), never for anything that is stored.
+//! For code that receives secrets anyway (a provider or a program of the host), never for storage.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeSeed as _};
 
@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for PlainValue {
 /// Reads a map from plain JSON.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] that names line and column.
+/// [`crate::ErrorKind::InvalidInput`] with line and column.
 pub fn from_plain_json(text: &[u8]) -> Result<PropertyMap> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     deserializer.disable_recursion_limit();
@@ -62,10 +62,10 @@ pub fn from_plain_json(text: &[u8]) -> Result<PropertyMap> {
     Ok(map.0)
 }
 
-/// Writes a map as plain JSON; its secrets are readable.
+/// Writes a map as plain JSON; its secrets are in plaintext.
 ///
 /// # Errors
-/// [`crate::ErrorKind::State`] when values nest deeper than [`crate::property::MAX_DEPTH`].
+/// [`crate::ErrorKind::State`] if values nest deeper than [`crate::property::MAX_DEPTH`].
 pub fn to_plain_json(map: &PropertyMap) -> Result<Vec<u8>> {
     format::to_vec(&MapJson::new(map, SecretForm::Value))
 }

@@ -1,4 +1,4 @@
-//! Reading values from JSON: straight out of the text, without a tree between.
+//! Reading values from JSON text, without an intermediate tree.
 
 use std::{
     fmt,
@@ -16,11 +16,11 @@ use crate::property::{
     CachedCiphertext, Key, MAX_DEPTH, PropertyMap, PropertyValue, Secret, Unknown, signature::SIGNATURE,
 };
 
-/// A map as state has it; encrypted secrets are left sealed (see [`super::SealedSecrets`]).
+/// A map in the format of state; encrypted secrets stay sealed (see [`super::SealedSecrets`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StateMap(pub PropertyMap);
 
-/// A value as state has it; encrypted secrets are left sealed (see [`super::SealedSecrets`]).
+/// A value in the format of state; encrypted secrets stay sealed (see [`super::SealedSecrets`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StateValue(pub PropertyValue);
 
@@ -40,14 +40,14 @@ impl<'de> Deserialize<'de> for StateValue {
     }
 }
 
-/// Where the text comes from.
+/// The format of the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadForm {
-    /// State: secrets are ciphertexts, or plaintexts of an export that shows them.
+    /// State: secrets are ciphertexts, or plaintexts of a plaintext export.
     State,
-    /// The decrypted text of a secret: inner secrets have their plaintext in the place of the ciphertext.
+    /// The decrypted text of a secret: inner secrets have their plaintext in place of the ciphertext.
     Nested,
-    /// Plain JSON of hosts: the forms of the wire.
+    /// Plain JSON of hosts: the forms of the protocol.
     Plain,
 }
 
@@ -77,7 +77,7 @@ impl ValueReader {
 
     fn text(self, text: &str) -> Option<Unknown> {
         let unknown = Unknown::from_sentinel(text)?;
-        // State knows only one sentinel; the others are ordinary texts there.
+        // State uses only one sentinel; the others are ordinary texts there.
         (self.form == ReadForm::Plain || unknown == Unknown::String).then_some(unknown)
     }
 
@@ -119,12 +119,12 @@ impl<'de> Visitor<'de> for ValueReader {
         Ok(PropertyValue::Bool(value))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "the protocol knows only doubles")]
+    #[expect(clippy::cast_precision_loss, reason = "the protocol has only doubles")]
     fn visit_i64<E>(self, value: i64) -> Result<PropertyValue, E> {
         Ok(PropertyValue::Number(value as f64))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "the protocol knows only doubles")]
+    #[expect(clippy::cast_precision_loss, reason = "the protocol has only doubles")]
     fn visit_u64<E>(self, value: u64) -> Result<PropertyValue, E> {
         Ok(PropertyValue::Number(value as f64))
     }
@@ -167,7 +167,7 @@ impl<'de> Visitor<'de> for ValueReader {
     }
 }
 
-/// Reads a map of which nothing is special but the values.
+/// Reads a map whose keys have no special meaning.
 #[derive(Clone, Copy)]
 pub(super) struct MapReader(pub(super) ValueReader);
 
@@ -195,7 +195,7 @@ impl<'de> Visitor<'de> for MapReader {
     }
 }
 
-/// Reads the text of a secret. The problem says nothing of the content.
+/// Reads the text of a secret. The error does not contain the content.
 pub(super) fn text(plaintext: &str, form: ReadForm, depth: usize) -> Result<PropertyValue, &'static str> {
     const MALFORMED: &str = "the plaintext of a secret is not the JSON of a value";
     let mut deserializer = serde_json::Deserializer::from_str(plaintext);
@@ -207,14 +207,14 @@ pub(super) fn text(plaintext: &str, form: ReadForm, depth: usize) -> Result<Prop
     Ok(value)
 }
 
-/// Reads a secret from its decrypted text; `None` when that is no JSON of a value.
+/// Reads a secret from its decrypted text; `None` if that is not the JSON of a value.
 pub(crate) fn read_plaintext(plaintext: &str) -> Option<PropertyValue> {
     text(plaintext, ReadForm::Nested, 0)
         .ok()
         .map(PropertyValue::secret)
 }
 
-/// Makes a secret of which only the ciphertext is known.
+/// Creates a secret with its ciphertext only.
 pub(super) fn sealed(ciphertext: &str) -> PropertyValue {
     PropertyValue::Secret(Arc::new(Secret {
         element: PropertyValue::Null,

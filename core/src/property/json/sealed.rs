@@ -1,4 +1,4 @@
-//! Sealed secrets: what was read from state still encrypted, and how a batch of plaintexts opens it.
+//! Sealed secrets: read from state without decryption, and opened by a batch of plaintexts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use crate::{
     property::{CachedCiphertext, PropertyMap, PropertyValue, Secret},
 };
 
-/// Gathers the ciphertexts of the sealed secrets of any number of maps, each text once.
+/// Collects the distinct ciphertexts of the sealed secrets of any number of maps.
 #[derive(Default)]
 pub(crate) struct SealedSecrets {
     texts: Vec<Arc<str>>,
@@ -24,13 +24,13 @@ impl SealedSecrets {
         Self::default()
     }
 
-    /// Adds the sealed secrets of a map; tells whether there are any.
+    /// Adds the sealed secrets of a map; returns whether there are any.
     pub(crate) fn collect(&mut self, map: &PropertyMap) -> bool {
         map.values()
             .fold(false, |any, value| self.collect_value(value) | any)
     }
 
-    /// Adds the sealed secrets of a value; tells whether there are any.
+    /// Adds the sealed secrets of a value; returns whether there are any.
     pub(crate) fn collect_value(&mut self, value: &PropertyValue) -> bool {
         match value {
             PropertyValue::Secret(secret) => match secret.ciphertext.get() {
@@ -48,7 +48,7 @@ impl SealedSecrets {
                 .iter()
                 .fold(false, |any, value| self.collect_value(value) | any),
             PropertyValue::Object(map) => self.collect(map),
-            // State holds neither output values nor secrets in archives.
+            // State contains neither output values nor secrets in archives.
             _ => false,
         }
     }
@@ -59,11 +59,11 @@ impl SealedSecrets {
         self.texts.iter().map(|text| String::from(&**text)).collect()
     }
 
-    /// Takes the plaintexts, in the same order, that `manager` made of the ciphertexts.
+    /// Opens the secrets with the plaintexts of `manager`, in the order of the ciphertexts.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] when a plaintext is not the JSON of a value; [`ErrorKind::Internal`] when the number
-    /// is not that of the ciphertexts.
+    /// [`ErrorKind::State`] if a plaintext is not the JSON of a value; [`ErrorKind::Internal`] if the number differs
+    /// from that of the ciphertexts.
     pub(crate) fn open(self, plaintexts: &[String], manager: &Arc<str>) -> Result<OpenedSecrets> {
         if plaintexts.len() != self.texts.len() {
             return Err(Error::internal(format!(
@@ -80,7 +80,7 @@ impl SealedSecrets {
                     format!("a decrypted secret is malformed: {problem}"),
                 )
             })?;
-            // A secret that is nothing but another secret is one secret.
+            // A secret inside a secret is merged.
             let element = match element {
                 PropertyValue::Secret(inner) => inner.element.clone(),
                 element => element,
@@ -99,7 +99,7 @@ impl SealedSecrets {
 pub(crate) struct OpenedSecrets(FxHashMap<Arc<str>, Arc<Secret>>);
 
 impl OpenedSecrets {
-    /// Puts the opened secrets in the place of the sealed ones; a map without any is left untouched.
+    /// Replaces the sealed secrets by the opened ones; a map without any is not changed.
     pub(crate) fn fill(&self, map: &mut PropertyMap) {
         if map.values().any(holds_sealed) {
             for (_, value) in map.iter_mut() {
@@ -108,7 +108,7 @@ impl OpenedSecrets {
         }
     }
 
-    /// Puts the opened secrets in the place of the sealed ones.
+    /// Replaces the sealed secrets by the opened ones.
     pub(crate) fn fill_value(&self, value: &mut PropertyValue) {
         match value {
             PropertyValue::Secret(secret) => {

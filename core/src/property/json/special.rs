@@ -1,4 +1,4 @@
-//! Special values in JSON: what an object with a signature stands for.
+//! Special values in JSON: objects with a signature.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Does not repeat the text, which may stand inside a secret.
+/// Without the text, which may be part of a secret.
 const MALFORMED_URN: &str = "a URN is malformed";
 
 type Result<T> = std::result::Result<T, String>;
@@ -51,7 +51,7 @@ pub(super) fn read(mut map: PropertyMap, reader: ValueReader) -> Result<Property
     }
 }
 
-/// Takes a text out. A text that happens to be the sentinel of an unknown has been read as one.
+/// Removes a text. A text that equals the sentinel of an unknown has been read as an unknown.
 fn text(map: &mut PropertyMap, name: &str) -> Result<Option<SmolStr>> {
     match map.remove(name) {
         None | Some(PropertyValue::Null) => Ok(None),
@@ -75,7 +75,7 @@ fn secret(map: &mut PropertyMap, reader: ValueReader) -> Result<PropertyValue> {
             reader.form,
             reader.depth,
         )?)),
-        // What stands inside an export's plaintext is in the clear too, whatever it is called.
+        // The inside of a plaintext of an export is in plaintext as well, independent of the key.
         (None, Some(text)) => Ok(PropertyValue::secret(read::text(
             &text,
             ReadForm::Nested,
@@ -127,7 +127,7 @@ fn resource(map: &mut PropertyMap) -> Result<ResourceReference> {
     };
     let urn = Urn::parse(&urn).map_err(|_| MALFORMED_URN.to_owned())?;
     let id = match map.remove("id") {
-        // Old states wrapped the id: a text is the id, null a component, an object an unknown.
+        // Old states wrap the id: a text is the id, null a component, an object an unknown.
         Some(PropertyValue::Object(mut wrapped)) => match wrapped.remove("V") {
             None | Some(PropertyValue::Null) => None,
             Some(PropertyValue::String(id)) => Some(known_id(&id)),

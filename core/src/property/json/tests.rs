@@ -1,4 +1,4 @@
-//! Tests of the state's JSON and the plain one: what is written reads as the same values.
+//! Tests of the JSON of states and of plain JSON: values are unchanged by writing and reading.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn encrypted(map: &PropertyMap, ciphertexts: &Ciphertexts) -> String {
     String::from_utf8(to_vec(&MapJson::new(map, SecretForm::Encrypted(ciphertexts))).unwrap()).unwrap()
 }
 
-/// Saves and loads with a manager whose ciphertexts are the plaintexts turned around.
+/// Encrypts and decrypts by reversing the text.
 fn turn(texts: Vec<String>) -> Vec<String> {
     texts
         .into_iter()
@@ -46,7 +46,7 @@ fn state(text: &str) -> crate::Result<PropertyMap> {
     from_slice::<StateMap>(text.as_bytes()).map(|map| map.0)
 }
 
-/// What state makes of a value: output values collapse, and an unknown forgets its kind.
+/// Returns a value as read from state: output values are collapsed, and unknowns lose their kind.
 fn as_stored(value: &PropertyValue) -> PropertyValue {
     match value {
         PropertyValue::Unknown(_) => PropertyValue::unknown(),
@@ -76,12 +76,12 @@ fn stored_map(map: &PropertyMap) -> PropertyMap {
 
 proptest! {
     #[test]
-    fn any_map_survives_a_save_and_a_load(map in arbitrary::map()) {
+    fn any_map_is_unchanged_by_a_save_and_a_load(map in arbitrary::map()) {
         let manager: Arc<str> = "turned".into();
         let text = save(&map, &manager);
         let loaded = load(&text, &manager);
         prop_assert_eq!(&loaded, &stored_map(&map));
-        // Nothing needs encrypting again, and the same text comes out.
+        // No secret is encrypted again, and the text is the same.
         let mut again = SecretCollector::new(Arc::clone(&manager));
         again.collect(&loaded);
         prop_assert!(again.is_empty());
@@ -89,14 +89,14 @@ proptest! {
     }
 
     #[test]
-    fn an_export_that_shows_secrets_survives(map in arbitrary::map()) {
+    fn a_plaintext_export_is_unchanged_by_writing_and_reading(map in arbitrary::map()) {
         let text = to_vec(&MapJson::new(&map, SecretForm::Plaintext)).unwrap();
         let StateMap(back) = from_slice(&text).unwrap();
         prop_assert_eq!(back, stored_map(&map));
     }
 
     #[test]
-    fn plain_json_of_hosts_survives(map in arbitrary::map()) {
+    fn plain_json_is_unchanged_by_writing_and_reading(map in arbitrary::map()) {
         let text = to_plain_json(&map).unwrap();
         prop_assert_eq!(from_plain_json(&text).unwrap(), map);
     }
@@ -121,7 +121,7 @@ proptest! {
 }
 
 #[test]
-fn numbers_and_texts_are_written_as_the_reference_does() {
+fn numbers_and_texts_are_written_like_the_reference_engine() {
     let write = |value: PropertyValue| {
         String::from_utf8(to_vec(&ValueJson::new(&value, SecretForm::Plaintext)).unwrap()).unwrap()
     };
@@ -156,7 +156,7 @@ fn numbers_and_texts_are_written_as_the_reference_does() {
 }
 
 #[test]
-fn a_document_is_indented_as_asked() {
+fn a_document_is_indented_by_the_given_text() {
     let map: PropertyMap = [
         ("a", PropertyValue::array(vec![1e21.into()])),
         ("b", PropertyMap::new().into()),
@@ -182,7 +182,7 @@ fn a_secret_in_a_secret_is_encrypted_once() {
 }
 
 #[test]
-fn another_manager_gets_the_secrets_anew() {
+fn secrets_are_encrypted_again_for_another_manager() {
     let map: PropertyMap = [("s", PropertyValue::secret("x".into()))].into_iter().collect();
     let first = save(&map, &"one".into());
     let mut collector = SecretCollector::new("two".into());
@@ -201,7 +201,7 @@ fn a_secret_without_ciphertext_is_not_written() {
 }
 
 #[test]
-fn sealed_secrets_pass_through_but_are_never_taken_for_values() {
+fn sealed_secrets_are_copied_but_never_used_as_values() {
     let text = format!(r#"{{"s":{{"{SIGNATURE}":"{SECRET}","ciphertext":"v1:abc"}}}}"#);
     let StateMap(map) = from_slice(text.as_bytes()).unwrap();
     assert_eq!(encrypted(&map, &Ciphertexts::sealed()), text);
@@ -214,7 +214,7 @@ fn sealed_secrets_pass_through_but_are_never_taken_for_values() {
 }
 
 #[test]
-fn opened_secrets_remember_their_ciphertext() {
+fn opened_secrets_cache_their_ciphertext() {
     let text = format!(
         r#"{{"a":[{{"{SIGNATURE}":"{SECRET}","ciphertext":"1"}}],"b":{{"{SIGNATURE}":"{SECRET}","ciphertext":"1"}}}}"#
     );
@@ -284,7 +284,7 @@ fn old_forms_of_reference_ids_are_read() {
 }
 
 #[test]
-fn only_one_sentinel_means_something_in_state() {
+fn state_has_only_one_sentinel() {
     let text = format!(
         r#"{{"a":"{}","b":"{}"}}"#,
         Unknown::String.sentinel(),
@@ -345,7 +345,7 @@ fn debug_of_a_sealed_secret_shows_nothing() {
 }
 
 #[test]
-fn what_would_be_read_as_something_else_is_not_written() {
+fn a_plain_object_with_a_signature_is_not_written() {
     let forged: PropertyMap = [("4dabf18193072939515e22adb298388d", "zzz".into())]
         .into_iter()
         .collect();
@@ -361,7 +361,7 @@ fn what_would_be_read_as_something_else_is_not_written() {
             assert!(error.message().contains("which marks special values"), "{error}");
         }
     }
-    // The names of a map itself mark nothing: what is written is read.
+    // The keys of the map itself have no special meaning.
     let text = to_vec(&MapJson::new(&forged, SecretForm::Plaintext)).unwrap();
     let read: StateMap = from_slice(&text).unwrap();
     assert_eq!(read.0, forged);

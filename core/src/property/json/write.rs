@@ -1,4 +1,4 @@
-//! Writing values as JSON: straight into the serializer, without a tree between.
+//! Writing values as JSON, without an intermediate tree.
 
 use std::collections::BTreeMap;
 
@@ -15,40 +15,40 @@ use crate::property::{
     signature::{ARCHIVE, ASSET, BYTES, OUTPUT, RESOURCE, SECRET, SIGNATURE, SPECIAL_NUMBER},
 };
 
-/// How secrets are written; everything else is the same in all forms unless said otherwise.
+/// How secrets are written; other values are written the same way unless noted.
 #[derive(Clone, Copy)]
 pub enum SecretForm<'a> {
-    /// As ciphertexts, as state is stored. A secret without one is an error.
+    /// As ciphertexts, the format of stored state. A secret without one is an error.
     Encrypted(&'a Ciphertexts),
-    /// As JSON text in the clear: an export that shows secrets.
+    /// As JSON text in plaintext: a plaintext export.
     Plaintext,
-    /// As JSON text in the place of a ciphertext: what stands inside a secret, which is encrypted as a whole.
+    /// As JSON text in place of a ciphertext: the inside of a secret, which is encrypted as a whole.
     Nested,
-    /// As the base64 of JSON text in the place of a ciphertext, as the `b64` secrets manager has it: for hosts that need
-    /// the values, never for logs.
+    /// As the base64 of JSON text in place of a ciphertext, like the `b64` secrets manager: for hosts that need the
+    /// values, never for logs.
     Base64,
-    /// As `[secret]`, with contents of text assets left out: events.
+    /// As `[secret]`, and without the contents of text assets: the format of events.
     Blinded(&'a Blinding<'a>),
-    /// In the clear as the wire has them, output values and typed unknowns kept: plain JSON of hosts.
+    /// In plaintext in the form of the protocol, with output values and typed unknowns: plain JSON of hosts.
     Value,
 }
 
-/// Gives the text to show in place of another; `None` leaves it as it is.
+/// Returns the replacement of a text; `None` leaves it unchanged.
 pub type Scrub<'a> = dyn Fn(&str) -> Option<String> + Sync + 'a;
 
-/// What else is hidden from events.
+/// The additional redaction of events.
 #[derive(Default)]
 pub struct Blinding<'a> {
-    /// Applied to every text value, for instance against secrets of the configuration.
+    /// Applied to every text value, for secrets of the configuration for instance.
     pub scrub: Option<&'a Scrub<'a>>,
 }
 
-/// What events show in the place of a secret.
+/// The text of a secret in events.
 const BLINDED_SECRET: &str = "[secret]";
-/// What events show in the place of a text asset's contents.
+/// The contents of a text asset in events.
 const ELIDED_CONTENTS: &str = "<contents elided>";
 
-/// A value that writes itself as JSON.
+/// A value with a form, serializable as JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct ValueJson<'a> {
     value: &'a PropertyValue,
@@ -56,7 +56,7 @@ pub(crate) struct ValueJson<'a> {
     depth: usize,
 }
 
-/// A map that writes itself as JSON.
+/// A map with a form, serializable as JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct MapJson<'a> {
     map: &'a PropertyMap,
@@ -65,7 +65,7 @@ pub(crate) struct MapJson<'a> {
 }
 
 impl<'a> ValueJson<'a> {
-    /// Gives `value` the form in which it is to be written.
+    /// Combines a value with the form in which it is written.
     #[must_use]
     pub(crate) const fn new(value: &'a PropertyValue, form: SecretForm<'a>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl<'a> ValueJson<'a> {
 }
 
 impl<'a> MapJson<'a> {
-    /// Gives `map` the form in which it is to be written.
+    /// Combines a map with the form in which it is written.
     #[must_use]
     pub(crate) const fn new(map: &'a PropertyMap, form: SecretForm<'a>) -> Self {
         Self { map, form, depth: 0 }
@@ -129,7 +129,7 @@ impl Serialize for ValueJson<'_> {
                 }
                 list.end()
             }
-            // It would be taken for something else, or for nothing that there is, when it is read.
+            // It would be read as a special value, or cause an error.
             PropertyValue::Object(map) if map.is_forged() => Err(S::Error::custom(format_args!(
                 "a plain object has the key '{SIGNATURE}', which marks special values"
             ))),
@@ -261,7 +261,7 @@ impl<'a> ValueJson<'a> {
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry(SIGNATURE, ARCHIVE)?;
         match &archive.source {
-            // Also when there are none: so the reference writes archives of which a refresh left only the hash.
+            // Written even if empty, as the reference engine writes archives of which a refresh has kept only the hash.
             ArchiveSource::Assets(assets) if assets.contains_key(SIGNATURE) => {
                 return Err(S::Error::custom(format_args!(
                     "an archive has an entry of the name '{SIGNATURE}', which marks special values"
@@ -288,7 +288,7 @@ impl<'a> ValueJson<'a> {
     }
 }
 
-/// Tells whether a text is a function that the JavaScript SDK serialized: people want to see its changes.
+/// Returns whether a text is a function that the JavaScript SDK serialized; its changes are displayed.
 fn is_program_code(text: &str) -> bool {
     let any = |start: &str, part: &str| {
         text.lines()
@@ -313,14 +313,14 @@ fn resource<S: Serializer>(reference: &ResourceReference, serializer: S) -> Resu
 }
 
 fn number<S: Serializer>(value: f64, serializer: S) -> Result<S::Ok, S::Error> {
-    /// Up to here every whole number is itself, so that it can be written without the float's machinery.
+    /// Integers below this limit are exact, and are written as integers.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if !value.is_finite() {
         let bits = format!("{:016x}", value.to_bits());
         return special(serializer, SPECIAL_NUMBER, [("value", bits)]);
     }
     if value.trunc() == value && value.abs() < EXACT && (value != 0.0 || value.is_sign_positive()) {
-        #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+        #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
         return serializer.serialize_i64(value as i64);
     }
     serializer.serialize_f64(value)

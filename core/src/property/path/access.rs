@@ -1,4 +1,4 @@
-//! Following paths: get, set and delete. Secrets and output values are looked through on the way.
+//! Access by path: get, set and delete, through secrets and output values.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{PathElement, PropertyPath};
 use crate::property::{Output, PropertyMap, PropertyValue, Secret};
 
 impl PropertyPath {
-    /// Returns the value that the path leads to. A wildcard leads nowhere; nor does the empty path of a map.
+    /// Returns the value at the path; `None` for a path with wildcards, and for the empty path.
     #[must_use]
     pub fn get<'a>(&self, map: &'a PropertyMap) -> Option<&'a PropertyValue> {
         let (first, rest) = self.elements().split_first()?;
@@ -16,7 +16,7 @@ impl PropertyPath {
         rest.iter().try_fold(map.get(key)?, step)
     }
 
-    /// Puts a value where the path leads, replacing one or adding a name to an object; tells whether it could.
+    /// Sets the value at the path, or adds a name to an object; returns whether that was possible.
     /// Objects and arrays on the way must exist, and arrays do not grow.
     pub fn set(&self, map: &mut PropertyMap, value: PropertyValue) -> bool {
         let mut value = Some(value);
@@ -40,8 +40,7 @@ impl PropertyPath {
         )
     }
 
-    /// Takes the value out that the path leads to; elements after one of an array move up. Tells whether there was
-    /// one.
+    /// Removes the value at the path; later elements of an array move up. Returns whether there was one.
     pub fn delete(&self, map: &mut PropertyMap) -> bool {
         edit(
             map,
@@ -66,7 +65,7 @@ fn step<'a>(value: &'a PropertyValue, element: &PathElement) -> Option<&'a Prope
     }
 }
 
-/// What holds the last element of a path.
+/// The container of the last element of a path.
 enum Container<'a> {
     Object(&'a mut PropertyMap),
     Array(&'a mut Vec<PropertyValue>),
@@ -103,8 +102,7 @@ fn edit_value(value: &mut PropertyValue, elements: &[PathElement], change: &mut 
     }
 }
 
-/// Changes what is inside a secret or a known output value; what was remembered of it (its ciphertext) is
-/// forgotten when `change` did something.
+/// Changes the inside of a secret or a known output value; a cached ciphertext is dropped if `change` returned true.
 pub(super) fn change_inside(
     value: &mut PropertyValue,
     change: impl FnOnce(&mut PropertyValue) -> bool,

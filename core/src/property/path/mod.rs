@@ -1,4 +1,4 @@
-//! Property paths: where inside a map a value stands, with `*` for any name or index of a level.
+//! Property paths: the position of a value in a map, with `*` for any name or index of a level.
 
 mod access;
 mod parse;
@@ -15,14 +15,14 @@ pub(crate) use reset::reset_all;
 /// One level of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PathElement {
-    /// A name in an object; `*` stands for every name, and for every index of an array.
+    /// A name in an object; `*` means every name, and every index of an array.
     Key(Key),
     /// An index in an array.
     Index(usize),
 }
 
 impl PathElement {
-    /// Tells whether this stands for every name or index.
+    /// Returns whether this means every name or index.
     #[must_use]
     pub fn is_wildcard(&self) -> bool {
         matches!(self, Self::Key(key) if key == "*")
@@ -47,7 +47,7 @@ impl From<Key> for PathElement {
     }
 }
 
-/// A way from a map to a value inside.
+/// The path from a map to a value inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PropertyPath(Vec<PathElement>);
 
@@ -64,7 +64,7 @@ impl PropertyPath {
         &self.0
     }
 
-    /// Tells whether this path leads to `other` or to something around it, wildcards taken into account.
+    /// Returns whether this path equals `other` or is a prefix of it, including wildcards.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
         self.0.len() <= other.0.len()
@@ -80,13 +80,13 @@ impl PropertyPath {
         self.0.push(element.into());
     }
 
-    /// Takes the last element off.
+    /// Removes the last element.
     pub fn pop(&mut self) -> Option<PathElement> {
         self.0.pop()
     }
 }
 
-/// The form of the protocol: bare names where they are letters, digits and underscores, else `["…"]`.
+/// Writes the form of the protocol: plain names of letters, digits and underscores, else `["…"]`.
 impl fmt::Display for PropertyPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, element) in self.0.iter().enumerate() {

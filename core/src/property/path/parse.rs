@@ -1,4 +1,4 @@
-//! Reading paths: dotted names and `[index]`, `["quoted"]`, `[*]`.
+//! Parsing paths: dotted names and `[index]`, `["quoted"]`, `[*]`.
 
 use std::str::FromStr;
 
@@ -6,10 +6,10 @@ use super::{PathElement, PropertyPath};
 use crate::error::{Error, Result};
 
 impl PropertyPath {
-    /// Reads a path such as `a.b[2]["c.d"][*]`.
+    /// Parses a path such as `a.b[2]["c.d"][*]`.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when a name is missing, a bracket or quote is not closed, or an index is
+    /// [`crate::ErrorKind::InvalidInput`] if a name is missing, a bracket or quote is not closed, or an index is
     /// neither a number nor `*`.
     pub fn parse(text: &str) -> Result<Self> {
         read(text)
@@ -63,7 +63,7 @@ fn quoted<'a>(text: &'a str, elements: &mut Vec<PathElement>) -> Result<&'a str,
         name.push_str(&rest[..position]);
         let found = &rest[position..];
         if let Some(after) = found.strip_prefix("\\\"") {
-            // Only quotes are escaped; any other backslash is part of the name.
+            // Only quotes are escaped; other backslashes are part of the name.
             name.push('"');
             rest = after;
         } else if let Some(after) = found.strip_prefix('\\') {

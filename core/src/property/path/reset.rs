@@ -1,4 +1,4 @@
-//! Resetting paths: how `ignoreChanges` puts old values back into new inputs.
+//! Resetting paths: `ignoreChanges` restores old values in new inputs.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use super::{PathElement, PropertyPath, access::change_inside};
 use crate::property::{PropertyMap, PropertyValue};
 
 impl PropertyPath {
-    /// Puts the old value of this path into `new`, and takes the path out of `new` when the old side does not have
-    /// it. Secrets are looked through on both sides; a value that was in a secret and would no longer be is wrapped.
+    /// Restores the old value of this path in `new`, and removes the path from `new` if the old side does not have it.
+    /// Secrets are unwrapped on both sides; a value that was inside a secret and would not be any more is wrapped.
     ///
-    /// Containers are never created and arrays never resized: when that would be needed, or the two sides are of
-    /// different kinds, what can be reset is, and the result is false. A path that both sides lack is fine.
+    /// Containers are never created and arrays never resized: if that would be needed, or the sides are of different
+    /// kinds, the path is reset as far as possible, and the result is false. A path that both sides lack is no error.
     pub fn reset(&self, old: &PropertyMap, new: &mut PropertyMap) -> bool {
         if self.elements().is_empty() {
             return true;
@@ -19,7 +19,7 @@ impl PropertyPath {
     }
 }
 
-/// Resets all of `paths`; also returns those with which that cannot be done. A text that is no path counts for nothing.
+/// Resets `paths`, and returns those that could not be reset. Malformed paths are ignored.
 pub(crate) fn reset_all<'a>(
     paths: &'a [String],
     old: &PropertyMap,
@@ -35,7 +35,7 @@ pub(crate) fn reset_all<'a>(
     (new, failed)
 }
 
-/// Which side's surroundings are secret.
+/// Which sides' enclosing values are secret.
 #[derive(Clone, Copy, Default)]
 struct Wrapping {
     old: bool,
@@ -66,7 +66,7 @@ fn reset_value(
             ..wrapping
         };
         let mut complete = false;
-        // The secret is made anew even when only a part could be reset: that part counts.
+        // The secret is replaced even if it could be reset only in part.
         change_inside(new, |element| {
             let before = element.clone();
             complete = reset_value(path, old, element, wrapping);
@@ -98,7 +98,7 @@ fn reset_value(
     }
 }
 
-/// Tells whether the first element of `path` can lead into `value`; unknown values may turn out to be anything.
+/// Returns whether the first element of `path` may be in `value`; unknown values may become anything.
 fn may_hold(value: &PropertyValue, path: &[PathElement]) -> bool {
     match (value, path.first()) {
         (PropertyValue::Object(map), Some(PathElement::Key(key))) => key == "*" || map.contains_key(key),

@@ -1,4 +1,4 @@
-//! Tests of property paths: their notation, and what they lead to.
+//! Tests of property paths: their notation and their values.
 
 use super::*;
 use crate::property::{PropertyMap, PropertyValue, json::from_plain_json};
@@ -224,7 +224,7 @@ fn a_reset_keeps_what_was_secret_secret() {
 }
 
 #[test]
-fn what_cannot_be_reset_is_named_and_what_is_no_path_is_not() {
+fn paths_that_cannot_be_reset_are_returned_without_malformed_ones() {
     let paths = ["a", "list[1]", "[", "b"].map(str::to_owned);
     let (reset, failed) = reset_all(
         &paths,

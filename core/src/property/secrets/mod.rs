@@ -1,4 +1,4 @@
-//! Secretness of whole maps: taking it off for providers that do not know it, and putting it back.
+//! Secrets of whole maps: unwrapping for providers that do not accept them, and restoring.
 
 #[cfg(test)]
 mod tests;
@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::property::{Archive, ArchiveSource, Output, PropertyMap, PropertyValue};
 
 impl PropertyMap {
-    /// Returns the map with nothing marked as secret; shares the content when nothing was.
+    /// Returns the map without secrets; shares the content if there were none.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         self.rewritten(&|value| match value {
@@ -21,15 +21,15 @@ impl PropertyMap {
         })
     }
 
-    /// Returns the map without any wrapper: secrets and output values become what is in them, an output value without
-    /// one becomes an unknown. Shares the content when there was none.
+    /// Returns the map without wrappers: secrets and output values become their elements, an output value without
+    /// element becomes an unknown. Shares the content if there were none.
     #[must_use]
     pub fn without_wrappers(&self) -> Self {
         self.rewritten(&unwrap_any)
     }
 
-    /// Returns the map with output values collapsed to their value, to a secret or to an unknown. Shares the content
-    /// when there was none.
+    /// Returns the map with output values collapsed to their value, to a secret or to an unknown. Shares the content if
+    /// there were none.
     #[must_use]
     pub fn without_outputs(&self) -> Self {
         self.rewritten(&|value| match value {
@@ -59,9 +59,9 @@ impl PropertyMap {
         )
     }
 
-    /// Puts secretness back on what a provider without secrets returned, going by `sent`, what it was given: under
-    /// equal names two objects are compared inside; any other value is secret as a whole when what was sent under its
-    /// name held a secret anywhere.
+    /// Restores secrets in the response of a provider that does not accept them, by comparison with `sent`: objects
+    /// under equal names are compared inside; any other value is secret as a whole if the sent value of its name
+    /// contained a secret.
     #[must_use]
     pub fn annotated_from(&self, sent: &Self) -> Self {
         if !sent.contains_secrets() {
@@ -84,9 +84,8 @@ impl PropertyMap {
         annotated
     }
 
-    /// Marks outputs as the engine does after each step: those named in `additional`, and those whose input of the
-    /// same name is itself a secret (not those whose input merely holds one). Naming `id` marks nothing: ids are never
-    /// secret.
+    /// Marks secret outputs after a step: those named in `additional`, and those whose input of the same name is itself
+    /// a secret (not those whose input only contains one). `id` is ignored: ids are never secret.
     #[must_use]
     pub fn with_secret_outputs(&self, additional: &[String], inputs: &Self) -> Self {
         let from_inputs = inputs
@@ -124,7 +123,7 @@ fn unwrap_any(value: &PropertyValue) -> Option<PropertyValue> {
     }
 }
 
-/// Makes one secret of a value; what was secret inside needs no mark of its own any more.
+/// Wraps a value as one secret; secrets inside are unwrapped.
 fn marked(value: &PropertyValue) -> PropertyValue {
     PropertyValue::secret(rewritten(value, &|value| match value {
         PropertyValue::Secret(secret) => Some(secret.element.clone()),
@@ -136,7 +135,7 @@ fn rewritten(
     value: &PropertyValue,
     rewrite: &dyn Fn(&PropertyValue) -> Option<PropertyValue>,
 ) -> PropertyValue {
-    // What was unwrapped may be wrapped again, an output value in a secret for instance.
+    // The replacement may contain another wrapper, an output value in a secret for instance.
     if let Some(replacement) = rewrite(value) {
         return rewritten(&replacement, rewrite);
     }

@@ -1,4 +1,4 @@
-//! Tests of taking secretness off maps, and of putting it back.
+//! Tests of unwrapping and restoring the secrets of maps.
 
 use proptest::prelude::*;
 
@@ -11,12 +11,12 @@ fn map(text: &str) -> PropertyMap {
 
 proptest! {
     #[test]
-    fn nothing_stays_secret_in_a_stripped_map(map in arbitrary::map()) {
+    fn a_map_without_secrets_contains_none(map in arbitrary::map()) {
         prop_assert!(!map.without_secrets().contains_secrets());
     }
 
     #[test]
-    fn no_wrapper_stays(map in arbitrary::map()) {
+    fn a_map_without_wrappers_contains_none(map in arbitrary::map()) {
         let wrapper = |value: &PropertyValue| matches!(value, PropertyValue::Secret(_) | PropertyValue::Output(_));
         let bare = map.without_wrappers();
         prop_assert!(!bare.values().any(|value| value.any(&mut |value| wrapper(value))));

@@ -1,4 +1,4 @@
-//! From the wire: what an SDK or a provider sent becomes property values.
+//! Decoding: from the protocol's messages to property values.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,27 +17,27 @@ use crate::{
     urn::Urn,
 };
 
-/// What the reader of a message wants to see of it. The default keeps nothing special.
+/// Which special values a decoded message keeps. The default keeps none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DecodeOptions {
-    /// What error messages call the root: `inputs`, `outputs`…
+    /// The name of the root in error messages: `inputs`, `outputs`…
     pub label: &'static str,
-    /// Unknowns stay; otherwise they are dropped, out of nested objects and arrays too.
+    /// Unknowns are kept; otherwise they are removed, from nested objects and arrays too.
     pub keep_unknowns: bool,
-    /// An unknown is an error that names its place; wins over `keep_unknowns`.
+    /// An unknown is an error with its path; takes precedence over `keep_unknowns`.
     pub reject_unknowns: bool,
-    /// Secrets stay wrapped; otherwise only what is in them stays.
+    /// Secrets stay wrapped; otherwise they become their elements.
     pub keep_secrets: bool,
-    /// References stay references; otherwise they become the resource's id, or its URN when it is a component.
+    /// References are kept; otherwise they become the resource's id, or its URN for a component.
     pub keep_resources: bool,
-    /// Output values stay; otherwise they collapse to their value, to a secret or to an unknown.
+    /// Output values are kept; otherwise they collapse to their value, to a secret or to an unknown.
     pub keep_outputs: bool,
-    /// Bare unknowns and secrets become output values, as registrations want them; needs `keep_outputs`.
+    /// Plain unknowns and secrets become output values, as registrations need them; requires `keep_outputs`.
     pub upgrade_to_outputs: bool,
 }
 
 impl DecodeOptions {
-    /// Keeps everything as it was sent.
+    /// Keeps all special values.
     #[must_use]
     pub const fn all(label: &'static str) -> Self {
         Self {
@@ -55,8 +55,8 @@ impl DecodeOptions {
 /// Decodes a map.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] that names the path of a malformed special value, of an unknown that is
-/// not wanted, or of a value that nests deeper than [`MAX_DEPTH`].
+/// [`crate::ErrorKind::InvalidInput`] with the path of a malformed special value, of a rejected unknown, or of a value
+/// that nests deeper than [`MAX_DEPTH`].
 pub fn from_struct(message: Struct, options: &DecodeOptions) -> crate::Result<PropertyMap> {
     let decoder = Decoder(options);
     decoder
@@ -64,7 +64,7 @@ pub fn from_struct(message: Struct, options: &DecodeOptions) -> crate::Result<Pr
         .map_err(|fault| (*fault).into_error(options.label))
 }
 
-/// Decodes one value; `None` for an unknown that was dropped.
+/// Decodes one value; `None` for an unknown that was removed.
 ///
 /// # Errors
 /// As [`from_struct`].
@@ -232,7 +232,7 @@ impl Decoder<'_> {
                 output.element = None;
             }
             if let Some(PropertyValue::Output(inner)) = output.element {
-                // An output of an output says no more than one with the facts of both.
+                // Nested outputs are merged.
                 let mut merged = Arc::unwrap_or_clone(inner);
                 merged.secret |= secret;
                 for urn in output.dependencies {

@@ -1,4 +1,4 @@
-//! To the wire: property values become what an SDK or a provider can take.
+//! Encoding: from property values to the protocol's messages.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use stackwright_proto::values::{ListValue, Struct, Value, value::Kind};
@@ -10,29 +10,29 @@ use crate::property::{
     signature::{ARCHIVE, ASSET, BYTES, OUTPUT, RESOURCE, SECRET, SIGNATURE},
 };
 
-/// What the receiver of a message can take. The default is the poorest: plain values only.
+/// Which special values the receiver of a message accepts. The default is plain values only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EncodeOptions {
-    /// What error messages call the root: `inputs`, `outputs`…
+    /// The name of the root in error messages: `inputs`, `outputs`…
     pub label: &'static str,
-    /// Unknowns are sent as sentinels; otherwise they are dropped, out of nested objects and arrays too.
+    /// Unknowns are sent as sentinels; otherwise they are removed, from nested objects and arrays too.
     pub keep_unknowns: bool,
-    /// Null properties of objects are left out; nulls in arrays stay.
+    /// Null properties of objects are omitted; nulls in arrays are kept.
     pub skip_nulls: bool,
-    /// Secrets are sent wrapped; otherwise only what is in them.
+    /// Secrets are sent wrapped; otherwise as their elements.
     pub keep_secrets: bool,
-    /// References are sent as such; otherwise as the resource's id, or its URN when it is a component.
+    /// References are sent as such; otherwise as the resource's id, or its URN for a component.
     pub keep_resources: bool,
     /// Output values are sent as such; otherwise as their value, a secret or an unknown.
     pub keep_outputs: bool,
-    /// Byte strings are sent as such; otherwise one is an error.
+    /// Byte strings are sent as such; otherwise they are an error.
     pub keep_bytes: bool,
-    /// Assets and archives are sent as their hash alone.
+    /// Assets and archives are sent as their hash only.
     pub elide_assets: bool,
 }
 
 impl EncodeOptions {
-    /// Sends everything as it is.
+    /// Sends all special values.
     #[must_use]
     pub const fn all(label: &'static str) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl EncodeOptions {
 /// Encodes a map.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] that names the path of a byte string for a receiver that takes none, or of a
+/// [`crate::ErrorKind::InvalidInput`] with the path of a byte string for a receiver that does not accept them, or of a
 /// value that nests deeper than [`MAX_DEPTH`].
 pub fn to_struct(map: &PropertyMap, options: &EncodeOptions) -> crate::Result<Struct> {
     Encoder(options)
@@ -59,7 +59,7 @@ pub fn to_struct(map: &PropertyMap, options: &EncodeOptions) -> crate::Result<St
         .map_err(|fault| (*fault).into_error(options.label))
 }
 
-/// Encodes one value; `None` for an unknown that was dropped.
+/// Encodes one value; `None` for an unknown that was removed.
 ///
 /// # Errors
 /// As [`to_struct`].
@@ -210,7 +210,7 @@ impl Encoder<'_> {
         match &reference.id {
             None => {}
             Some(Ok(id)) => fields.push(("id", string(id.as_str()))),
-            // A receiver that takes no sentinels reads an empty id as unknown all the same.
+            // A receiver without sentinels treats an empty id as unknown.
             Some(Err(unknown)) => fields.push(("id", self.unknown(*unknown).unwrap_or_else(|| string("")))),
         }
         if !reference.package_version.is_empty() {
@@ -226,7 +226,7 @@ impl Encoder<'_> {
         }
         if !self.0.elide_assets {
             match &asset.source {
-                // An empty text is sent too: without a text, a path or a URI the SDKs refuse the asset.
+                // Also sent if empty: the SDKs refuse an asset without text, path and URI.
                 AssetSource::Text(text) => fields.push(("text", string(text.as_str()))),
                 AssetSource::Path(path) => fields.push(("path", string(path.as_str()))),
                 AssetSource::Uri(uri) => fields.push(("uri", string(uri.as_str()))),
@@ -245,7 +245,7 @@ impl Encoder<'_> {
         }
         if !self.0.elide_assets {
             match &archive.source {
-                // Empty assets are sent too: without assets, a path or a URI the SDKs refuse the archive.
+                // Also sent if empty: the SDKs refuse an archive without assets, path and URI.
                 ArchiveSource::Assets(assets) => {
                     let mut message = Struct::default();
                     for (name, value) in assets {

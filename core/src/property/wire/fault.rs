@@ -1,4 +1,4 @@
-//! What was wrong with a value, and where: the path grows on the way out, so that good values pay nothing for it.
+//! Errors of values with their path. The path is built while the error is returned, so valid values have no overhead.
 
 use crate::{
     error::Error,
@@ -7,10 +7,10 @@ use crate::{
 
 pub(super) type Result<T> = std::result::Result<T, Box<Fault>>;
 
-/// A problem with the elements from the bad value up to the root.
+/// A problem with the path elements from the malformed value to the root.
 pub(super) struct Fault {
     problem: String,
-    /// Whether the problem repeats something of the value.
+    /// Whether the problem quotes the value.
     quotes: bool,
     upwards: Vec<PathElement>,
 }
@@ -24,14 +24,14 @@ impl Fault {
         })
     }
 
-    /// Reports a problem in words that repeat something of the value.
+    /// Creates a problem whose text quotes the value.
     pub(super) fn quoting(problem: impl Into<String>) -> Box<Self> {
         let mut fault = Self::new(problem);
         fault.quotes = true;
         fault
     }
 
-    /// Takes what was repeated of the value out, on the way out of a secret.
+    /// Removes a quoted value from the problem, for values inside secrets.
     pub(super) fn hidden(mut self: Box<Self>) -> Box<Self> {
         if self.quotes {
             self.problem = "a secret is malformed".into();
@@ -52,7 +52,7 @@ impl Fault {
         self
     }
 
-    /// Names the place as `label.path`; a path of very deep nesting is cut.
+    /// Prefixes the path as `label.path`; a very long path is truncated.
     pub(super) fn into_error(self, label: &str) -> Error {
         const SHOWN: usize = 32;
         let cut = self.upwards.len() > SHOWN;

@@ -1,4 +1,4 @@
-//! The protobuf codec: property maps to and from `google.protobuf.Struct`, as every call of the protocol carries them.
+//! The protobuf codec: property maps to and from `google.protobuf.Struct`, their form in every call of the protocol.
 
 mod decode;
 mod encode;

@@ -1,4 +1,4 @@
-//! Tests of values on the wire: every kind there and back, as a caller accepts it.
+//! Tests of values in messages: every kind encoded and decoded, with all options.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ const ALL: DecodeOptions = DecodeOptions::all("inputs");
 
 proptest! {
     #[test]
-    fn any_map_survives_the_wire(map in arbitrary::map()) {
+    fn any_map_is_unchanged_by_encoding_and_decoding(map in arbitrary::map()) {
         let sent = to_struct(&map, &EncodeOptions::all("inputs")).unwrap();
         let bytes = prost::Message::encode_to_vec(&sent);
         prop_assert_eq!(from_struct(sent, &ALL).unwrap(), map);
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn a_receiver_of_plain_values_gets_no_signature_and_no_unknown(map in arbitrary::map()) {
+    fn plain_values_contain_no_signature_and_no_unknown(map in arbitrary::map()) {
         let options = EncodeOptions { keep_bytes: true, elide_assets: true, ..EncodeOptions::default() };
         let received = from_struct(to_struct(&map, &options).unwrap(), &ALL).unwrap();
         prop_assert!(!received.contains_secrets());
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn what_the_sdks_send_is_understood() {
+fn messages_of_the_sdks_are_decoded() {
     let map = decode(
         r#"{"arch":{"SIG":"ARCHIVE","__pulumiArchive":true,"assets":{"x":{"__pulumiAsset":true,"SIG":"ASSET","text":"y"}}},
             "file":{"path":"index.js","__pulumiAsset":true,"SIG":"ASSET"},
@@ -149,7 +149,7 @@ fn unknowns_that_are_not_kept_are_dropped_at_every_level() {
 }
 
 #[test]
-fn an_unknown_in_a_nested_list_survives_the_wire() {
+fn an_unknown_in_a_nested_list_is_kept() {
     for unknown in Unknown::ALL {
         let map: PropertyMap = [("a", PropertyValue::array(vec![PropertyValue::Unknown(unknown)]))]
             .into_iter()
@@ -160,7 +160,7 @@ fn an_unknown_in_a_nested_list_survives_the_wire() {
 }
 
 #[test]
-fn a_rejected_unknown_is_named_by_its_place() {
+fn a_rejected_unknown_is_reported_with_its_path() {
     let options = DecodeOptions {
         reject_unknowns: true,
         ..ALL
@@ -173,16 +173,16 @@ fn a_rejected_unknown_is_named_by_its_place() {
 }
 
 #[test]
-fn an_unknown_signature_is_named_by_its_place() {
-    let error = from_struct(message(r#"{"foo":{"b.c":{"SIG":"whatever"}}}"#), &ALL).unwrap_err();
+fn an_unknown_signature_is_reported_with_its_path() {
+    let error = from_struct(message(r#"{"foo":{"b.c":{"SIG":"other"}}}"#), &ALL).unwrap_err();
     assert_eq!(
         error.message(),
-        r#"inputs.foo["b.c"]: unrecognized signature 'whatever' in property map"#
+        r#"inputs.foo["b.c"]: unrecognized signature 'other' in property map"#
     );
 }
 
 #[test]
-fn errors_inside_secrets_repeat_nothing_of_them() {
+fn errors_inside_secrets_do_not_quote_them() {
     for text in [
         r#"{"s":{"SIG":"SECRET","value":{"a":[{"SIG":"hunter2"}]}}}"#,
         r#"{"s":{"SIG":"SECRET","value":{"SIG":"RESOURCE","urn":"hunter2"}}}"#,

@@ -1,4 +1,4 @@
-//! What a missing method means: the answers of a provider that has none for a call.
+//! The default responses of calls that a provider has no method for.
 
 use std::fmt::Display;
 
@@ -8,14 +8,14 @@ use crate::provider::{
 };
 
 impl Call {
-    /// Returns what a provider answers that has no method for the call.
+    /// Returns the response of a provider that has no method for the call.
     ///
-    /// Inputs pass as they are, the engine compares them itself, a read finds what is recorded, nothing is done to configure,
-    /// cancel or close.
+    /// Check returns the inputs unchanged, Diff leaves the comparison to the engine, Read returns the recorded state,
+    /// and Configure, Cancel and Close do nothing.
     ///
     /// # Errors
-    /// [`crate::provider::ProviderStatus::Unimplemented`] for calls that need a provider: Create, Update, Delete, Invoke, and
-    /// those about the package.
+    /// [`crate::provider::ProviderStatus::Unimplemented`] for calls that need a provider: Create, Update, Delete,
+    /// Invoke, and those about the package.
     pub fn without_method(self) -> ProviderResult<Reply> {
         match self {
             Self::Handshake(_) => Ok(Reply::Capabilities(Capabilities::all())),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_read_finds_what_is_recorded() {
+    fn a_missing_read_returns_the_recorded_state() {
         let recorded: PropertyMap = [("a", "b".into())].into_iter().collect();
         let reply = Call::Read(ReadRequest {
             urn: urn(),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_provider_is_not_implemented_and_says_what() {
+    fn calls_that_need_a_provider_are_unimplemented_and_name_the_call() {
         let delete = Call::Delete(DeleteRequest {
             urn: urn(),
             resource_type: "a:b:C".into(),

@@ -1,5 +1,5 @@
-//! What providers have in common, between the engine and any backend: secrets that are declined, previews that are made up,
-//! a configuration that is not known yet, methods that are missing.
+//! The adapter between the engine and any provider backend: secrets for providers that decline them, previews of
+//! providers without preview, unknown configurations, missing methods.
 
 mod defaults;
 mod secrets;
@@ -17,32 +17,32 @@ use crate::provider::{
 pub(super) use defaults::{checked, no_mappings, no_schema, not_updated, read_back, unknown_function};
 use secrets::Marks;
 
-/// A provider as the engine calls it. Clones call the same provider.
+/// A provider with the adapter's rules. Clones call the same provider.
 #[derive(Clone)]
 pub(crate) struct Adapter(Arc<Adapted>);
 
 struct Adapted {
     backend: Arc<dyn ProviderBackend>,
-    /// What Handshake said, or Configure after it.
-    said: Mutex<Capabilities>,
-    /// What the backend understands for good, where it said so as late as in its answer to Configure.
+    /// The capabilities reported by Handshake, or by Configure after it.
+    reported: Mutex<Capabilities>,
+    /// The final capabilities, of a backend that reports them in its response to Configure.
     settled: OnceLock<Capabilities>,
     options: AdapterOptions,
 }
 
-/// How calls to a provider differ from the usual.
+/// Deviations from the default handling of a provider's calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AdapterOptions {
-    /// Previews never reach Create and Update: the inputs become the outputs.
+    /// Create and Update are not called in previews: the inputs become the outputs.
     pub(crate) disable_preview: bool,
-    /// The configuration holds unknowns, so that nothing but questions about it reaches the provider.
+    /// The configuration contains unknowns: only CheckConfig and DiffConfig reach the provider.
     pub(crate) unconfigured: bool,
-    /// It is a plugin: it is configured with secrets, of which the questions about its configuration have none.
+    /// The provider is a plugin: Configure receives secrets, CheckConfig and DiffConfig receive plain values.
     pub(crate) is_plugin: bool,
 }
 
 impl Adapter {
-    /// Puts an adapter before a backend that understands `capabilities`.
+    /// Creates an adapter for a backend with `capabilities`.
     pub(crate) fn new(
         backend: Arc<dyn ProviderBackend>,
         capabilities: Capabilities,
@@ -50,13 +50,13 @@ impl Adapter {
     ) -> Self {
         Self(Arc::new(Adapted {
             backend,
-            said: Mutex::new(capabilities),
+            reported: Mutex::new(capabilities),
             settled: OnceLock::new(),
             options,
         }))
     }
 
-    /// Stands in for a provider that cannot be had: every call fails.
+    /// Creates a provider that could not be loaded: every call fails with `error`.
     pub(crate) fn failed(error: ProviderError) -> Self {
         Self::new(
             Arc::new(Failed(error)),
@@ -65,12 +65,12 @@ impl Adapter {
         )
     }
 
-    /// Returns the same provider without a configuration, during a preview in which that is not known.
+    /// Returns the same provider without a configuration, for a preview in which that is unknown.
     pub(crate) fn unconfigured(&self) -> Self {
         Self::new(
             Arc::clone(&self.0.backend),
-            // Questions about its configuration still reach it.
-            self.said(),
+            // CheckConfig and DiffConfig still reach it.
+            self.reported(),
             AdapterOptions {
                 unconfigured: true,
                 ..self.0.options
@@ -78,37 +78,38 @@ impl Adapter {
         )
     }
 
-    /// Returns what transports the calls.
+    /// Returns the backend that transports the calls.
     pub(crate) fn backend(&self) -> &Arc<dyn ProviderBackend> {
         &self.0.backend
     }
 
-    /// Returns what the provider has said that it understands, so far.
-    pub(crate) fn said(&self) -> Capabilities {
-        *self.0.said.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the capabilities that the provider has reported so far.
+    pub(crate) fn reported(&self) -> Capabilities {
+        *self.0.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what the provider understands, once its configuration has settled.
+    /// Returns the provider's capabilities, after its configuration has settled.
     pub(crate) async fn capabilities(&self) -> ProviderResult<Capabilities> {
-        let said = self.said();
-        // One that takes secrets has said so in its handshake, and with it all the rest.
-        if said.accept_secrets {
-            return Ok(said);
+        let reported = self.reported();
+        // A provider that accepts secrets has reported all capabilities in its handshake.
+        if reported.accept_secrets {
+            return Ok(reported);
         }
         if let Some(settled) = self.0.settled.get() {
             return Ok(*settled);
         }
         match self.0.backend.call(Call::Understands).await? {
-            Reply::Understands(None) => Ok(said),
+            Reply::Understands(None) => Ok(reported),
             Reply::Understands(Some(settled)) => Ok(*self.0.settled.get_or_init(|| settled)),
             _ => Err(mismatch("understands")),
         }
     }
 
-    /// Tells whether names that the engine proposes are heeded. What cannot be configured has not said that they are not.
+    /// Returns whether the provider uses names that the engine proposes; true for a provider that cannot be configured
+    /// yet.
     pub(crate) async fn supports_autonaming(&self) -> bool {
-        let said = self.said().supports_autonaming;
-        if said || self.0.options.unconfigured {
+        let reported = self.reported().supports_autonaming;
+        if reported || self.0.options.unconfigured {
             return true;
         }
         match self.0.backend.call(Call::Understands).await {
@@ -125,11 +126,11 @@ impl Adapter {
             }
         }
         let capabilities = match &call {
-            Call::CheckConfig(_) | Call::DiffConfig(_) | Call::Configure(_) => self.said(),
+            Call::CheckConfig(_) | Call::DiffConfig(_) | Call::Configure(_) => self.reported(),
             _ => self.capabilities().await?,
         };
         if self.0.options.disable_preview || !capabilities.supports_preview {
-            match made_up(call) {
+            match preview_from_inputs(call) {
                 Ok(preview) => return Ok(preview),
                 Err(passed) => call = *passed,
             }
@@ -147,7 +148,7 @@ impl Adapter {
             marks.put_back(self.0.backend.call(call).await)
         };
         if configures && let Ok(Reply::Understands(Some(changed))) = &answer {
-            *self.0.said.lock().unwrap_or_else(PoisonError::into_inner) = *changed;
+            *self.0.reported.lock().unwrap_or_else(PoisonError::into_inner) = *changed;
         }
         answer
     }
@@ -172,8 +173,8 @@ impl Adapter {
     }
 }
 
-/// Makes up the preview of a creation or an update from its inputs; any other call comes back.
-fn made_up(call: Call) -> Result<Reply, Box<Call>> {
+/// Returns the preview of a creation or an update from its inputs, and any other call unchanged as the error.
+fn preview_from_inputs(call: Call) -> Result<Reply, Box<Call>> {
     match call {
         Call::Create(request) if request.preview => Ok(Reply::Create(CreateResponse {
             outputs: request.inputs,
@@ -187,7 +188,8 @@ fn made_up(call: Call) -> Result<Reply, Box<Call>> {
     }
 }
 
-/// A provider that could not be loaded or configured: each call fails with the reason, so that only what needs it fails.
+/// A provider that could not be loaded or configured: each call fails with the reason, so only dependent resources
+/// fail.
 struct Failed(ProviderError);
 
 #[async_trait::async_trait]
@@ -207,7 +209,7 @@ mod tests {
         urn::Urn,
     };
 
-    /// Keeps what it is called with, and has no method for it.
+    /// Records its calls, and has no methods.
     #[derive(Default)]
     struct Recording(Mutex<Vec<Call>>);
 
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_about_an_unknown_configuration_has_no_secrets_for_a_provider_that_declines_them() {
+    async fn diff_config_of_an_unknown_configuration_sends_no_secrets_to_a_provider_that_declines_them() {
         let (backend, adapter) = declining();
         let request = DiffRequest {
             urn: Urn::root_stack("dev", "shop"),
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_configuration_that_is_not_checked_keeps_its_marks_where_they_were() {
+    async fn an_unchecked_configuration_keeps_its_secrets_where_they_were() {
         let (_backend, adapter) = declining();
         let request = CheckRequest {
             urn: Urn::root_stack("dev", "shop"),

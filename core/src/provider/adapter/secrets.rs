@@ -1,26 +1,26 @@
-//! Secrets for providers that decline them: the only place where marks are taken off a call, and put back on its answer by
-//! what was sent.
+//! Secrets for providers that decline them: the only place where a call's secrets are unwrapped, and where the
+//! response's values are marked secret by what was sent.
 
 use crate::{
     property::{PropertyMap, PropertyValue},
     provider::{Call, ProviderResult, Reply},
 };
 
-/// The marks of what a call was about.
+/// The secrets of a call's values.
 #[derive(Default)]
 pub(super) struct Marks {
-    /// The inputs as they were asked with, when they hold secrets.
+    /// The original inputs, if they contain secrets.
     inputs: Option<PropertyMap>,
-    /// The outputs likewise.
+    /// The original outputs, if they contain secrets.
     outputs: Option<PropertyMap>,
-    /// The inputs of a configuration without their marks: one that is not checked comes back as this.
+    /// The plain inputs of a configuration: a provider that does not check them returns them unchanged.
     unchecked: Option<PropertyMap>,
-    /// Whether all of the answer may come from a secret.
+    /// Whether the whole response is secret.
     all: bool,
 }
 
 impl Marks {
-    /// Takes the marks off a call.
+    /// Unwraps the secrets of a call.
     pub(super) fn take(call: &mut Call) -> Self {
         let mut marks = Self::default();
         match call {
@@ -60,7 +60,7 @@ impl Marks {
                 unmark(&mut request.inputs);
                 unmark(&mut request.outputs);
             }
-            // Which part of the result comes from a secret argument is not known.
+            // Any part of the result may depend on a secret argument.
             Call::Invoke(request) => marks.all = unmark(&mut request.arguments).is_some(),
             Call::Handshake(_)
             | Call::PluginInfo
@@ -74,7 +74,7 @@ impl Marks {
         marks
     }
 
-    /// Puts the marks on the answer, also on what a failed initialization reports.
+    /// Marks the secrets of the response, including the response of a failed initialization.
     pub(super) fn put_back(&self, answer: ProviderResult<Reply>) -> ProviderResult<Reply> {
         let mut reply = answer.map_err(|mut error| {
             if let Some(failure) = &mut error.init_failure {
@@ -128,7 +128,7 @@ impl Marks {
     }
 }
 
-/// Takes the marks off a map; returns it as it was when there were any.
+/// Unwraps the secrets of a map; returns the original map if it contained any.
 fn unmark(map: &mut PropertyMap) -> Option<PropertyMap> {
     if !map.contains_secrets() {
         return None;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_without_a_mark_has_it_in_the_answer() {
+    fn values_that_were_unwrapped_are_secret_in_the_response() {
         let mut call = Call::Create(CreateRequest {
             urn: crate::urn::Urn::root_stack("dev", "shop"),
             resource_type: "a:b:C".into(),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_result_is_secret_when_an_argument_was() {
+    fn a_result_is_secret_when_an_argument_was() {
         let mut call = Call::Invoke(InvokeRequest {
             token: "a:b:c".to_owned(),
             arguments: map("password", secret()),

@@ -1,4 +1,4 @@
-//! What previews show of resources whose provider has a configuration that is not known yet.
+//! The preview of resources whose provider has an unknown configuration.
 
 use crate::{
     property::PropertyMap,
@@ -12,8 +12,8 @@ use crate::{
 const UNAVAILABLE: &str = "The provider for this resource has inputs that are not known during preview.\n\
     This preview may not correctly represent the changes that will be applied during an update.";
 
-/// Answers for the provider: inputs pass Check as they are, outputs are not known, and every comparison says that it cannot
-/// tell. A call that needs no configuration comes back.
+/// Responds for the provider: Check returns the inputs unchanged, outputs are unknown, and Diff is unavailable. Returns
+/// the call as the error if it needs no configuration.
 pub(super) fn answer(call: Call) -> Result<ProviderResult<Reply>, Box<Call>> {
     Ok(match call {
         Call::Check(request) => Ok(Reply::Check(CheckResponse {

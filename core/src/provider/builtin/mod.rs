@@ -1,4 +1,4 @@
-//! The provider `pulumi`, which is part of the engine: references to other stacks, stashed values, look-ups.
+//! The built-in provider `pulumi`: references to other stacks, stashed values, functions that look up resources.
 
 mod stack_reference;
 mod stash;
@@ -34,26 +34,26 @@ const READ_STACK_OUTPUTS: &str = "pulumi:pulumi:readStackOutputs";
 const READ_STACK_RESOURCE_OUTPUTS: &str = "pulumi:pulumi:readStackResourceOutputs";
 const GET_RESOURCE: &str = "pulumi:pulumi:getResource";
 
-/// Reads what other stacks have to offer.
+/// Reads the outputs of other stacks.
 #[async_trait]
 pub trait StackReader: Send + Sync + 'static {
     /// Returns the outputs of a stack, secrets wrapped.
     ///
     /// # Errors
-    /// When there is no such stack or its state can not be read.
+    /// If the stack does not exist or its state cannot be read.
     async fn stack_outputs(&self, stack: &str) -> Result<PropertyMap>;
 
-    /// Returns what there is of a stack's resources, by URN: `{"type": …, "outputs": {…}}` for each, secrets wrapped.
+    /// Returns a stack's resources by URN: `{"type": …, "outputs": {…}}` for each, secrets wrapped.
     ///
     /// # Errors
-    /// When there is no such stack or its state can not be read.
+    /// If the stack does not exist or its state cannot be read.
     async fn stack_resource_outputs(&self, stack: &str) -> Result<PropertyMap>;
 }
 
 /// A resource of this run.
 #[derive(Clone, Debug)]
 pub struct FoundResource {
-    /// Its id; empty in previews of what does not exist.
+    /// Its id; empty in previews of resources that do not exist yet.
     pub id: ResourceId,
     /// The reference of its provider; empty for components.
     pub provider: String,
@@ -76,7 +76,7 @@ pub struct BuiltinProvider {
 }
 
 impl BuiltinProvider {
-    /// Creates the provider of one run; without `stacks` references to other stacks fail.
+    /// Creates the provider of one run; without `stacks`, references to other stacks fail.
     #[must_use]
     pub fn new(
         stacks: Option<Arc<dyn StackReader>>,

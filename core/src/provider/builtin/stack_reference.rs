@@ -12,7 +12,7 @@ use crate::{
 const DEPRECATED: &str = "The \"pulumi:pulumi:StackReference\" resource type is deprecated. \
     Update your SDK or if already up to date raise an issue at https://github.com/pulumi/pulumi/issues.";
 
-/// Returns what is wrong with the inputs of a reference, if anything is.
+/// Returns the first failure of a reference's inputs; `None` if they are valid.
 fn fault(inputs: &PropertyMap) -> Option<CheckFailure> {
     let failure = |property: &str, reason: String| {
         Some(CheckFailure {
@@ -30,7 +30,7 @@ fn fault(inputs: &PropertyMap) -> Option<CheckFailure> {
     }
 }
 
-/// Another name is another stack.
+/// Compares the names: another name is another stack.
 pub(super) fn diff(request: &DiffRequest) -> DiffResponse {
     if request.old_inputs.get("name") == request.news.get("name") {
         return DiffResponse {
@@ -67,7 +67,7 @@ impl BuiltinProvider {
     }
 
     pub(super) async fn read_stack_reference(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        // The name travels among the outputs when a program reads a reference, among the inputs in a refresh.
+        // A program that reads a reference passes the name in the outputs, a refresh in the inputs.
         let inputs = match request.inputs.filter(|inputs| !inputs.is_empty()) {
             Some(inputs) => inputs,
             None => {
@@ -89,7 +89,7 @@ impl BuiltinProvider {
         })
     }
 
-    /// Reads the outputs of the stack that `name` names.
+    /// Reads the outputs of the stack `name`.
     pub(super) async fn read_stack(&self, inputs: &PropertyMap) -> ProviderResult<PropertyMap> {
         let name = string_argument(inputs, "name")?;
         let outputs = self
@@ -110,7 +110,7 @@ impl BuiltinProvider {
         ]))
     }
 
-    /// Reads the outputs of the resources of the stack that `stackName` names.
+    /// Reads the outputs of the resources of the stack `stackName`.
     pub(super) async fn read_stack_resources(&self, arguments: &PropertyMap) -> ProviderResult<PropertyMap> {
         let name = string_argument(arguments, "stackName")?;
         let outputs = self

@@ -1,4 +1,4 @@
-//! `pulumi:index:Stash`: keeps the value of its first input until it is replaced.
+//! `pulumi:index:Stash`: stores the value of its first input until it is replaced.
 
 use super::{failed, object};
 use crate::{
@@ -57,7 +57,7 @@ pub(super) fn created(inputs: &PropertyMap) -> PropertyMap {
     object([("input", input.clone()), ("output", input)])
 }
 
-/// What is recorded of a stash is all that there is of it; an import has no record.
+/// Returns the recorded state; a stash exists nowhere else, so an import fails.
 pub(super) fn read(request: ReadRequest) -> ProviderResult<ReadResponse> {
     let (Some(inputs), Some(outputs)) = (request.inputs, request.properties) else {
         return Err(failed("stash can not be imported"));
@@ -70,7 +70,7 @@ pub(super) fn read(request: ReadRequest) -> ProviderResult<ReadResponse> {
     })
 }
 
-/// The input follows the program; the output stays what it was.
+/// Takes the new input; the output does not change.
 pub(super) fn updated(request: &UpdateRequest) -> UpdateResponse {
     UpdateResponse {
         outputs: object([

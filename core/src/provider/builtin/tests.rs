@@ -123,7 +123,7 @@ async fn resources_of_this_run_are_found_and_others_are_not() {
 }
 
 #[tokio::test]
-async fn what_is_not_built_in_is_named() {
+async fn unknown_types_and_functions_are_named() {
     let error = invoke("pulumi:pulumi:nothing", PropertyMap::new())
         .await
         .unwrap_err();

@@ -22,20 +22,20 @@ use crate::{
     },
 };
 
-/// How far the configuration is.
+/// The state of the configuration.
 #[derive(Clone, Debug)]
 pub(super) enum Configuration {
-    /// Nobody has configured the provider.
+    /// Configure has not been called.
     None,
-    /// The provider is thinking about it.
+    /// Configure has been sent.
     Running,
-    /// The provider took it.
+    /// The provider accepted the configuration.
     Done(Capabilities),
-    /// The provider refused it.
+    /// The provider refused the configuration.
     Failed(Arc<ProviderError>),
 }
 
-/// The configuration, to be waited for.
+/// The configuration, with notification of changes.
 pub(super) struct ConfigurationCell(watch::Sender<Configuration>);
 
 impl Default for ConfigurationCell {
@@ -45,7 +45,7 @@ impl Default for ConfigurationCell {
 }
 
 impl ConfigurationCell {
-    /// Returns how far it is.
+    /// Returns the current state.
     pub(super) fn now(&self) -> Configuration {
         self.0.borrow().clone()
     }
@@ -59,7 +59,7 @@ impl ConfigurationCell {
         }
         match self.0.subscribe().wait_for(settled).await {
             Ok(state) => state.clone(),
-            // Never: this holds the sender.
+            // Unreachable: `self` holds the sender.
             Err(_) => Configuration::None,
         }
     }
@@ -85,7 +85,7 @@ impl GrpcProvider {
                 inputs: request.news,
                 failures: Vec::new(),
             }),
-            Err(failure) => Err(self.peer.fault("CheckConfig", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("CheckConfig", failure, &self.runtime).await),
         }
     }
 
@@ -104,11 +104,11 @@ impl GrpcProvider {
         match self.client().diff_config(message).await {
             Ok(answer) => diff_response(answer.into_inner(), &request.urn),
             Err(failure) if is_unknown_call(self.name(), &failure) => Ok(DiffResponse::default()),
-            Err(failure) => Err(self.peer.fault("DiffConfig", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("DiffConfig", failure, &self.runtime).await),
         }
     }
 
-    /// Sends the configuration; the outcome is kept for the calls that follow.
+    /// Sends the configuration in the background; later calls wait for the result.
     pub(super) fn begin_configuration(&self, request: ConfigureRequest) -> ProviderResult<()> {
         let greeted = self.greeted.get().copied().flatten();
         let args = to_struct(
@@ -152,7 +152,7 @@ impl GrpcProvider {
                     }))
                 }
                 Err(failure) => {
-                    Configuration::Failed(Arc::new(peer.fault("Configure", failure, &runtime).await))
+                    Configuration::Failed(Arc::new(peer.call_error("Configure", failure, &runtime).await))
                 }
             };
             outcome.send_replace(state);
@@ -161,7 +161,7 @@ impl GrpcProvider {
     }
 }
 
-/// Returns the configuration as texts under `<package>:config:<key>`, as providers without a schema read it.
+/// Returns the configuration as texts under `<package>:config:<key>`, for providers without a schema.
 fn variables(resource_type: &str, inputs: &PropertyMap) -> ProviderResult<BTreeMap<String, String>> {
     let package = resource_type.rsplit(':').next().unwrap_or_default();
     let mut variables = BTreeMap::new();
@@ -183,13 +183,13 @@ fn variables(resource_type: &str, inputs: &PropertyMap) -> ProviderResult<BTreeM
     Ok(variables)
 }
 
-/// Returns a plain value as JSON; whole numbers have no decimal point.
+/// Returns a plain value as JSON; integral numbers have no decimal point.
 fn json(value: &stackwright_proto::values::Value) -> serde_json::Value {
     use stackwright_proto::values::value::Kind;
     match &value.kind {
         None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
         Some(Kind::BoolValue(value)) => (*value).into(),
-        #[expect(clippy::cast_possible_truncation, reason = "whole and small enough")]
+        #[expect(clippy::cast_possible_truncation, reason = "integral and within the range")]
         Some(Kind::NumberValue(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
             (*number as i64).into()
         }

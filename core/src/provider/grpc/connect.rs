@@ -1,4 +1,4 @@
-//! Connecting to a provider and greeting it.
+//! Connecting to a provider, and its handshake.
 
 use std::{
     sync::{Arc, Mutex, OnceLock},
@@ -23,17 +23,17 @@ use crate::{
     transport,
 };
 
-/// Room for answers on their way, so that many small ones never wait for each other.
+/// HTTP/2 flow control windows in bytes, large enough for concurrent responses.
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
-/// How long to wait between attempts to reach a server that does not listen yet.
-const RETRY: Duration = Duration::from_millis(20);
+/// The pause between attempts to connect to a server that does not listen yet.
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 impl GrpcProvider {
     /// Connects to the plugin of a process that has written its port.
     ///
     /// # Errors
-    /// [`ErrorKind::Plugin`] when it does not answer within the time limit.
+    /// [`ErrorKind::Plugin`] if it does not respond within the time limit.
     pub async fn over_process(
         name: &str,
         process: PluginProcess,
@@ -50,10 +50,10 @@ impl GrpcProvider {
         Self::connect(peer, runtime).await
     }
 
-    /// Connects to a provider that listens on `address` (`host:port`, or a whole `http` URI).
+    /// Connects to a provider that listens on `address` (`host:port`, or an `http` URI).
     ///
     /// # Errors
-    /// [`ErrorKind::Plugin`] when the address is none, or nobody answers within the time limit.
+    /// [`ErrorKind::Plugin`] if the address is invalid, or no server responds within the time limit.
     pub async fn at_address(
         name: &str,
         address: &str,
@@ -86,23 +86,23 @@ impl GrpcProvider {
         })
     }
 
-    /// Tells a provider that was already running where the engine is; one that does not care may not know the call.
+    /// Sends the engine's address to a provider that was already running; the call is optional for providers.
     ///
     /// # Errors
-    /// What the provider failed with.
+    /// The provider's error.
     pub async fn attach(&self, engine_address: &str) -> ProviderResult<()> {
         let request = PluginAttach {
             address: engine_address.to_owned(),
         };
         match self.client().attach(request).await {
             Err(failure) if failure.code() != Code::Unimplemented => {
-                Err(self.peer.fault("Attach", failure, &self.runtime).await)
+                Err(self.peer.call_error("Attach", failure, &self.runtime).await)
             }
             _ => Ok(()),
         }
     }
 
-    /// Greets the provider; one that does not know how is trusted with plain values until it is configured.
+    /// Sends the handshake; a provider without it receives plain values until it is configured.
     pub(crate) async fn greet(&self, request: HandshakeRequest) -> ProviderResult<Capabilities> {
         let directory = self
             .peer
@@ -127,7 +127,7 @@ impl GrpcProvider {
             loop {
                 match self.client().handshake(message.clone()).await {
                     Err(failure) if failure.code() == Code::Unavailable && self.is_alive() => {
-                        self.runtime.clock.wait(RETRY).await;
+                        self.runtime.clock.wait(CONNECT_RETRY_INTERVAL).await;
                     }
                     answer => return answer,
                 }
@@ -135,7 +135,7 @@ impl GrpcProvider {
         };
         let answer = tokio::select! {
             answer = attempts => answer,
-            () = self.runtime.clock.wait(self.peer.timeouts.ready) => return Err(self.silence("Handshake")),
+            () = self.runtime.clock.wait(self.peer.timeouts.ready) => return Err(self.timeout_error("Handshake")),
         };
         let greeted = match answer {
             Ok(answer) => {
@@ -151,18 +151,18 @@ impl GrpcProvider {
                 })
             }
             Err(failure) if failure.code() == Code::Unimplemented => None,
-            Err(failure) => return Err(self.peer.fault("Handshake", failure, &self.runtime).await),
+            Err(failure) => return Err(self.peer.call_error("Handshake", failure, &self.runtime).await),
         };
         self.greeted.get_or_init(|| greeted);
         Ok(self.capabilities_without_configuration())
     }
 
-    /// Asks for the version.
+    /// Calls GetPluginInfo.
     pub(crate) async fn ask_info(&self) -> ProviderResult<PluginInfo> {
         let mut client = self.client();
         let answer = tokio::select! {
             answer = client.get_plugin_info(()) => answer,
-            () = self.runtime.clock.wait(self.peer.timeouts.ready) => return Err(self.silence("GetPluginInfo")),
+            () = self.runtime.clock.wait(self.peer.timeouts.ready) => return Err(self.timeout_error("GetPluginInfo")),
         };
         match answer {
             Ok(answer) => {
@@ -172,11 +172,14 @@ impl GrpcProvider {
                 })
             }
             Err(failure) if failure.code() == Code::Unimplemented => Ok(PluginInfo::default()),
-            Err(failure) => Err(self.peer.fault("GetPluginInfo", failure, &self.runtime).await),
+            Err(failure) => Err(self
+                .peer
+                .call_error("GetPluginInfo", failure, &self.runtime)
+                .await),
         }
     }
 
-    fn silence(&self, call: &'static str) -> ProviderError {
+    fn timeout_error(&self, call: &'static str) -> ProviderError {
         let seconds = self.peer.timeouts.ready.as_secs_f64();
         let text = format!("plugin {} did not answer {call} within {seconds} s", self.name());
         ProviderError::new(crate::provider::ProviderStatus::DeadlineExceeded, text)
@@ -213,7 +216,7 @@ async fn reach(peer: &Peer, runtime: &Runtime) -> Result<Channel> {
                     if let Some(end) = peer.process.as_ref().and_then(PluginProcess::exit) {
                         return Err(failed(end));
                     }
-                    runtime.clock.wait(RETRY).await;
+                    runtime.clock.wait(CONNECT_RETRY_INTERVAL).await;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! A provider's server for tests: each call is answered by a closure, the others are not known.
+//! A provider's server for tests: each call is handled by a closure, or unimplemented.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,16 +11,16 @@ use stackwright_proto::{
 };
 use tonic::{Request, Response, Status};
 
-/// What answers a call.
+/// The handler of a call.
 pub(crate) type Answer<Q, A> = Option<Box<dyn Fn(Q) -> Result<A, Status> + Send + Sync>>;
 
 macro_rules! fake {
     ($($call:ident: $request:ty => $response:ty;)*) => {
-        /// What a fake provider answers; a call without a closure is unimplemented.
+        /// The handlers of a fake provider; a call without a handler is unimplemented.
         #[derive(Default)]
         pub(crate) struct Fake {
             $(pub(crate) $call: Answer<$request, $response>,)*
-            /// The names of the calls that came in.
+            /// The names of the received calls.
             pub(crate) calls: Arc<Mutex<Vec<&'static str>>>,
         }
 
@@ -67,7 +67,7 @@ fake! {
 }
 
 impl Fake {
-    /// Answers greetings; `secrets` says whether it takes secrets.
+    /// Creates a provider with a handshake; `secrets` sets whether it accepts secrets.
     pub(crate) fn greeting(secrets: bool) -> Self {
         Self {
             handshake: Some(Box::new(move |_| {
@@ -81,7 +81,7 @@ impl Fake {
         }
     }
 
-    /// Serves it until the test's runtime ends; returns the port.
+    /// Serves the provider until the test's runtime ends; returns the port.
     pub(crate) async fn serve(self) -> u16 {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! Providers on the other side of a gRPC connection: plugin processes, and whatever else listens on an address.
+//! Providers on the other side of a gRPC connection: plugin processes, and servers at an address.
 
 mod configuration;
 mod connect;
@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use stackwright_proto::pulumirpc::resource_provider_client::ResourceProviderClient;
 use tonic::transport::Channel;
 
-pub(crate) use status::break_down;
+pub(crate) use status::transport_failure;
 
 use crate::{
     plugin::OutputRoute,
@@ -35,33 +35,33 @@ pub(crate) use views::{StatusService, ViewTokens};
 use configuration::{Configuration, ConfigurationCell};
 use peer::Peer;
 
-/// A provider that is spoken to over gRPC.
+/// A provider that is called over gRPC.
 ///
-/// Configuring goes on in the background; a failure shows in every later call. Secrets are sent as they are given: the
-/// engine takes the marks off for a provider that declines them.
+/// Configuring runs in the background; a failure is reported by every later call. Secrets are sent as given: the
+/// adapter unwraps them for a provider that declines them.
 pub struct GrpcProvider {
     client: ResourceProviderClient<Channel>,
     peer: Arc<Peer>,
     runtime: Runtime,
-    /// What it said when greeted; `None` when it does not know greetings.
+    /// The capabilities of the handshake; `None` if the provider does not implement it.
     greeted: OnceLock<Option<Capabilities>>,
     configuration: ConfigurationCell,
-    /// Where it publishes steps on views; `None` where nobody listens.
+    /// Where it publishes steps on views; `None` if views are not supported.
     status: Option<StatusService>,
-    /// Where it reaches the engine; the endpoint listens for as long as the provider is used.
+    /// The engine's endpoint, which listens as long as the provider is used.
     engine: Option<Arc<EngineEndpoint>>,
-    /// Leads its calls of the engine to the operation that uses it.
+    /// Routes its calls of the engine to the operation that uses it.
     hold: Mutex<Option<RouteHold>>,
 }
 
 impl GrpcProvider {
-    /// Returns what messages call the provider.
+    /// Returns the provider's name in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.peer.name
     }
 
-    /// Lets it publish what it does to views.
+    /// Sets the service at which it publishes steps on views.
     #[must_use]
     pub(crate) fn with_status(self, status: StatusService) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl GrpcProvider {
         }
     }
 
-    /// Names the endpoint at which it reaches the engine, and the hold of the operation that uses it.
+    /// Sets the endpoint of the engine and the hold of the operation that uses it.
     #[must_use]
     pub(crate) fn with_engine(self, engine: Arc<EngineEndpoint>, hold: RouteHold) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl GrpcProvider {
         }
     }
 
-    /// Leads its calls of the engine to another operation; `None` drops them.
+    /// Routes its calls of the engine to another operation; `None` drops them.
     pub(crate) fn serve(&self, operation: Option<&Weak<PluginOperation>>) {
         let hold = match (&self.engine, operation) {
             (Some(engine), Some(operation)) => Some(engine.route.hold(operation)),
@@ -89,7 +89,7 @@ impl GrpcProvider {
         *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = hold;
     }
 
-    /// Returns where the lines of its process go; `None` when the process is not ours.
+    /// Returns the route of its process's output; `None` without a process of the engine.
     #[must_use]
     pub(crate) fn route(&self) -> Option<&OutputRoute> {
         self.peer
@@ -98,7 +98,7 @@ impl GrpcProvider {
             .map(crate::plugin::PluginProcess::route)
     }
 
-    /// Tells whether it can still be called, as far as is known.
+    /// Returns whether it can still be called, as far as known.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.peer
@@ -107,15 +107,15 @@ impl GrpcProvider {
             .is_none_or(|process| process.exit().is_none())
     }
 
-    /// Tells whether its configuration has neither failed nor is still being thought about.
-    pub(crate) fn is_settled_well(&self) -> bool {
+    /// Returns whether its configuration has neither failed nor is still running.
+    pub(crate) fn has_usable_configuration(&self) -> bool {
         !matches!(
             self.configuration.now(),
             Configuration::Running | Configuration::Failed(_)
         )
     }
 
-    /// Waits for the configuration to settle, and returns what the provider understands with it; `None` without one.
+    /// Waits for the configuration to settle, and returns the resulting capabilities; `None` without a configuration.
     async fn understood(&self) -> ProviderResult<Option<Capabilities>> {
         match self.configuration.settled().await {
             Configuration::None | Configuration::Running => Ok(None),
@@ -124,13 +124,13 @@ impl GrpcProvider {
         }
     }
 
-    /// Waits for the configuration to settle, and returns what the provider understands.
+    /// Waits for the configuration to settle, and returns the capabilities.
     async fn configured(&self) -> ProviderResult<Capabilities> {
         let understood = self.understood().await?;
         Ok(understood.unwrap_or_else(|| self.capabilities_without_configuration()))
     }
 
-    /// What a provider can be trusted with before it has said anything.
+    /// Returns the capabilities that are assumed before the provider has reported any.
     fn capabilities_without_configuration(&self) -> Capabilities {
         self.greeted.get().copied().flatten().unwrap_or(Capabilities {
             accept_secrets: false,
@@ -147,12 +147,12 @@ impl GrpcProvider {
         self.client.clone()
     }
 
-    /// Asks the provider to give up what it is doing.
+    /// Asks the provider to cancel its running calls.
     pub(crate) async fn give_up(&self) {
         self.peer.cancel(self.client(), &self.runtime).await;
     }
 
-    /// Asks the process to exit, then ends it.
+    /// Asks the process to exit, then kills it.
     pub(crate) async fn end(&self) {
         if let Some(process) = &self.peer.process {
             process.expect_exit();

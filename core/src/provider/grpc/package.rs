@@ -1,4 +1,4 @@
-//! The calls about a package: its functions, its parameter, its schema and its mappings.
+//! The calls about a package: functions, parameterization, schema and mappings.
 
 use stackwright_proto::pulumirpc;
 
@@ -12,14 +12,14 @@ use crate::provider::{
     SchemaRequest, package::SCHEMA_FORMAT,
 };
 
-/// The parameter that makes one package out of a provider of many.
+/// The parameter that turns the provider of many packages into that of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Parameter {
-    /// The package that results.
+    /// The resulting package.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What only the provider understands.
+    /// The value; opaque to the engine.
     pub value: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl GrpcProvider {
         };
         let answer = match self.client().invoke(message).await {
             Ok(answer) => answer.into_inner(),
-            Err(failure) => return Err(self.peer.fault("Invoke", failure, &self.runtime).await),
+            Err(failure) => return Err(self.peer.call_error("Invoke", failure, &self.runtime).await),
         };
         let result = decode(self, "Invoke", "result", answer.r#return, Unknowns::Drop)?;
         Ok(InvokeResponse {
@@ -42,10 +42,10 @@ impl GrpcProvider {
         })
     }
 
-    /// Makes a provider of many packages serve one; sent after the greeting and before anything about its package.
+    /// Parameterizes a provider of many packages; sent after the handshake and before any call about its package.
     ///
     /// # Errors
-    /// What the provider failed with, or that it serves another package than it was asked to.
+    /// The provider's error, or that it serves another package than requested.
     pub(crate) async fn parameterize(&self, parameter: &Parameter) -> ProviderResult<()> {
         use pulumirpc::parameterize_request::{Parameters, ParametersValue};
         let message = pulumirpc::ParameterizeRequest {
@@ -61,14 +61,14 @@ impl GrpcProvider {
                 if name == parameter.name {
                     return Ok(());
                 }
-                let wanted = &parameter.name;
+                let expected = &parameter.name;
                 let text = format!(
-                    "plugin {} was to serve the package {wanted:?}, but serves {name:?}",
+                    "plugin {} was to serve the package {expected:?}, but serves {name:?}",
                     self.name()
                 );
                 Err(ProviderError::new(ProviderStatus::FailedPrecondition, text))
             }
-            Err(failure) => Err(self.peer.fault("Parameterize", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("Parameterize", failure, &self.runtime).await),
         }
     }
 
@@ -80,7 +80,7 @@ impl GrpcProvider {
         };
         match self.client().get_schema(message).await {
             Ok(answer) => Ok(answer.into_inner().schema),
-            Err(failure) => Err(self.peer.fault("GetSchema", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("GetSchema", failure, &self.runtime).await),
         }
     }
 
@@ -97,7 +97,7 @@ impl GrpcProvider {
                     data: answer.data,
                 })
             }
-            Err(failure) => Err(self.peer.fault("GetMapping", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("GetMapping", failure, &self.runtime).await),
         }
     }
 
@@ -105,7 +105,7 @@ impl GrpcProvider {
         let message = pulumirpc::GetMappingsRequest { key: key.to_owned() };
         match self.client().get_mappings(message).await {
             Ok(answer) => Ok(answer.into_inner().providers),
-            Err(failure) => Err(self.peer.fault("GetMappings", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("GetMappings", failure, &self.runtime).await),
         }
     }
 }

@@ -1,29 +1,29 @@
-//! The other side of a connection: its name, its process if it is ours, and how its failures read.
+//! The other side of a connection: its name, its process, and the messages of its failures.
 
 use std::time::Duration;
 
 use stackwright_proto::{MESSAGE_LIMIT, pulumirpc::resource_provider_client::ResourceProviderClient};
 use tonic::{Code, Status, transport::Channel};
 
-use super::status::{self, BreakDownKind};
+use super::status::{self, TransportFailureKind};
 use crate::{
     plugin::{PluginProcess, PluginTimeouts},
     provider::{ProviderError, ProviderStatus},
     runtime::Runtime,
 };
 
-/// How long a broken connection may take to turn out as the end of the process.
-const POST_MORTEM: Duration = Duration::from_secs(1);
+/// How long to wait after a broken connection for the end of the process to be detected.
+const PROCESS_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Whom a connection leads to.
+/// The server of a connection.
 pub(super) struct Peer {
     /// The package that it serves.
     pub(super) name: String,
-    /// Where it listens.
+    /// Its address.
     pub(super) address: String,
-    /// The process, when it is ours.
+    /// Its process; `None` if the engine has not started it.
     pub(super) process: Option<PluginProcess>,
-    /// How long things may take.
+    /// The timeouts of the process.
     pub(super) timeouts: PluginTimeouts,
 }
 
@@ -34,54 +34,53 @@ impl Peer {
             .map_or(&self.address, PluginProcess::program)
     }
 
-    /// Turns a failed call into an error: the provider's own words, or what became of the connection.
-    pub(super) async fn fault(
+    /// Returns the error of a failed call: the provider's own message, or the reason of the transport failure.
+    pub(super) async fn call_error(
         &self,
         call: &'static str,
         failure: Status,
         runtime: &Runtime,
     ) -> ProviderError {
-        let Some(break_down) = status::break_down(&failure) else {
+        let Some(transport_failure) = status::transport_failure(&failure) else {
             return status::provider_error(&failure);
         };
         let (name, place) = (&self.name, self.place());
-        let said =
-            |text: &str| format!("plugin {name} [{place}] could not be spoken to during {call}: {text}");
-        match break_down.kind {
-            BreakDownKind::Unsent => {
-                let text = said(&format!("the message is larger than {} MiB", MESSAGE_LIMIT >> 20));
+        let failed = |text: &str| format!("plugin {name} [{place}] did not complete {call}: {text}");
+        match transport_failure.kind {
+            TransportFailureKind::Unsent => {
+                let text = failed(&format!("the message is larger than {} MiB", MESSAGE_LIMIT >> 20));
                 ProviderError::new(ProviderStatus::ResourceExhausted, text)
             }
-            BreakDownKind::Nonsense => {
+            TransportFailureKind::Malformed => {
                 let kind = ProviderStatus::from_code(i32::from(failure.code()));
                 ProviderError {
                     outcome_unknown: true,
-                    ..ProviderError::new(kind, said(&break_down.text))
+                    ..ProviderError::new(kind, failed(&transport_failure.text))
                 }
             }
-            kind @ (BreakDownKind::Connection | BreakDownKind::Unreachable) => {
+            kind @ (TransportFailureKind::Connection | TransportFailureKind::Unreachable) => {
                 let text = match self.end(runtime).await {
                     Some(end) => format!("plugin {name} [{place}] died during {call}: {end}"),
-                    None => said(&break_down.text),
+                    None => failed(&transport_failure.text),
                 };
                 ProviderError {
-                    outcome_unknown: kind == BreakDownKind::Connection,
+                    outcome_unknown: kind == TransportFailureKind::Connection,
                     ..ProviderError::new(ProviderStatus::Unavailable, text)
                 }
             }
         }
     }
 
-    /// Returns how the process ended, if it is ours and ends soon.
+    /// Returns how the process ended; `None` without a process, or if it does not end within the time limit.
     async fn end(&self, runtime: &Runtime) -> Option<String> {
         let process = self.process.as_ref()?;
         tokio::select! {
             end = process.exited() => Some(end),
-            () = runtime.clock.wait(POST_MORTEM) => None,
+            () = runtime.clock.wait(PROCESS_EXIT_TIMEOUT) => None,
         }
     }
 
-    /// Asks the provider to give up, within a limit; not every provider knows how to.
+    /// Asks the provider to cancel, with a time limit; the call is optional for providers.
     pub(super) async fn cancel(&self, mut client: ResourceProviderClient<Channel>, runtime: &Runtime) {
         if self
             .process

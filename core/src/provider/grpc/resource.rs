@@ -1,4 +1,4 @@
-//! The calls about resources: what is sent, what comes back, and what is answered without asking.
+//! The calls about resources: requests, responses, and local responses without a call.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use stackwright_proto::pulumirpc::{
 use super::{
     GrpcProvider,
     values::{Unknowns, decode, encode, optional, sending, sending_recorded},
-    views::{Reserved, old_views},
+    views::{ViewToken, old_views},
 };
 use crate::{
     event::{DetailedDiff, DiffKind, PropertyDiff},
@@ -54,7 +54,7 @@ impl GrpcProvider {
         };
         let answer = match self.client().check(message).await {
             Ok(answer) => answer.into_inner(),
-            Err(failure) => return Err(self.peer.fault("Check", failure, &self.runtime).await),
+            Err(failure) => return Err(self.peer.call_error("Check", failure, &self.runtime).await),
         };
         check_response(self, "Check", answer, unknowns)
     }
@@ -74,14 +74,14 @@ impl GrpcProvider {
         };
         match self.client().diff(message).await {
             Ok(answer) => diff_response(answer.into_inner(), &request.urn),
-            Err(failure) => Err(self.peer.fault("Diff", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("Diff", failure, &self.runtime).await),
         }
     }
 
     pub(super) async fn create_resource(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
         let capabilities = self.configured().await?;
         let unknowns = Unknowns::in_preview(request.preview);
-        let reserved = Reserved::new(self, &request.views);
+        let view_token = ViewToken::new(self, &request.views);
         let message = pulumirpc::CreateRequest {
             urn: request.urn.to_string(),
             name: request.name,
@@ -89,8 +89,8 @@ impl GrpcProvider {
             properties: encode(&request.inputs, &sending("inputs", capabilities, unknowns))?,
             timeout: request.timeout,
             preview: request.preview,
-            resource_status_address: reserved.address.clone(),
-            resource_status_token: reserved.token.clone(),
+            resource_status_address: view_token.address.clone(),
+            resource_status_token: view_token.token.clone(),
         };
         match self.client().create(message).await {
             Ok(answer) => {
@@ -106,7 +106,7 @@ impl GrpcProvider {
                     refresh_before_update: answer.refresh_before_update,
                 })
             }
-            Err(failure) => Err(self.peer.fault("Create", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("Create", failure, &self.runtime).await),
         }
     }
 
@@ -114,7 +114,7 @@ impl GrpcProvider {
         let capabilities = self.configured().await?;
         let unknowns = Unknowns::in_preview(request.preview);
         let recorded = |label| sending_recorded(label, capabilities, unknowns);
-        let reserved = Reserved::new(self, &request.views);
+        let view_token = ViewToken::new(self, &request.views);
         let message = pulumirpc::UpdateRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -126,8 +126,8 @@ impl GrpcProvider {
             timeout: request.timeout,
             ignore_changes: request.ignore_changes,
             preview: request.preview,
-            resource_status_address: reserved.address.clone(),
-            resource_status_token: reserved.token.clone(),
+            resource_status_address: view_token.address.clone(),
+            resource_status_token: view_token.token.clone(),
             old_views: old_views(&request.views, capabilities, unknowns)?,
         };
         match self.client().update(message).await {
@@ -143,14 +143,14 @@ impl GrpcProvider {
                     refresh_before_update: answer.refresh_before_update,
                 })
             }
-            Err(failure) => Err(self.peer.fault("Update", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("Update", failure, &self.runtime).await),
         }
     }
 
     pub(super) async fn delete_resource(&self, request: DeleteRequest) -> ProviderResult<()> {
         let capabilities = self.configured().await?;
         let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
-        let reserved = Reserved::new(self, &request.views);
+        let view_token = ViewToken::new(self, &request.views);
         let message = pulumirpc::DeleteRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -159,20 +159,20 @@ impl GrpcProvider {
             properties: encode(&request.outputs, &options("outputs"))?,
             old_inputs: encode(&request.inputs, &options("inputs"))?,
             timeout: request.timeout,
-            resource_status_address: reserved.address.clone(),
-            resource_status_token: reserved.token.clone(),
+            resource_status_address: view_token.address.clone(),
+            resource_status_token: view_token.token.clone(),
             old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
         };
         match self.client().delete(message).await {
             Ok(_) => Ok(()),
-            Err(failure) => Err(self.peer.fault("Delete", failure, &self.runtime).await),
+            Err(failure) => Err(self.peer.call_error("Delete", failure, &self.runtime).await),
         }
     }
 
     pub(super) async fn read_resource(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
         let capabilities = self.configured().await?;
         let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
-        let reserved = Reserved::new(self, &request.views);
+        let view_token = ViewToken::new(self, &request.views);
         let message = pulumirpc::ReadRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -181,15 +181,15 @@ impl GrpcProvider {
             properties: optional(request.properties.as_ref(), &options("outputs"))?,
             inputs: optional(request.inputs.as_ref(), &options("inputs"))?,
             timeout: request.timeout,
-            resource_status_address: reserved.address.clone(),
-            resource_status_token: reserved.token.clone(),
+            resource_status_address: view_token.address.clone(),
+            resource_status_token: view_token.token.clone(),
             old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
         };
         let answer = match self.client().read(message).await {
             Ok(answer) => answer.into_inner(),
-            Err(failure) => return Err(self.peer.fault("Read", failure, &self.runtime).await),
+            Err(failure) => return Err(self.peer.call_error("Read", failure, &self.runtime).await),
         };
-        // Without properties the resource does not exist, also where the answer has an id.
+        // Without properties the resource does not exist, even if the response has an id.
         let Some(properties) = answer.properties else {
             return Ok(ReadResponse::default());
         };
@@ -218,7 +218,7 @@ pub(super) fn failures(failures: Vec<pulumirpc::CheckFailure>) -> Vec<CheckFailu
         .collect()
 }
 
-/// Reads the answer of Check and CheckConfig.
+/// Reads the response of Check and CheckConfig.
 pub(super) fn check_response(
     provider: &GrpcProvider,
     call: &'static str,
@@ -231,7 +231,7 @@ pub(super) fn check_response(
     })
 }
 
-/// Reads the answer of Diff and DiffConfig about `urn`.
+/// Reads the response of Diff and DiffConfig for `urn`.
 pub(super) fn diff_response(answer: pulumirpc::DiffResponse, urn: &Urn) -> ProviderResult<DiffResponse> {
     let refused = |what: String| Err(ProviderError::new(ProviderStatus::Internal, what));
     let changes = match WireChanges::try_from(answer.changes) {
@@ -249,14 +249,14 @@ pub(super) fn diff_response(answer: pulumirpc::DiffResponse, urn: &Urn) -> Provi
         replaces: answer.replaces,
         stables: answer.stables,
         diffs: answer.diffs,
-        // The flag tells an empty map from none; without it the map does not count.
+        // The flag distinguishes an empty map from none; without it the map is ignored.
         detailed_diff: answer.has_detailed_diff.then_some(detailed),
         delete_before_replace: answer.delete_before_replace,
         unavailable: None,
     })
 }
 
-/// Reads how properties of `what` differ.
+/// Reads the detailed diff of `what`.
 pub(super) fn detailed_diff(
     detailed: BTreeMap<String, pulumirpc::PropertyDiff>,
     what: &impl std::fmt::Display,

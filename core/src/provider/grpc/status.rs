@@ -1,4 +1,4 @@
-//! Failed calls: the provider's own statuses with the details that the protocol defines, and broken connections.
+//! Failed calls: the provider's own statuses with the details that the protocol defines, and transport failures.
 
 use std::{error::Error as _, fmt::Write as _};
 
@@ -16,48 +16,49 @@ use crate::{
     provider::{InitFailure, ProviderError, ProviderStatus},
 };
 
-/// What kept a call from getting an answer of the provider's.
-pub(crate) struct BreakDown {
-    pub(super) kind: BreakDownKind,
+/// The failure of a call without a response of the provider.
+pub(crate) struct TransportFailure {
+    pub(super) kind: TransportFailureKind,
     /// The causes, outermost first.
     pub(crate) text: String,
 }
 
-/// Where a call broke down.
+/// The kind of a transport failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BreakDownKind {
-    /// The connection broke: how far the call came is not known.
+pub(super) enum TransportFailureKind {
+    /// The connection broke: the progress of the call is unknown.
     Connection,
-    /// No connection could be made: the call was never sent.
+    /// No connection could be established: the call was not sent.
     Unreachable,
-    /// What came over it made no sense: the call was made.
-    Nonsense,
-    /// The call was never made, because its message is too large.
+    /// The response is malformed: the call was made.
+    Malformed,
+    /// The request is too large: the call was not sent.
     Unsent,
 }
 
-/// Texts of statuses that this side makes when what it receives is no answer of the protocol.
-const NONSENSE: [&str; 4] = [
+/// Beginnings of statuses that the client generates for a malformed response.
+const MALFORMED_RESPONSES: [&str; 4] = [
     "failed to decode Protobuf message",
     "grpc-status header missing",
     "protocol error: received message with",
     "Unexpected EOF decoding stream",
 ];
 
-/// Tells whether an answer was too large for this side. A provider may say the same of a request, with its own limit.
+/// Returns whether a response exceeded the client's limit. A provider reports a request beyond its own limit with the
+/// same text and another number.
 fn is_too_large(text: &str) -> bool {
     text.starts_with("Error, decoded message length too large")
         && text.ends_with(&format!("the limit is: {MESSAGE_LIMIT} bytes"))
 }
 
-/// What a message that is too large to be sent makes of its own stream.
+/// The text of the stream error that the client causes for a request that is too large.
 const UNSENT: &str = "stream error sent by user";
 
-/// Tells whether a status was made on this side of the connection, and why.
-pub(crate) fn break_down(status: &Status) -> Option<BreakDown> {
+/// Returns the failure if the client generated the status; `None` for a status of the provider.
+pub(crate) fn transport_failure(status: &Status) -> Option<TransportFailure> {
     let text = status.message();
-    let nonsense = NONSENSE.iter().any(|start| text.starts_with(start)) || is_too_large(text);
-    if status.source().is_none() && !nonsense {
+    let malformed = MALFORMED_RESPONSES.iter().any(|start| text.starts_with(start)) || is_too_large(text);
+    if status.source().is_none() && !malformed {
         return None;
     }
     let mut text = status.message().to_owned();
@@ -67,24 +68,24 @@ pub(crate) fn break_down(status: &Status) -> Option<BreakDown> {
         is_connected &= !cause.is::<ConnectError>();
         let cause_text = cause.to_string();
         if !text.contains(&cause_text) {
-            // Writing to a string does not fail.
+            // Writing to a string never fails.
             let _written = write!(text, ": {cause_text}");
         }
         source = cause.source();
     }
-    let kind = if nonsense {
-        BreakDownKind::Nonsense
+    let kind = if malformed {
+        TransportFailureKind::Malformed
     } else if text.contains(UNSENT) {
-        BreakDownKind::Unsent
+        TransportFailureKind::Unsent
     } else if !is_connected {
-        BreakDownKind::Unreachable
+        TransportFailureKind::Unreachable
     } else {
-        BreakDownKind::Connection
+        TransportFailureKind::Connection
     };
-    Some(BreakDown { kind, text })
+    Some(TransportFailure { kind, text })
 }
 
-/// Returns a detail of a status, or what is wrong with it.
+/// Returns a detail of a status, or its decoding error.
 fn detail<T: Message + Default>(status: &Status, name: &str) -> Option<Result<T, DecodeError>> {
     let details = google::rpc::Status::decode(status.details()).ok()?.details;
     let any = details
@@ -93,7 +94,7 @@ fn detail<T: Message + Default>(status: &Status, name: &str) -> Option<Result<T,
     Some(T::decode(any.value.as_slice()))
 }
 
-/// Turns a provider's own status into an error; the message stays as it is.
+/// Converts a provider's own status to an error; the message is unchanged.
 pub(super) fn provider_error(status: &Status) -> ProviderError {
     let kind = ProviderStatus::from_code(i32::from(status.code()));
     let mut error = ProviderError::new(kind, status.message());
@@ -133,7 +134,7 @@ pub(super) fn provider_error(status: &Status) -> ProviderError {
     error
 }
 
-/// Reads what exists. Of what cannot be read nothing is left but the id, and the reason why.
+/// Reads an initialization failure. If properties cannot be decoded, only the id and the decoding error remain.
 fn init_failure(failed: ErrorResourceInitFailed) -> (InitFailure, Option<String>) {
     let options = |label| DecodeOptions {
         reject_unknowns: true,
@@ -162,7 +163,7 @@ fn init_failure(failed: ErrorResourceInitFailed) -> (InitFailure, Option<String>
     }
 }
 
-/// Tells whether the provider does not know the call. Two providers have words of their own for that.
+/// Returns whether the provider does not implement the call. Two providers report that with their own texts.
 pub(super) fn is_unknown_call(provider: &str, status: &Status) -> bool {
     match status.code() {
         Code::Unimplemented => true,

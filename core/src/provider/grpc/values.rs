@@ -1,4 +1,4 @@
-//! Values on their way to a provider and back.
+//! Encoding and decoding of values for a provider.
 
 use stackwright_proto::values::Struct;
 
@@ -11,23 +11,23 @@ use crate::{
     provider::{Capabilities, ProviderError, ProviderResult, ProviderStatus},
 };
 
-/// Whether unknowns may be among values.
+/// Whether values may contain unknowns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknowns {
-    /// They stay.
+    /// Unknowns are kept.
     Keep,
-    /// They are left out of what is sent.
+    /// Unknowns are removed from what is sent.
     Drop,
 }
 
 impl Unknowns {
-    /// Unknowns are part of previews only.
+    /// Returns the handling of unknowns: they are kept in previews only.
     pub(super) const fn in_preview(preview: bool) -> Self {
         if preview { Self::Keep } else { Self::Drop }
     }
 }
 
-/// Returns how values for a provider of these capabilities are sent.
+/// Returns the encoding of values for a provider with these capabilities.
 pub(super) const fn sending(
     label: &'static str,
     capabilities: Capabilities,
@@ -45,7 +45,7 @@ pub(super) const fn sending(
     }
 }
 
-/// As [`sending`], for questions about a configuration. They come before Configure, so their values are plain.
+/// Like [`sending`], for CheckConfig and DiffConfig. They precede Configure, so their values are plain.
 pub(super) const fn sending_plain(label: &'static str, capabilities: Capabilities) -> EncodeOptions {
     EncodeOptions {
         keep_secrets: false,
@@ -53,7 +53,7 @@ pub(super) const fn sending_plain(label: &'static str, capabilities: Capabilitie
     }
 }
 
-/// As [`sending`], for values that the provider has seen before: assets shrink to their hashes.
+/// Like [`sending`], for recorded values: assets are reduced to their hashes.
 pub(super) const fn sending_recorded(
     label: &'static str,
     capabilities: Capabilities,
@@ -72,12 +72,12 @@ pub(super) fn encode(map: &PropertyMap, options: &EncodeOptions) -> ProviderResu
         .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.message()))
 }
 
-/// Encodes values that a request may lack.
+/// Encodes optional values of a request.
 pub(super) fn optional(map: Option<&PropertyMap>, options: &EncodeOptions) -> ProviderResult<Option<Struct>> {
     map.map_or(Ok(None), |map| encode(map, options))
 }
 
-/// Decodes an answer's values, secrets and references included. An unknown is an error where none is allowed.
+/// Decodes the values of a response, including secrets and references. Unknowns are an error unless allowed.
 pub(super) fn decode(
     provider: &GrpcProvider,
     call: &'static str,

@@ -1,4 +1,4 @@
-//! Views over gRPC: what a plugin is told of recorded ones, and the service at which it publishes steps on them.
+//! Views over gRPC: the recorded views of a request, and the service at which plugins publish steps on views.
 
 use std::{
     collections::BTreeMap,
@@ -31,9 +31,9 @@ use crate::{
     step::StepOp,
 };
 
-/// The tokens of the calls that run now, each with the desk of its call. Cheap to clone; all clones are one.
+/// The tokens of running calls, each with the publisher of its call. Clones share the tokens.
 ///
-/// It is also what answers the ResourceStatus service: a plugin publishes with the token of the call that it works on.
+/// Implements the ResourceStatus service: a plugin publishes with the token of the call that it executes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ViewTokens(Arc<Mutex<FxHashMap<String, Views>>>);
 
@@ -42,12 +42,12 @@ impl ViewTokens {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn desk(&self, token: &str) -> Result<Views, Status> {
+    fn publisher(&self, token: &str) -> Result<Views, Status> {
         if token.is_empty() {
             return Err(Status::unknown("token is required"));
         }
-        let desk = self.running().get(token).cloned();
-        desk.ok_or_else(|| Status::unknown(format!("token {token} not found")))
+        let publisher = self.running().get(token).cloned();
+        publisher.ok_or_else(|| Status::unknown(format!("token {token} not found")))
     }
 }
 
@@ -58,19 +58,19 @@ impl ResourceStatus for ViewTokens {
         request: Request<PublishViewStepsRequest>,
     ) -> Result<Response<PublishViewStepsResponse>, Status> {
         let PublishViewStepsRequest { token, steps } = request.into_inner();
-        let desk = self.desk(&token)?;
+        let publisher = self.publisher(&token)?;
         let steps = steps
             .into_iter()
             .map(view_step)
             .collect::<Result<Vec<_>, String>>()
             .map_err(Status::invalid_argument)?;
-        let published = desk.publish(steps);
+        let published = publisher.publish(steps);
         published.map_err(|error| Status::new(Code::from_i32(error.status as i32), error.message))?;
         Ok(Response::new(PublishViewStepsResponse {}))
     }
 }
 
-/// Where plugins find the service, and the tokens that it knows.
+/// The address and the tokens of the ResourceStatus service.
 #[derive(Clone, Debug)]
 pub(crate) struct StatusService {
     /// The address, such as `127.0.0.1:4711`.
@@ -79,15 +79,15 @@ pub(crate) struct StatusService {
     pub tokens: ViewTokens,
 }
 
-/// What a plugin needs during one call in order to publish; the token is forgotten when it is dropped.
+/// The token of one call, for publishing; it is removed when dropped.
 #[derive(Default)]
-pub(super) struct Reserved {
+pub(super) struct ViewToken {
     pub(super) address: String,
     pub(super) token: String,
     tokens: Option<ViewTokens>,
 }
 
-impl Drop for Reserved {
+impl Drop for ViewToken {
     fn drop(&mut self) {
         if let Some(tokens) = &self.tokens {
             tokens.running().remove(&self.token);
@@ -95,8 +95,8 @@ impl Drop for Reserved {
     }
 }
 
-impl Reserved {
-    /// Generates a token for a call, where its step accepts steps on views.
+impl ViewToken {
+    /// Generates a token for a call if its step accepts steps on views.
     pub(super) fn new(provider: &GrpcProvider, views: &Views) -> Self {
         let Some(service) = provider.status.as_ref().filter(|_| views.owner().is_some()) else {
             return Self::default();
@@ -111,14 +111,14 @@ impl Reserved {
     }
 }
 
-/// Returns the recorded views as a plugin is told of them.
+/// Encodes the recorded views for a plugin.
 pub(super) fn old_views(
     views: &Views,
     capabilities: Capabilities,
     unknowns: Unknowns,
 ) -> ProviderResult<Vec<pulumirpc::View>> {
     let options = |label| sending_recorded(label, capabilities, unknowns);
-    let told = |view: &View| {
+    let encoded = |view: &View| {
         let parent = view.parent.clone().unwrap_or_default();
         Ok(pulumirpc::View {
             r#type: view.resource_type.to_string(),
@@ -129,7 +129,7 @@ pub(super) fn old_views(
             outputs: encode(&view.outputs, &options("outputs of a view"))?,
         })
     };
-    views.recorded().iter().map(told).collect()
+    views.recorded().iter().map(encoded).collect()
 }
 
 fn view_step(step: pulumirpc::ViewStep) -> Result<ViewStep, String> {

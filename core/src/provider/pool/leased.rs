@@ -1,4 +1,4 @@
-//! A process on loan from the pool: calls go through, closing gives it back.
+//! A leased process of the pool: calls are passed on, closing returns it.
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
 
@@ -13,7 +13,7 @@ use crate::provider::{
 pub(super) struct LeasedProvider {
     pool: ProviderPool,
     launcher: Arc<dyn Launcher>,
-    /// `None` once it has been given back.
+    /// `None` after its return.
     instance: Mutex<Option<Arc<Instance>>>,
 }
 
@@ -44,7 +44,7 @@ impl LeasedProvider {
         })
     }
 
-    /// Gets an instance that has this configuration or none yet.
+    /// Returns an instance with this configuration or without one.
     async fn instance_for(&self, request: &ConfigureRequest) -> ProviderResult<Arc<Instance>> {
         let fits = |instance: &Instance| {
             let configuration = instance.configuration();
@@ -85,7 +85,7 @@ impl LeasedProvider {
         instance.provider.call(Call::Configure(request)).await
     }
 
-    /// Gives the process back.
+    /// Returns the process to the pool.
     async fn close(&self) {
         let Some(instance) = self.exchange(None) else {
             return;

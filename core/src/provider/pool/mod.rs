@@ -1,4 +1,4 @@
-//! Plugin processes that wait for their next use instead of being started again.
+//! Plugin processes that wait for reuse instead of being started again.
 
 use std::{
     ffi::OsString,
@@ -14,7 +14,7 @@ use async_trait::async_trait;
 
 use crate::{
     error::Result,
-    plugin::{DiagnosticSink, InheritanceDigest, PluginCode, PluginCommand},
+    plugin::{DiagnosticSink, HostEnvironmentDigest, PluginCode, PluginCommand},
     provider::{
         Capabilities, ConfigureRequest, PluginOperation, ProviderBackend,
         grpc::{GrpcProvider, Parameter},
@@ -26,17 +26,17 @@ mod leased;
 
 use leased::LeasedProvider;
 
-/// How many plugin processes wait for their next use, and how long.
+/// The limits of idle plugin processes.
 ///
-/// Whoever uses plugins that read what may change at any time, and only when they are configured (files with credentials, for
-/// instance), shortens [`Self::age_limit`] or sets [`Self::capacity`] to 0.
+/// Plugins that read changing data (credential files for instance) only when they are configured need a shorter
+/// [`Self::age_limit`] or a [`Self::capacity`] of 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
-    /// The most that wait at a time; 0 ends each process with its use.
+    /// The maximum number of idle processes; 0 ends each process after its use.
     pub capacity: usize,
-    /// How long one waits before it is ended.
+    /// How long a process stays idle before it is ended.
     pub idle_limit: Duration,
-    /// How long after its start one is used again at most.
+    /// The maximum age of a process at reuse, since its start.
     pub age_limit: Duration,
 }
 
@@ -50,20 +50,20 @@ impl Default for PoolSettings {
     }
 }
 
-/// What makes two processes interchangeable until they are configured.
+/// Identifies processes that are interchangeable until they are configured.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct LaunchKey {
-    /// The stack that it works for, as [`PluginOperation::identity`] has it: what a process learns and writes of one stack
-    /// must not reach another. `None` for a mere question about a package.
+    /// The stack that it works for, as [`PluginOperation::identity`]: data and output of one stack must not reach
+    /// another. `None` for requests about a package only.
     pub(crate) stack: Option<String>,
     pub(crate) name: String,
     pub(crate) version: Option<semver::Version>,
     pub(crate) command: PluginCommand,
-    /// The working directory, also where it is the host's.
+    /// The working directory, including that of the host.
     pub(crate) directory: Option<PathBuf>,
-    /// What the host's environment was.
-    pub(crate) inherited: InheritanceDigest,
-    /// `None` when nobody can tell whether the code is the same: no process is used again then.
+    /// The digest of the host's environment.
+    pub(crate) inherited: HostEnvironmentDigest,
+    /// The identity of the executable; `None` if unknown, which prevents reuse.
     pub(crate) code: Option<PluginCode>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) parameter: Option<Parameter>,
@@ -79,17 +79,17 @@ pub(crate) trait Launcher: Send + Sync + 'static {
     async fn launch(&self) -> Result<Instance>;
 }
 
-/// A running plugin and what it has been through.
+/// A running plugin and its history.
 pub(crate) struct Instance {
     provider: GrpcProvider,
     capabilities: Capabilities,
-    /// When it was started, by the runtime's clock.
+    /// The time of its start, by the runtime's clock.
     started: Duration,
-    /// What it was configured with, which can not be changed any more.
+    /// Its configuration, which cannot be changed.
     configuration: Mutex<Option<ConfigureRequest>>,
-    /// Calls that have begun and not ended; a call that was given up never ends, as the plugin may still work on it.
+    /// The number of running calls; a dropped call counts forever, as the plugin may still execute it.
     unfinished: AtomicUsize,
-    /// Set when it must not be used again.
+    /// Set if it must not be reused.
     spent: AtomicBool,
 }
 
@@ -112,12 +112,12 @@ impl Instance {
     fn is_reusable(&self) -> bool {
         !self.spent.load(Ordering::Acquire)
             && self.unfinished.load(Ordering::Acquire) == 0
-            // One that refused its configuration, or hangs in it, must not fail its next user too.
-            && self.provider.is_settled_well()
+            // A process that refused its configuration, or hangs in it, would fail its next user as well.
+            && self.provider.has_usable_configuration()
             && self.provider.is_alive()
     }
 
-    /// Leads what the process writes, and its calls of the engine, to another user; `None` drops them.
+    /// Routes the process's output and its calls of the engine to another user; `None` drops them.
     fn lease_to(&self, launcher: Option<&dyn Launcher>) {
         if let Some(route) = self.provider.route() {
             route.redirect(launcher.and_then(Launcher::sink));
@@ -126,24 +126,23 @@ impl Instance {
     }
 }
 
-/// A shelf of idle plugin processes. Clones share it.
+/// A pool of idle plugin processes. Clones share it.
 ///
-/// A process is leased to one user at a time. It stays warm from one operation to the next of the same stack, which must not
-/// notice: it has been started by the same command line, from the same executable, with the same environment (the host's and the
-/// project's) in the same directory, and configured as the same provider resource (of the same stack) with the same
-/// inputs. Processes of scripts and interpreters are not kept: what code they have loaded, only they know. Every process
-/// ends with the pool.
+/// A process is leased to one user at a time. It is reused only by operations of the same stack, with the same command
+/// line, executable, environment (of the host and the project), directory, provider resource and inputs. Processes of
+/// scripts and interpreters are not reused, because their loaded code cannot be identified. Every process ends with the
+/// pool.
 #[derive(Clone)]
-pub(crate) struct ProviderPool(Arc<Shelf>);
+pub(crate) struct ProviderPool(Arc<PoolInner>);
 
-struct Shelf {
+struct PoolInner {
     settings: PoolSettings,
     runtime: Runtime,
-    state: Mutex<ShelfState>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct ShelfState {
+struct PoolState {
     /// Oldest first.
     idle: Vec<Idle>,
     sweeping: bool,
@@ -160,7 +159,7 @@ impl ProviderPool {
     /// Creates an empty pool.
     #[must_use]
     pub(crate) fn new(settings: PoolSettings, runtime: Runtime) -> Self {
-        Self(Arc::new(Shelf {
+        Self(Arc::new(PoolInner {
             settings,
             runtime,
             state: Mutex::default(),
@@ -174,7 +173,8 @@ impl ProviderPool {
         self.0.state().idle.len()
     }
 
-    /// Leases a waiting process of the launcher's key, or starts one. It returns when it is closed or dropped.
+    /// Leases an idle process of the launcher's key, or starts one. The process returns when the lease is closed or
+    /// dropped.
     pub(crate) async fn lease(
         &self,
         launcher: Arc<dyn Launcher>,
@@ -188,7 +188,7 @@ impl ProviderPool {
         Ok((Arc::new(leased), capabilities))
     }
 
-    /// Takes the process that waits shortest among those that fit.
+    /// Takes the most recently used process that fits.
     fn take(&self, launcher: &dyn Launcher, fits: impl Fn(&Instance) -> bool) -> Option<Arc<Instance>> {
         let mut state = self.0.state();
         loop {
@@ -206,34 +206,34 @@ impl ProviderPool {
         }
     }
 
-    /// Takes a process back; returns it when it must be ended instead.
+    /// Takes a process back; returns it if it has to be ended instead.
     fn put(&self, key: &LaunchKey, instance: Arc<Instance>) -> Option<Arc<Instance>> {
         instance.lease_to(None);
-        let shelf = &self.0;
-        let mut state = shelf.state();
+        let pool = &self.0;
+        let mut state = pool.state();
         let comparable = key.code.is_some();
-        let spent = !instance.is_reusable() || shelf.is_too_old(&instance);
-        if state.closed || shelf.settings.capacity == 0 || !comparable || spent {
+        let spent = !instance.is_reusable() || pool.is_too_old(&instance);
+        if state.closed || pool.settings.capacity == 0 || !comparable || spent {
             return Some(instance);
         }
-        let surplus = (state.idle.len() >= shelf.settings.capacity).then(|| state.idle.remove(0).instance);
+        let surplus = (state.idle.len() >= pool.settings.capacity).then(|| state.idle.remove(0).instance);
         state.idle.push(Idle {
             key: key.clone(),
             instance,
-            since: shelf.runtime.clock.elapsed(),
+            since: pool.runtime.clock.elapsed(),
         });
         if !state.sweeping {
             state.sweeping = true;
-            shelf.runtime.spawner.spawn(sweep(
-                Arc::downgrade(shelf),
-                shelf.runtime.clone(),
-                shelf.settings.idle_limit,
+            pool.runtime.spawner.spawn(sweep(
+                Arc::downgrade(pool),
+                pool.runtime.clone(),
+                pool.settings.idle_limit,
             ));
         }
         surplus
     }
 
-    /// Takes a process back without waiting for the end of one that must go.
+    /// Takes a process back without waiting for the end of one that cannot be reused.
     fn put_in_background(&self, key: &LaunchKey, instance: Arc<Instance>) {
         if let Some(surplus) = self.put(key, instance) {
             self.close_in_background(surplus);
@@ -245,7 +245,7 @@ impl ProviderPool {
         spawner.spawn(async move { instance.provider.end().await });
     }
 
-    /// Ends all waiting processes, and from now on each as it returns.
+    /// Ends all idle processes, and each leased one at its return.
     pub(crate) async fn close_all(&self) {
         let idle = {
             let mut state = self.0.state();
@@ -256,8 +256,8 @@ impl ProviderPool {
     }
 }
 
-impl Shelf {
-    fn state(&self) -> MutexGuard<'_, ShelfState> {
+impl PoolInner {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -265,7 +265,7 @@ impl Shelf {
         self.runtime.clock.elapsed().saturating_sub(instance.started) >= self.settings.age_limit
     }
 
-    /// Takes out those that have waited too long; ends the sweeping when nothing is left.
+    /// Removes the processes beyond the idle limit; returns them, and whether any are left.
     fn expired(&self) -> (Vec<Idle>, bool) {
         let now = self.runtime.clock.elapsed();
         let mut state = self.state();
@@ -280,11 +280,11 @@ impl Shelf {
     }
 }
 
-/// Ends processes that have waited too long, as long as any wait.
-async fn sweep(shelf: Weak<Shelf>, runtime: Runtime, idle_limit: Duration) {
+/// Ends processes beyond the idle limit, until the pool is empty.
+async fn sweep(pool: Weak<PoolInner>, runtime: Runtime, idle_limit: Duration) {
     loop {
         runtime.clock.wait(idle_limit).await;
-        let Some((expired, more)) = shelf.upgrade().map(|shelf| shelf.expired()) else {
+        let Some((expired, more)) = pool.upgrade().map(|pool| pool.expired()) else {
             return;
         };
         futures::future::join_all(expired.iter().map(|idle| idle.instance.provider.end())).await;

@@ -1,4 +1,4 @@
-//! Provider instances: loaded by their settings, then configured and known under their reference.
+//! Provider instances: loaded by their settings, then configured and registered under their reference.
 
 use super::{ProviderHandle, ProviderRegistry};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone)]
 pub(super) struct Instance {
     pub(super) adapter: Adapter,
-    /// Whether calls may wait for later registrations, as the provider or the settings say.
+    /// Whether calls may wait for later registrations, by the provider or the settings.
     waits_for_registrations: bool,
 }
 
@@ -35,7 +35,7 @@ impl ProviderRegistry {
         let loaded = self.source.load(settings).await;
         let loaded = loaded.map_err(|error| error.with_urn(urn.clone()).with_provider(package))?;
         let options = AdapterOptions {
-            // What is part of the engine is no plugin.
+            // The built-in provider is not a plugin.
             disable_preview: self.disable_preview && package != builtin::PACKAGE,
             is_plugin: loaded.is_plugin,
             ..AdapterOptions::default()
@@ -48,7 +48,7 @@ impl ProviderRegistry {
         Ok(instance)
     }
 
-    /// Configures an instance and makes it known under its reference.
+    /// Configures an instance and registers it under its reference.
     pub(super) async fn configure(
         &self,
         mut instance: Instance,
@@ -57,7 +57,7 @@ impl ProviderRegistry {
     ) -> ProviderResult<Instance> {
         let inputs = ProviderSettings::strip(inputs);
         if inputs.contains_unknowns() {
-            // It cannot be configured before what its configuration comes from exists.
+            // The configuration depends on values that are unknown in this preview.
             instance.adapter = instance.adapter.unconfigured();
         } else {
             let request = ConfigureRequest {
@@ -67,7 +67,7 @@ impl ProviderRegistry {
                 inputs,
             };
             if let Some(capabilities) = instance.adapter.configure(request).await? {
-                // The settings may have declared it of a provider that does not do so itself.
+                // The settings may declare it for a provider that does not.
                 instance.waits_for_registrations |= capabilities.waits_for_registrations;
             }
         }

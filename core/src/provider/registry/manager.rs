@@ -1,4 +1,4 @@
-//! The provider of provider resources: Check loads, Create and Update configure, Delete lets go.
+//! The provider of provider resources: Check loads, Create and Update configure, Delete releases.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::{
 /// Manages provider resources on behalf of the registry.
 pub(super) struct Manager {
     pub(super) registry: Arc<ProviderRegistry>,
-    /// What a question is put to where Check has not loaded anything.
-    pub(super) at_hand: Option<Instance>,
+    /// The instance for calls before Check has loaded one.
+    pub(super) preloaded: Option<Instance>,
 }
 
 impl Manager {
     async fn instance(&self, urn: &Urn, inputs: &PropertyMap) -> ProviderResult<Instance> {
         let loaded = self.registry.state().loaded.get(urn).cloned();
-        let loaded = loaded.or_else(|| self.at_hand.clone());
+        let loaded = loaded.or_else(|| self.preloaded.clone());
         self.registry.loaded(loaded, urn, inputs).await
     }
 }
@@ -76,7 +76,7 @@ impl Manager {
             .await
             .map_err(configuration_error)?;
         if diff.changes == DiffChanges::Unknown {
-            // What the provider was configured with is what counts, not what an older program asked for.
+            // Compared with the configuration that the provider has, not with the inputs of an older program.
             let same = ProviderSettings::strip(&outputs) == ProviderSettings::strip(&news)
                 && outputs.get("version") == news.get("version");
             diff.changes = if same {
@@ -147,7 +147,7 @@ impl ProviderBackend for Manager {
 }
 
 impl ProviderRegistry {
-    /// Returns the instance that there is, or else one that is loaded now.
+    /// Returns the instance of a provider resource, loaded if necessary.
     pub(super) async fn loaded(
         &self,
         loaded: Option<Instance>,

@@ -1,4 +1,4 @@
-//! The registry: the configured providers of one run, and the provider resources that they come from.
+//! The registry: the configured providers of one run, and their provider resources.
 
 mod instance;
 mod manager;
@@ -22,15 +22,15 @@ use crate::{
     },
     resource::{ProviderReference, ResourceState},
     runtime::Runtime,
-    state::Base,
+    state::PriorState,
     urn::Urn,
 };
 
 use instance::Instance;
 use manager::Manager;
 
-/// How long providers may take to hear of a cancellation, all together.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for all providers' responses to a cancellation.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A configured provider, as steps call it.
 #[derive(Clone)]
@@ -43,13 +43,13 @@ pub(crate) struct ProviderHandle {
 
 /// The providers of one run.
 ///
-/// A provider resource is managed by the registry itself: its Check loads an instance, its Create or Update
-/// configures it, its Delete lets it go. From then on resources find it by its reference.
+/// The registry itself manages provider resources: Check loads an instance, Create or Update configures it, Delete
+/// releases it. Resources then find it by its reference.
 pub(crate) struct ProviderRegistry {
     source: Arc<dyn ProviderSource>,
     runtime: Runtime,
     preview: bool,
-    /// Packages' providers are not asked to preview.
+    /// Providers of packages are not called in previews of Create and Update.
     disable_preview: bool,
     state: Mutex<Instances>,
 }
@@ -60,17 +60,17 @@ struct Instances {
     configured: FxHashMap<String, Instance>,
     /// Instances that Check has loaded, by the URN of their resource.
     loaded: FxHashMap<Urn, Instance>,
-    /// Instances that are made from a record when somebody first needs them.
+    /// Instances that are loaded from a record at their first use.
     recorded: FxHashMap<String, Arc<OnceCell<Instance>>>,
-    /// The URNs that providers have now, by those that they had before.
+    /// The current URNs of providers by their former URNs.
     renamed: FxHashMap<Urn, Urn>,
-    /// The inputs that each provider resource has in this run.
+    /// The inputs of each provider resource in this run.
     news: FxHashMap<Urn, PropertyMap>,
-    /// Every instance that lives, to be cancelled and closed.
+    /// Every loaded instance, for cancelling and closing.
     all: Vec<Instance>,
-    /// How many of them have been asked to give up.
+    /// How many of them have been asked to cancel.
     cancelled: usize,
-    /// Answers to whether one provider can go on with another's resources.
+    /// Whether one provider can manage another's resources, by their references.
     replaces: FxHashMap<(String, String), Arc<OnceCell<bool>>>,
 }
 
@@ -96,17 +96,17 @@ impl ProviderRegistry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what manages provider resources: this registry.
+    /// Returns the provider of provider resources: this registry.
     #[must_use]
     pub(crate) fn manager(self: &Arc<Self>) -> ProviderHandle {
         self.managed(None)
     }
 
-    /// Returns the same for questions about one provider resource, whose instance is loaded before any is put: that may
-    /// take its time, or never end, and is no question.
+    /// Returns the same for calls about one provider resource, whose instance is loaded first: loading may take long or
+    /// hang, and is not part of a call.
     ///
     /// # Errors
-    /// Whatever loading the instance fails with.
+    /// Any error of loading the instance.
     pub(crate) async fn manager_of(
         self: &Arc<Self>,
         urn: &Urn,
@@ -117,11 +117,11 @@ impl ProviderRegistry {
         Ok(self.managed(Some(instance)))
     }
 
-    fn managed(self: &Arc<Self>, at_hand: Option<Instance>) -> ProviderHandle {
+    fn managed(self: &Arc<Self>, preloaded: Option<Instance>) -> ProviderHandle {
         let registry = Arc::clone(self);
         ProviderHandle {
             provider: Adapter::new(
-                Arc::new(Manager { registry, at_hand }),
+                Arc::new(Manager { registry, preloaded }),
                 Capabilities::all(),
                 AdapterOptions::default(),
             ),
@@ -129,7 +129,7 @@ impl ProviderRegistry {
         }
     }
 
-    /// Returns the configured provider that a reference names.
+    /// Returns the configured provider of a reference.
     #[must_use]
     pub(crate) fn get(&self, reference: &ProviderReference) -> Option<ProviderHandle> {
         self.get_named(&reference.to_string())
@@ -141,7 +141,7 @@ impl ProviderRegistry {
         self.state().configured.get(reference).map(Instance::for_steps)
     }
 
-    /// Notes that a provider has another URN now: records that name it by its former one are served by it.
+    /// Registers that a provider has another URN now: records with its former URN use it.
     pub(crate) fn rename(&self, before: &Urn, after: &Urn) {
         self.state().renamed.insert(before.clone(), after.clone());
     }
@@ -151,13 +151,13 @@ impl ProviderRegistry {
         self.get(&ProviderReference::new(now, reference.id.clone()))
     }
 
-    /// Returns the provider of a record, made from its own record where this run has none.
+    /// Returns the provider of a record, loaded from its own record if this run has none.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] when the record names a provider that is nowhere; whatever loading it fails with.
+    /// [`ErrorKind::State`] if the record of the provider is missing; any error of loading it.
     pub(crate) async fn of_record(
         self: &Arc<Self>,
-        base: &Base,
+        base: &PriorState,
         state: &ResourceState,
     ) -> Result<Option<ProviderHandle>> {
         if !state.custom {
@@ -178,11 +178,11 @@ impl ProviderRegistry {
         self.ensure(recorded).await.map(Some)
     }
 
-    /// Returns who manages each of `states`; providers that are not there yet are loaded at the same time. Where one
-    /// cannot be had, the calls of the resources that need it fail, and only those.
+    /// Returns the providers of `states`; missing ones are loaded concurrently. If loading fails, only the calls of the
+    /// resources that need the provider fail.
     pub(crate) async fn of_records<'a>(
         self: &Arc<Self>,
-        base: &Base,
+        base: &PriorState,
         states: impl IntoIterator<Item = &'a ResourceState>,
     ) -> Vec<Option<ProviderHandle>> {
         let states: Vec<_> = states.into_iter().collect();
@@ -195,7 +195,7 @@ impl ProviderRegistry {
             let provider = match self.of_record(base, user).await {
                 Ok(provider) => provider,
                 Err(error) => Some(ProviderHandle {
-                    // Nothing was asked of it: what it manages is as it was.
+                    // No call was made: the resources are unchanged.
                     provider: Adapter::failed(ProviderError::unreached(&error)),
                     waits_for_registrations: false,
                 }),
@@ -213,10 +213,10 @@ impl ProviderRegistry {
         states.into_iter().map(provider).collect()
     }
 
-    /// Returns the provider that a record describes, loaded and configured once however many ask.
+    /// Returns the provider of a record, loaded and configured once for all callers.
     ///
     /// # Errors
-    /// Whatever loading or configuring fails with.
+    /// Any error of loading or configuring.
     pub(crate) async fn ensure(&self, recorded: &ResourceState) -> Result<ProviderHandle> {
         let reference = ProviderReference::new(recorded.urn.clone(), recorded.id.clone());
         let cell = Arc::clone(self.state().recorded.entry(reference.to_string()).or_default());
@@ -225,7 +225,7 @@ impl ProviderRegistry {
                 if let Some(instance) = self.state().configured.get(&reference.to_string()) {
                     return Ok(instance.clone());
                 }
-                // What this run's program has asked for counts where it has; what it says nothing of stays as it is.
+                // The inputs of this run's program are used if there are any, else the recorded ones.
                 let news = || recorded.inputs.clone();
                 self.state().news.entry(recorded.urn.clone()).or_insert_with(news);
                 let instance = self.load(&recorded.urn, &recorded.inputs).await?;
@@ -236,10 +236,10 @@ impl ProviderRegistry {
         Ok(instance.for_steps())
     }
 
-    /// Asks the provider that `after` names whether it can go on with what `before`, a provider record, manages.
+    /// Asks the provider `after` whether it can manage the resources of `before`, a provider record.
     ///
     /// # Errors
-    /// Whatever its DiffConfig fails with.
+    /// Any error of its DiffConfig.
     pub(crate) async fn replaces_resources(
         &self,
         before: &ResourceState,
@@ -264,33 +264,33 @@ impl ProviderRegistry {
         answer.await.copied()
     }
 
-    /// Returns where instances come from.
+    /// Returns the source of instances.
     pub(crate) fn source(&self) -> &Arc<dyn ProviderSource> {
         &self.source
     }
 
-    /// Asks every provider to give up what it is doing, each once: a second call reaches those loaded since the first.
-    /// Those that have not answered after [`CANCEL_PATIENCE`] have been told, too.
+    /// Asks every provider to cancel its running calls, each once: a second call reaches those loaded since the first.
+    /// Stops waiting for responses after [`CANCEL_TIMEOUT`].
     pub(crate) async fn cancel(&self) {
         let all: Vec<_> = {
             let mut state = self.state();
             let count = state.all.len();
-            let told = std::mem::replace(&mut state.cancelled, count);
-            state.all.get(told..).unwrap_or_default().to_vec()
+            let cancelled = std::mem::replace(&mut state.cancelled, count);
+            state.all.get(cancelled..).unwrap_or_default().to_vec()
         };
-        let told = join_all(
+        let responses = join_all(
             all.iter()
                 .map(|instance| self.source.cancel(instance.adapter.backend())),
         );
         tokio::select! {
-            _all = told => {}
-            () = self.runtime.clock.wait(CANCEL_PATIENCE) => {
-                tracing::warn!("not every provider answered to a cancellation");
+            _all = responses => {}
+            () = self.runtime.clock.wait(CANCEL_TIMEOUT) => {
+                tracing::warn!("not every provider responded to a cancellation");
             }
         }
     }
 
-    /// Lets every provider go.
+    /// Releases every provider.
     pub(crate) async fn close(&self) {
         let all = {
             let mut state = self.state();
@@ -311,7 +311,7 @@ fn provider_failure(error: &ProviderError, urn: &Urn, phase: &'static str) -> Er
         .with_phase(phase)
 }
 
-/// The two questions about a configuration show the whole status, as the reference engine has it.
+/// Prefixes the status, as the reference engine does for CheckConfig and DiffConfig.
 fn configuration_error(mut error: ProviderError) -> ProviderError {
     error.message = format!("rpc error: code = {} desc = {}", error.status, error.message);
     error

@@ -1,4 +1,4 @@
-//! Tests of the registry: what providers are asked when resources move between them.
+//! Tests of the registry: the calls of providers when resources move between them.
 
 use async_trait::async_trait;
 
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Replaces all that it manages when its configuration changes; one that is asked for trouble fails.
+/// Replaces all its resources when its configuration changes; fails if the configuration contains `trouble`.
 struct Strict;
 
 impl Provider for Strict {
@@ -79,7 +79,7 @@ async fn moved(
 }
 
 #[tokio::test]
-async fn a_provider_that_is_only_recorded_is_compared_by_what_is_recorded_of_it() {
+async fn a_recorded_provider_is_compared_by_its_record() {
     let registry = registry(false);
     let before = recorded("p", "region", "us".into());
     let same = moved(&registry, &before, &recorded("q", "region", "us".into())).await;
@@ -89,7 +89,7 @@ async fn a_provider_that_is_only_recorded_is_compared_by_what_is_recorded_of_it(
 }
 
 #[tokio::test]
-async fn a_provider_is_asked_about_a_configuration_that_is_not_known_yet() {
+async fn a_provider_compares_an_unknown_configuration() {
     let registry = registry(true);
     let before = recorded("p", "region", "us".into());
     let unknown = recorded("q", "region", PropertyValue::unknown());
@@ -97,7 +97,7 @@ async fn a_provider_is_asked_about_a_configuration_that_is_not_known_yet() {
 }
 
 #[tokio::test]
-async fn what_a_provider_says_against_a_configuration_is_told_with_its_status() {
+async fn an_error_of_diff_config_is_reported_with_its_status() {
     let registry = registry(false);
     let before = recorded("p", "region", "us".into());
     let trouble = recorded("q", "trouble", "yes".into());

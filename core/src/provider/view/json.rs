@@ -1,8 +1,9 @@
 //! Views and their steps as plain JSON, for providers in other languages.
 //!
-//! A view is `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`; a step is `{"op", "type", "name", "old",
-//! "new", "keys", "diffs", "detailedDiff": {"path": {"kind", "inputDiff"}}, "status": "ok"|"partial-failure"|"unknown",
-//! "error"}`, of which only `op` is always needed: type and name are those of the states.
+//! A view is `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`; a step is `{"op", "type", "name",
+//! "old", "new", "keys", "diffs", "detailedDiff": {"path": {"kind", "inputDiff"}}, "status":
+//! "ok"|"partial-failure"|"unknown", "error"}`, of which only `op` is always needed: type and name are those of the
+//! states.
 
 use std::collections::BTreeMap;
 

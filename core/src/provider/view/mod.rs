@@ -1,9 +1,9 @@
-//! Views: the parts of a resource that its provider tells of, each shown and recorded as a resource of its own.
+//! Views: parts of a resource that its provider reports, each displayed and recorded as a resource of its own.
 //!
-//! A provider may say, while it creates, reads, updates or deletes a resource, what it does to the parts of that. Nobody
-//! performs such steps: they are recorded and shown after the step of their owner, and before it where the owner goes.
+//! A provider may publish steps on views while it creates, reads, updates or deletes their owner. The engine does not
+//! execute them: it records and displays them after the step of their owner, or before it if the owner is deleted.
 
-mod desk;
+mod publisher;
 mod json;
 #[cfg(test)]
 mod tests;
@@ -15,8 +15,8 @@ use crate::{
     token::TypeToken,
 };
 
-pub use desk::Views;
-pub(crate) use desk::{Effect, PublishedView};
+pub use publisher::Views;
+pub(crate) use publisher::{Effect, PublishedView};
 
 /// The state of a view.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub struct View {
     pub resource_type: TypeToken,
     /// Its name.
     pub name: String,
-    /// The view of the same owner that it lies in; `None` when it lies in the owner itself.
+    /// The parent view of the same owner; `None` if the owner itself is the parent.
     pub parent: Option<ViewName>,
     /// Its inputs.
     pub inputs: PropertyMap,
@@ -33,7 +33,7 @@ pub struct View {
     pub outputs: PropertyMap,
 }
 
-/// What tells one view of an owner from the others.
+/// Identifies a view of an owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViewName {
     /// Its type.
@@ -43,7 +43,7 @@ pub struct ViewName {
 }
 
 impl ViewName {
-    /// Returns the name that type and name make; `None` when both are empty.
+    /// Creates a name from type and name; `None` if both are empty.
     #[must_use]
     pub fn given(resource_type: String, name: String) -> Option<Self> {
         let given = !(resource_type.is_empty() && name.is_empty());
@@ -54,33 +54,33 @@ impl ViewName {
     }
 }
 
-/// One step on one view, as the provider has taken it, or would take it while previewing.
+/// One step on one view: performed by the provider, or planned in a preview.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewStep {
-    /// What was done. During a refresh this is what the refresh of the view came to.
+    /// The operation. In a refresh, it is the result for the view.
     pub op: StepOp,
     /// The type of the view.
     pub resource_type: TypeToken,
     /// Its name.
     pub name: String,
-    /// The state before; the recorded one counts where there is one.
+    /// The old state; the recorded one takes precedence.
     pub old: Option<View>,
-    /// The state after; needed by all that leaves a view behind.
+    /// The new state; required unless the step removes the view.
     pub new: Option<View>,
     /// Properties that force a replacement.
     pub keys: Vec<String>,
     /// Properties that differ.
     pub diffs: Vec<String>,
-    /// How each differs; `None` when the provider does not say.
+    /// The kind of each change; `None` if the provider reports none.
     pub detailed_diff: Option<DetailedDiff>,
-    /// What is known of the view after a failure; `Ok` without an error is success.
+    /// The status after a failure; `Ok` without an error is success.
     pub status: OperationStatus,
-    /// What went wrong; empty when nothing did.
+    /// The error message; empty on success.
     pub error: String,
 }
 
 impl ViewStep {
-    /// Creates a step of which only the operation and the states matter.
+    /// Creates a step with an operation and states only.
     #[must_use]
     pub fn new(op: StepOp, old: Option<View>, new: Option<View>) -> Self {
         let subject = new.as_ref().or(old.as_ref());
@@ -101,7 +101,7 @@ impl ViewStep {
         }
     }
 
-    /// Tells whether the provider says that the step failed.
+    /// Returns whether the step failed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.status != OperationStatus::Ok || !self.error.is_empty()

@@ -1,4 +1,4 @@
-//! Tests of what a desk takes over, and of the JSON of views.
+//! Tests of published steps, and of the JSON of views.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn inside(name: &str, parent: &str) -> View {
     }
 }
 
-fn desk() -> Views {
+fn views() -> Views {
     Views::open(&owner(), [].into_iter())
 }
 
@@ -41,14 +41,14 @@ fn refusal(result: ProviderResult<()>) -> (ProviderStatus, String) {
 }
 
 #[test]
-fn the_urn_of_a_view_tells_what_it_lies_in() {
-    let desk = desk();
+fn the_urn_of_a_view_contains_its_parents() {
+    let views = views();
     let steps = vec![
         ViewStep::new(StepOp::Create, None, Some(view("a"))),
         ViewStep::new(StepOp::Create, None, Some(inside("b", "a"))),
     ];
-    desk.publish(steps).unwrap();
-    let urns: Vec<_> = desk
+    views.publish(steps).unwrap();
+    let urns: Vec<_> = views
         .close()
         .into_iter()
         .map(|published| published.urn.to_string())
@@ -69,7 +69,7 @@ fn a_step_without_type_name_or_new_state_is_refused() {
         name: name.to_owned(),
         ..ViewStep::new(op, None, None)
     };
-    let message = |step| refusal(desk().publish(vec![step])).1;
+    let message = |step| refusal(views().publish(vec![step])).1;
     assert_eq!(message(step(StepOp::Delete, "", "a")), "type is required");
     assert_eq!(
         message(step(StepOp::Delete, "pkg:index:Part", "")),
@@ -82,14 +82,14 @@ fn a_step_without_type_name_or_new_state_is_refused() {
 }
 
 #[test]
-fn a_view_must_lie_in_one_that_there_is_at_that_moment() {
-    let gone = "view pkg:index:Part 'b' lies in view pkg:index:Part 'a', which there is not".to_owned();
+fn the_parent_of_a_view_must_exist() {
+    let gone = "parent view pkg:index:Part 'a' of view pkg:index:Part 'b' was not found".to_owned();
     let late = vec![
         ViewStep::new(StepOp::Create, None, Some(inside("b", "a"))),
         ViewStep::new(StepOp::Create, None, Some(view("a"))),
     ];
     assert_eq!(
-        refusal(desk().publish(late)),
+        refusal(views().publish(late)),
         (ProviderStatus::InvalidArgument, gone.clone())
     );
     let removed = vec![
@@ -97,7 +97,7 @@ fn a_view_must_lie_in_one_that_there_is_at_that_moment() {
         ViewStep::new(StepOp::Delete, Some(view("a")), None),
         ViewStep::new(StepOp::Create, None, Some(inside("b", "a"))),
     ];
-    assert_eq!(refusal(desk().publish(removed)).1, gone);
+    assert_eq!(refusal(views().publish(removed)).1, gone);
     let failed = ViewStep {
         error: "no".to_owned(),
         ..ViewStep::new(StepOp::Create, None, Some(view("a")))
@@ -106,38 +106,38 @@ fn a_view_must_lie_in_one_that_there_is_at_that_moment() {
         failed,
         ViewStep::new(StepOp::Create, None, Some(inside("b", "a"))),
     ];
-    assert_eq!(refusal(desk().publish(steps)).1, gone);
+    assert_eq!(refusal(views().publish(steps)).1, gone);
 }
 
 #[test]
-fn what_lies_in_a_view_may_be_deleted_after_it() {
-    let desk = desk();
+fn a_nested_view_may_be_deleted_after_its_parent() {
+    let views = views();
     let steps = vec![
         ViewStep::new(StepOp::Create, None, Some(view("a"))),
         ViewStep::new(StepOp::Create, None, Some(inside("b", "a"))),
         ViewStep::new(StepOp::Delete, Some(view("a")), None),
         ViewStep::new(StepOp::Delete, Some(inside("b", "a")), None),
     ];
-    desk.publish(steps).unwrap();
-    assert_eq!(desk.close().len(), 4);
+    views.publish(steps).unwrap();
+    assert_eq!(views.close().len(), 4);
 }
 
 #[test]
-fn of_a_call_that_is_refused_nothing_is_taken_over() {
-    let desk = desk();
+fn a_refused_list_of_steps_is_not_published() {
+    let views = views();
     let steps = vec![
         ViewStep::new(StepOp::Create, None, Some(view("a"))),
         ViewStep::new(StepOp::Create, None, Some(inside("b", "c"))),
     ];
-    desk.publish(steps).unwrap_err();
-    assert_eq!(desk.close(), []);
+    views.publish(steps).unwrap_err();
+    assert_eq!(views.close(), []);
 }
 
 #[test]
-fn nobody_listens_when_the_call_has_ended() {
-    let desk = desk();
-    assert_eq!(desk.close(), []);
-    let (status, message) = refusal(desk.publish(Vec::new()));
+fn steps_after_the_end_of_the_call_are_refused() {
+    let views = views();
+    assert_eq!(views.close(), []);
+    let (status, message) = refusal(views.publish(Vec::new()));
     assert_eq!(
         (status, &*message),
         (ProviderStatus::FailedPrecondition, "the operation has ended")
@@ -146,7 +146,7 @@ fn nobody_listens_when_the_call_has_ended() {
 }
 
 #[test]
-fn a_recorded_view_is_told_with_the_view_that_it_lies_in() {
+fn a_recorded_view_has_its_parent_view() {
     let mut outer = ResourceState::new(
         Urn::new("dev", "shop", "pkg:index:Owner", "pkg:index:Part", "a"),
         "pkg:index:Part".into(),
@@ -161,16 +161,16 @@ fn a_recorded_view_is_told_with_the_view_that_it_lies_in() {
     );
     inner.parent = Some(outer.urn.clone());
     inner.view_of = Some(owner());
-    let desk = Views::open(&owner(), [&outer, &inner].into_iter());
-    assert_eq!(desk.recorded(), [view("a"), inside("b", "a")]);
-    // One that is named by type and name alone is found where it lies.
+    let views = Views::open(&owner(), [&outer, &inner].into_iter());
+    assert_eq!(views.recorded(), [view("a"), inside("b", "a")]);
+    // A view with type and name only is found at any depth.
     let step = ViewStep {
         resource_type: "pkg:index:Part".into(),
         name: "b".to_owned(),
         ..ViewStep::new(StepOp::Delete, None, None)
     };
-    desk.publish(vec![step]).unwrap();
-    assert_eq!(desk.close()[0].urn, inner.urn);
+    views.publish(vec![step]).unwrap();
+    assert_eq!(views.close()[0].urn, inner.urn);
 }
 
 #[test]
@@ -207,10 +207,10 @@ fn type_and_name_of_a_step_are_those_of_its_new_state_else_of_its_old_one() {
         op: StepOp::Delete,
         ..nameless(Some(view("b")), None)
     };
-    let desk = desk();
+    let views = views();
     let steps = vec![nameless(Some(view("a")), Some(view("b"))), deleted];
-    desk.publish(steps).unwrap();
-    let published = desk.close();
+    views.publish(steps).unwrap();
+    let published = views.close();
     let names: Vec<_> = published
         .iter()
         .map(|published| (published.urn.name(), published.step.name.as_str()))

@@ -1,4 +1,4 @@
-//! Whose processes may be at the other end of a loopback connection.
+//! Verification of the processes at the other end of loopback connections.
 
 mod sock_diag;
 mod table;
@@ -14,10 +14,10 @@ use tokio::net::TcpStream;
 
 use super::Runtime;
 
-/// The users whose processes may connect to the engine on loopback, and to whose the engine connects: the engine's own user,
-/// root, and those that the host names.
+/// The users whose processes may connect to the engine on loopback, and that the engine connects to: the engine's own
+/// user, root, and those that the host names.
 ///
-/// The kernel names the user at the other end.
+/// The kernel reports the user at the other end.
 #[derive(Clone, Debug)]
 pub struct TrustedPeers(Arc<BTreeSet<u32>>);
 
@@ -35,10 +35,11 @@ impl TrustedPeers {
         Self(Arc::new(users.into_iter().chain([0, own]).collect()))
     }
 
-    /// Tells whether the other end of a connection is a trusted user's process. Connections to other machines are not checked.
+    /// Returns whether the other end of a connection is a trusted user's process. Connections to other machines are not
+    /// checked.
     ///
     /// # Errors
-    /// When the kernel answers no question and its tables cannot be read.
+    /// When neither the netlink request nor the kernel's tables give a result.
     pub(crate) async fn trusts(&self, stream: &TcpStream, runtime: &Runtime) -> IoResult<Peer> {
         let (local, remote) = (stream.local_addr()?, stream.peer_addr()?);
         if !is_within_machine(local, remote) {
@@ -57,21 +58,21 @@ impl TrustedPeers {
     }
 }
 
-/// Returns whether both ends of a connection are on this machine. A client may reach a loopback listener from any address of
-/// the machine, so one loopback end is enough.
+/// Returns whether both ends of a connection are on this machine. A client may reach a loopback listener from any
+/// address of the machine, so one loopback end is enough.
 fn is_within_machine(local: SocketAddr, remote: SocketAddr) -> bool {
     let (local, remote) = (local.ip().to_canonical(), remote.ip().to_canonical());
     local.is_loopback() || remote.is_loopback() || local == remote
 }
 
-/// What is at the other end of a connection.
+/// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// A trusted user's process.
     Trusted,
     /// Another user's.
     Foreign(u32),
-    /// No process holds the other end: it has gone, or has not accepted the connection yet.
+    /// No process holds the other end: it was closed, or the connection has not been accepted yet.
     Unknown,
 }
 
@@ -90,8 +91,8 @@ impl Peer {
 
 /// Returns the user whose process holds the socket at `own`, connected to `other`.
 ///
-/// The kernel is asked for this connection alone. Where it does not answer such questions, or knows no such connection, its
-/// tables of all connections are read, which takes milliseconds.
+/// The kernel is queried for this connection by netlink. Where that is not supported, or the connection is not found,
+/// the tables of all connections are read, which takes milliseconds.
 fn user_of(own: SocketAddr, other: SocketAddr) -> IoResult<Option<u32>> {
     if let Some(socket) = sock_diag::find(own, other) {
         return Ok(socket.holder());
@@ -131,7 +132,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_at_another_address_of_the_machine_is_checked_too() {
         let runtime = Runtime::system(tokio::runtime::Handle::current());
-        // No packet is sent: the kernel names the address from which it would be.
+        // No packet is sent: the kernel determines the source address.
         let route = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
         let own_address = route.connect("192.0.2.1:9").and_then(|()| route.local_addr());
         let Ok(own_address) = own_address else {

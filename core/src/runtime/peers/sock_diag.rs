@@ -1,4 +1,4 @@
-//! One connection, asked of the kernel by its two addresses: the `NETLINK_SOCK_DIAG` protocol.
+//! One connection, queried by its two addresses: the `NETLINK_SOCK_DIAG` protocol.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -29,8 +29,8 @@ const HEADER: usize = 16;
 const REQUEST_LENGTH: u32 = 72;
 /// The number that an answer repeats.
 const SEQUENCE: u32 = 1;
-/// Longer than an answer without attributes, which are cut off.
-const ANSWER_LIMIT: usize = 1024;
+/// Size of the answer's buffer, in bytes: longer than an answer without attributes, which are truncated.
+const MAX_ANSWER_LENGTH: usize = 1024;
 
 const V4: u8 = 2;
 const V6: u8 = 10;
@@ -52,11 +52,11 @@ impl Socket {
     }
 }
 
-/// Finds the socket at `own` that is connected to `other`; `None` where there is none, or the kernel does not answer.
+/// Finds the socket at `own` that is connected to `other`; `None` when there is none, or the kernel does not answer.
 pub(super) fn find(own: SocketAddr, other: SocketAddr) -> Option<Socket> {
     let (own, other) = (canonical(own), canonical(other));
     let answer = ask(&request(own, other)).ok()?;
-    // Instead of a connection that does not exist, the kernel describes the socket that listens at the address.
+    // For an absent connection, the kernel describes the listening socket of the address.
     decode(&answer).filter(|socket| (socket.own, socket.other) == (own, other))
 }
 
@@ -71,7 +71,7 @@ fn ask(request: &[u8]) -> Result<Vec<u8>> {
     )?;
     connect(&socket, &kernel)?;
     send(&socket, request, SendFlags::empty())?;
-    let mut answer = vec![0; ANSWER_LIMIT];
+    let mut answer = vec![0; MAX_ANSWER_LENGTH];
     let (_, length, sender) = recvfrom(&socket, &mut answer[..], RecvFlags::DONTWAIT)?;
     let sender = sender.and_then(|sender| SocketAddrNetlink::try_from(sender).ok());
     if sender != Some(kernel) {
@@ -129,8 +129,8 @@ fn decode(answer: &[u8]) -> Option<Socket> {
         };
         Some(canonical(SocketAddr::new(ip, port)))
     };
-    // Behind the family, the state, the timer and its count come the ports, the addresses, the interface and the cookie;
-    // behind these the timer's end and the two queues.
+    // Behind the family, the state, the timer and its count come the ports, the addresses, the interface and the
+    // cookie; behind these the timer's end and the two queues.
     Some(Socket {
         own: address(HEADER + 8, port(HEADER + 4)?)?,
         other: address(HEADER + 24, port(HEADER + 6)?)?,

@@ -1,4 +1,4 @@
-//! The forms in which texts contain a secret: as it is, escaped, encoded as a whole, and line by line.
+//! The forms in which texts contain a secret: plain, escaped, encoded as a whole, and line by line.
 
 use base64::{
     Engine as _,
@@ -6,15 +6,16 @@ use base64::{
 };
 use zeroize::Zeroizing;
 
-/// Shorter secrets and lines, in characters, are left alone: they occur in any text, and a placeholder there would reveal them.
+/// Shorter secrets and lines, in characters, are not redacted: they occur in any text, and a placeholder would reveal
+/// them.
 pub(super) const MIN_LENGTH: usize = 4;
-/// Longer secrets, in bytes, are searched for as they are and as JSON, but not in other encodings.
+/// Longer secrets, in bytes, are redacted in plain and JSON form only.
 const MAX_ENCODED: usize = 64 * 1024;
-/// No more lines of one secret are searched for.
+/// The maximum number of lines of one secret that are redacted separately.
 const MAX_LINES: usize = 4096;
 
-/// The characters that encoders of URLs leave as they are, beside letters, digits and `-_.~`: none (forms and query values of most
-/// libraries), those of paths in Python, of `encodeURIComponent`, of a user's name or password and of a segment of a path in
+/// The characters that URL encoders do not escape, besides letters, digits and `-_.~`: none (forms and query values of
+/// most libraries), those of paths in Python, of `encodeURIComponent`, of user names, passwords and path segments in
 /// Go, of whole paths in Go, and of `encodeURI`.
 const KEPT_IN_URLS: [&str; 7] = [
     "",
@@ -26,7 +27,7 @@ const KEPT_IN_URLS: [&str; 7] = [
     ";,/?:@&=+$#!*'()",
 ];
 
-/// Tells whether a secret is long enough to be searched for.
+/// Returns whether a secret is long enough to be redacted.
 pub(super) fn is_long_enough(text: &str) -> bool {
     text.len() >= MIN_LENGTH && text.chars().take(MIN_LENGTH).count() == MIN_LENGTH
 }
@@ -67,7 +68,7 @@ pub(super) fn expand(secret: &str, forms: &mut Vec<Zeroizing<String>>) {
     forms.push(Zeroizing::new(secret.to_owned()));
 }
 
-/// Returns the inside of a JSON text; with `ascii`, without any character beyond ASCII.
+/// Returns the content of a JSON string; with `ascii`, other characters are escaped.
 fn json(secret: &str, ascii: bool) -> String {
     let mut text = String::with_capacity(secret.len());
     for character in secret.chars() {
@@ -87,7 +88,7 @@ fn json(secret: &str, ascii: bool) -> String {
     text
 }
 
-/// As [`json`], with the characters escaped that mean something in HTML.
+/// Like [`json`], with HTML characters escaped.
 fn html_safe_json(secret: &str) -> String {
     let plain = Zeroizing::new(json(secret, false));
     let text = Zeroizing::new(plain.replace('<', "\\u003c"));
@@ -102,7 +103,7 @@ fn utf16(character: char, text: &mut String) {
     }
 }
 
-/// Adds a number in hexadecimal digits.
+/// Appends a number in hexadecimal digits.
 fn hex(number: u32, digits: u32, text: &mut String) {
     for place in (0..digits).rev() {
         let digit = (number >> (place * 4)) & 0xf;
@@ -110,7 +111,7 @@ fn hex(number: u32, digits: u32, text: &mut String) {
     }
 }
 
-/// Returns the inside of a literal as Python writes it, and JavaScript nearly so; with `ascii`, without any character beyond ASCII.
+/// Returns the content of a Python literal, similar in JavaScript; with `ascii`, other characters are escaped.
 fn repr(secret: &str, quote: Option<char>, ascii: bool) -> String {
     let mut text = String::with_capacity(secret.len());
     for character in secret.chars() {
@@ -146,8 +147,8 @@ fn repr(secret: &str, quote: Option<char>, ascii: bool) -> String {
     text
 }
 
-/// Returns the text percent-encoded but for letters, digits, `-_.~` and what is `kept`; with `plus`, spaces are plus signs, and
-/// with `upper`, digits beyond 9 are capital letters.
+/// Returns the text percent-encoded except for letters, digits, `-_.~` and `kept`; with `plus`, spaces are plus signs,
+/// and with `upper`, hexadecimal digits are upper case.
 fn percent(secret: &str, kept: &str, plus: bool, upper: bool) -> String {
     let mut text = String::with_capacity(secret.len());
     for byte in secret.bytes() {

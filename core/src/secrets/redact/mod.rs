@@ -1,4 +1,4 @@
-//! Redaction: takes known secrets out of texts before people see them.
+//! Redaction: replaces known secrets in texts before they are shown.
 
 mod forms;
 #[cfg(test)]
@@ -16,18 +16,18 @@ use zeroize::Zeroizing;
 
 use crate::property::PropertyValue;
 
-/// What stands where a secret was.
+/// The replacement of a secret.
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
-/// Knows secrets and replaces them in texts. Cheap to clone; all clones know the same secrets.
+/// Replaces known secrets in texts. Cheap to clone; all clones share the secrets.
 ///
-/// A secret is found as it is, as JSON and as Python and JavaScript literals have it (also with escapes for what is not
-/// ASCII), percent-encoded, and as base64 of the whole; of one with several lines, each line is found. An array or object is
-/// found as JSON, too, with its names in order. Numbers and booleans are found only when they are the whole text. What is shorter than four characters is not found.
+/// A secret is found in plain form, as JSON and as Python and JavaScript literals (also with escapes of non-ASCII
+/// characters), percent-encoded, and as base64 of the whole; each line of a secret with several lines is found. An
+/// array or object is also found as JSON with sorted names. Numbers and booleans are found only as the whole text.
+/// Secrets with fewer than four characters are not found.
 ///
-/// Secrets become known while an operation runs; nothing is made of them until a text is to be searched. Then they are
-/// kept in automata whose sizes double, so that each secret is compiled a logarithmic number of times and a text is
-/// searched a logarithmic number of times.
+/// Secrets are added while an operation runs, and compiled when the next text is searched. The automata double in size,
+/// so that each secret is compiled, and each text searched, a logarithmic number of times.
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<Known>);
 
@@ -41,13 +41,13 @@ struct Known {
 struct Learned {
     /// All secrets.
     seen: HashSet<Text>,
-    /// Those that no text has been searched for yet.
+    /// Secrets that are not compiled yet.
     fresh: Vec<Zeroizing<String>>,
-    /// Numbers and booleans that no text has been compared with yet.
+    /// Numbers and booleans that are not compiled yet.
     fresh_scalars: Vec<Text>,
 }
 
-/// A text that is known by its content and wiped when it is dropped.
+/// A text that is compared by its content and wiped when it is dropped.
 #[derive(PartialEq, Eq)]
 struct Text(Zeroizing<String>);
 
@@ -82,13 +82,13 @@ struct Level {
 }
 
 impl Redactor {
-    /// Creates a redactor that knows nothing.
+    /// Creates a redactor without secrets.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Learns secret texts.
+    /// Adds secret texts.
     pub fn learn<S: AsRef<str>>(&self, secrets: impl IntoIterator<Item = S>) {
         for secret in secrets {
             let secret = secret.as_ref();
@@ -103,12 +103,12 @@ impl Redactor {
         }
     }
 
-    /// Learns what is secret in a value.
+    /// Adds the secrets of a value.
     pub fn learn_value(&self, value: &PropertyValue) {
         value.each_secret_text(&mut |text, is_scalar| self.learn_text(text, is_scalar));
     }
 
-    /// Learns a secret text; the text of a number or a boolean is replaced only where it is the whole text.
+    /// Adds a secret text; a number or a boolean is replaced only if it is the whole text.
     pub fn learn_text(&self, text: &str, is_scalar: bool) {
         if !is_scalar {
             self.learn([text]);
@@ -118,13 +118,13 @@ impl Redactor {
         }
     }
 
-    /// Makes automata of what was learned since the last text was searched.
+    /// Compiles the secrets that were added since the last search.
     fn compile(&self) {
         let mut learned = self.0.learned.lock().unwrap_or_else(PoisonError::into_inner);
         if learned.fresh.is_empty() && learned.fresh_scalars.is_empty() {
             return;
         }
-        // Another search waits for the lock of what was learned, and finds it compiled.
+        // A concurrent search waits for this lock, and finds the secrets compiled.
         let mut compiled = self.0.compiled.write().unwrap_or_else(PoisonError::into_inner);
         compiled.scalars.extend(learned.fresh_scalars.drain(..));
         let secrets = std::mem::take(&mut learned.fresh);
@@ -149,17 +149,17 @@ impl Redactor {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .build(fresh.iter().map(|form| form.as_bytes()));
-        // Building fails only when the secrets together have more than two thousand million bytes.
+        // Building fails only if the secrets together exceed two thousand million bytes.
         match automaton {
             Ok(automaton) => levels.push(Level {
                 forms: fresh,
                 automaton,
             }),
-            Err(error) => tracing::warn!(%error, "secrets cannot be taken out of texts: too many"),
+            Err(error) => tracing::warn!(%error, "secrets cannot be redacted: too many"),
         }
     }
 
-    /// Returns `text` with a placeholder for each known secret; allocates only when there is one.
+    /// Returns `text` with a placeholder for each known secret; allocates only if it contains one.
     #[must_use]
     pub fn scrub<'text>(&self, text: &'text str) -> Cow<'text, str> {
         self.compile();
@@ -181,11 +181,11 @@ impl Redactor {
     }
 }
 
-/// Replaces the ranges, which are sorted by their starts; those that overlap become one.
+/// Replaces the ranges, which are sorted by their starts; overlapping ranges are merged.
 fn replace(text: &str, ranges: &[(usize, usize)]) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut done = 0;
-    // Two ranges that only touch are two secrets.
+    // Adjacent ranges are separate secrets.
     for &(start, end) in ranges {
         if start >= done {
             replaced.push_str(&text[done..start]);

@@ -4,7 +4,7 @@ use super::*;
 use crate::property::PropertyMap;
 
 #[test]
-fn secrets_are_taken_out_in_plain_and_in_json_form() {
+fn secrets_are_redacted_in_plain_and_in_json_form() {
     let redactor = Redactor::new();
     redactor.learn(["hunter2", "two\nlines", "abc"]);
     assert_eq!(
@@ -26,14 +26,14 @@ fn the_longer_of_two_secrets_that_share_a_beginning_wins() {
 }
 
 #[test]
-fn of_secrets_that_overlap_nothing_is_left() {
+fn overlapping_secrets_are_redacted_completely() {
     let redactor = Redactor::new();
     redactor.learn(["user:hunter2", "hunter2@host"]);
     assert_eq!(redactor.scrub("to user:hunter2@host."), "to [secret].");
 }
 
 #[test]
-fn secrets_that_come_one_by_one_are_compiled_in_few_automata() {
+fn secrets_added_one_by_one_are_compiled_into_few_automata() {
     let redactor = Redactor::new();
     for number in 0..1000 {
         redactor.learn([format!("secret-{number:04}-value")]);
@@ -59,7 +59,7 @@ fn scrubbed(secret: &str, text: &str) -> String {
 #[test]
 fn a_secret_is_found_in_literals_of_either_quotes() {
     let secret = "it's \"so\" 5\\6";
-    // What json.dumps and repr write; Python chooses the quote that the text does not contain.
+    // The output of json.dumps and repr; Python uses the quote that the text does not contain.
     assert_eq!(scrubbed(secret, r#""it's \"so\" 5\\6""#), r#""[secret]""#);
     assert_eq!(scrubbed(secret, r#"'it\'s "so" 5\\6'"#), "'[secret]'");
     assert_eq!(
@@ -144,7 +144,7 @@ fn the_json_of_a_secret_object_is_found_as_a_whole() {
 }
 
 #[test]
-fn what_is_shorter_than_four_characters_is_left_alone() {
+fn secrets_with_fewer_than_four_characters_are_not_redacted() {
     assert_eq!(scrubbed("abc", "abc"), "abc");
     assert_eq!(
         scrubbed("\u{e4}\u{e4}\u{e4}", "\u{e4}\u{e4}\u{e4}"),

@@ -1,4 +1,4 @@
-//! Features: what a deployment uses beyond version 3, so that a reader that lacks it refuses the whole.
+//! Features: the extensions of version 3 that a deployment uses. A reader that lacks one refuses the deployment.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The parts of the format that the engine keeps as they are: any JSON that does not nest too deep.
+//! The parts of the format that the engine keeps uninterpreted: any JSON of at most [`MAX_DEPTH`] levels.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -8,16 +8,16 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// How deep they may nest. Such values are read, written and dropped with recursion.
-const DEEPEST: usize = 128;
+/// The nesting limit, in levels. Such values are read, written and dropped recursively.
+const MAX_DEPTH: usize = 128;
 
-/// Any JSON of at most [`DEEPEST`] levels.
+/// Any JSON of at most [`MAX_DEPTH`] levels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FreeForm(pub(super) Value);
 
 impl<'de> Deserialize<'de> for FreeForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Levels(DEEPEST).deserialize(deserializer).map(Self)
+        Levels(MAX_DEPTH).deserialize(deserializer).map(Self)
     }
 }
 
@@ -48,7 +48,7 @@ struct Levels(usize);
 impl Levels {
     fn below<E: serde::de::Error>(self) -> Result<Self, E> {
         let below = self.0.checked_sub(1).map(Self);
-        below.ok_or_else(|| E::custom(format_args!("JSON nests deeper than {DEEPEST} levels")))
+        below.ok_or_else(|| E::custom(format_args!("JSON nests deeper than {MAX_DEPTH} levels")))
     }
 }
 

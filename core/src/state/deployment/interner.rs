@@ -1,14 +1,14 @@
-//! Sharing the texts that many records of one document have: URNs, types, provider references.
+//! Interning of texts that many records of one document have: URNs, types, provider references.
 
 use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 
 use crate::urn::Urn;
 
-/// As many bytes fit into a small string without an allocation: nothing is gained by sharing those.
-const INLINE: usize = 23;
+/// The longest text, in bytes, that a small string stores without an allocation. Such texts are not shared.
+const MAX_INLINE_LEN: usize = 23;
 
-/// The texts that were met so far.
+/// The texts that were read so far.
 #[derive(Default)]
 pub(super) struct Interner {
     urns: FxHashSet<Urn>,
@@ -16,7 +16,7 @@ pub(super) struct Interner {
 }
 
 impl Interner {
-    /// Returns the URN of this text, checked and allocated only at the first meeting.
+    /// Returns the URN of this text. It is checked and allocated at its first occurrence only.
     pub(super) fn urn<E: serde::de::Error>(&mut self, text: &str) -> Result<Urn, E> {
         if let Some(known) = self.urns.get(text) {
             return Ok(known.clone());
@@ -36,7 +36,7 @@ impl Interner {
 
     /// Returns a text that is not a URN.
     pub(super) fn text(&mut self, text: &str) -> SmolStr {
-        if text.len() <= INLINE {
+        if text.len() <= MAX_INLINE_LEN {
             return SmolStr::new(text);
         }
         if let Some(known) = self.texts.get(text) {

@@ -27,7 +27,7 @@ pub(in crate::state) use write::encrypt;
 pub(crate) use write::write_beside;
 pub use write::{Layout, SecretsShown, write_checkpoint, write_deployment};
 
-/// Returns the lower-case hex SHA-256 of `bytes`: how journals name the checkpoint that they extend.
+/// Returns the lower-case hex SHA-256 of `bytes`. Journals name the checkpoint that they extend by it.
 #[must_use]
 pub fn content_hash(bytes: &[u8]) -> String {
     use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Reading a large checkpoint in parts: its list of records is cut where records begin, and each part has a thread.
+//! Parallel reading of a large checkpoint: its list of records is split between records, one part for each thread.
 
 use std::{ops::Range, sync::Arc};
 
@@ -12,26 +12,25 @@ use super::{
 };
 use crate::{resource::ResourceState, runtime::Spawner};
 
-/// No part is smaller than this: a thread should have something to do.
-const SMALLEST: usize = 8 << 20;
+/// The smallest part, in bytes. Smaller ones are not worth a thread.
+const MIN_PART_SIZE: usize = 8 << 20;
 
-/// As many bytes are looked at for the beginning of the list, and for the beginning of a record.
-const WINDOW: usize = 1 << 20;
+/// The number of bytes that are searched for the beginning of the list, and for the beginning of a record.
+const SEARCH_WINDOW: usize = 1 << 20;
 
-/// How the list begins where this engine has written it.
-const LIST: &[u8] = br#""resources":[{"urn":""#;
+/// The beginning of the list as this engine writes it.
+const LIST_START: &[u8] = br#""resources":[{"urn":""#;
 
-/// What stands between two records.
+/// The text between two records.
 ///
-/// In a text that can be read this is never part of a string, in which quotes have a backslash before them. It may
-/// stand deeper than the list of records, between values; then the part before it ends in the middle of one, and cannot
-/// be read.
-const SEAM: &[u8] = br#"},{"urn":""#;
+/// In valid JSON it is never part of a string, in which quotes are escaped. It may occur between nested values; the
+/// part before it then ends inside of a record, and does not parse.
+const RECORD_SEPARATOR: &[u8] = br#"},{"urn":""#;
 
-/// Reads a checkpoint in as many parts as there are threads. `None` when it is too small for that, or anything about it is
-/// not as this engine writes it: read in one go, it can be said what is wrong with it.
+/// Reads a checkpoint in as many parts as there are threads. Returns `None` when it is too small for that, or differs
+/// from the form that this engine writes: the sequential reader then reports the error.
 pub(super) async fn read(text: &Bytes, spawner: &Spawner) -> Option<WholeCheckpoint> {
-    read_parts(text, spawner.threads().min(text.len() / SMALLEST), spawner).await
+    read_parts(text, spawner.threads().min(text.len() / MIN_PART_SIZE), spawner).await
 }
 
 async fn read_parts(text: &Bytes, count: usize, spawner: &Spawner) -> Option<WholeCheckpoint> {
@@ -59,16 +58,16 @@ async fn read_parts(text: &Bytes, count: usize, spawner: &Spawner) -> Option<Who
     without_list(text, list..end + 1, RecordsJson(records))
 }
 
-/// Returns where the parts are; each begins with a record, and all but the last end with one.
+/// Returns the ranges of the parts. Each begins with a record, and all but the last end with one.
 fn cut(text: &[u8], count: usize) -> Option<Vec<Range<usize>>> {
     if count < 2 {
         return None;
     }
-    let mut start = find(text, 0, LIST)? + LIST.len() - SEAM.len() + 2;
+    let mut start = find(text, 0, LIST_START)? + LIST_START.len() - RECORD_SEPARATOR.len() + 2;
     let size = (text.len() - start) / count;
     let mut parts = Vec::with_capacity(count);
     for _ in 1..count {
-        let end = find(text, start + size, SEAM)? + 1;
+        let end = find(text, start + size, RECORD_SEPARATOR)? + 1;
         parts.push(start..end);
         start = end + 1;
     }
@@ -77,12 +76,12 @@ fn cut(text: &[u8], count: usize) -> Option<Vec<Range<usize>>> {
 }
 
 fn find(text: &[u8], from: usize, what: &[u8]) -> Option<usize> {
-    let window = text.get(from..text.len().min(from + WINDOW))?;
+    let window = text.get(from..text.len().min(from + SEARCH_WINDOW))?;
     let found = window.windows(what.len()).position(|bytes| bytes == what)?;
     Some(from + found)
 }
 
-/// Reads the records of a part, and returns where they end: at the end of the part, or in the last one before.
+/// Reads the records of a part, and returns their end: the end of the part, or an earlier position in the last part.
 fn records_of(text: &[u8], part: Range<usize>) -> Option<(Vec<Arc<ResourceState>>, usize)> {
     let is_last = part.end == text.len();
     let mut interner = Interner::default();
@@ -105,18 +104,18 @@ fn records_of(text: &[u8], part: Range<usize>) -> Option<(Vec<Arc<ResourceState>
     }
 }
 
-/// What is read in the place of the list of records: a mark, which tells that the list stood where it belongs.
+/// The placeholder that is read instead of the list of records. It proves that the list is at its place.
 #[derive(Default, Deserialize)]
 #[serde(transparent)]
 struct Mark<'a>(#[serde(borrow)] &'a str);
 
-/// Reads what is around the list of records.
+/// Reads the document without its list of records, which is replaced by a placeholder.
 fn without_list(text: &[u8], list: Range<usize>, records: RecordsJson) -> Option<WholeCheckpoint> {
     let mut around = text[..list.start].to_vec();
     around.extend_from_slice(br#""the records""#);
     around.extend_from_slice(&text[list.end..]);
     let whole = WholeCheckpoint::<Mark<'_>>::read(&around)?;
-    // That very mark, and no other text.
+    // It is the placeholder itself, not an equal text elsewhere.
     let mark = around[list.start + 1..].as_ptr();
     (whole.records()?.0.as_ptr() == mark).then(|| whole.with_records(records))
 }
@@ -131,7 +130,7 @@ mod tests {
         state::deployment::{SecretsAccess, SecretsShown, read_checkpoint, write_checkpoint},
     };
 
-    /// Writes a checkpoint of so many records; the inputs of each are `inputs`.
+    /// Writes a checkpoint of `count` records, each with these inputs.
     fn checkpoint(count: usize, inputs: &str) -> String {
         let mut records = String::new();
         for number in 0..count {
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_checkpoint_is_the_same_in_parts_as_in_one_go() {
+    async fn parallel_and_sequential_reading_return_the_same_checkpoint() {
         let text = checkpoint(100, r#"{"list":[{"a":1},{"b":2}],"quoted":"},{\"urn\":\""}"#);
         let read = read_checkpoint(text.as_bytes(), SecretsAccess::Sealed, true)
             .await
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_cut_in_the_middle_of_a_record_is_not_read_in_parts() {
+    async fn a_cut_inside_of_a_record_is_left_to_the_sequential_reader() {
         let text = checkpoint(
             1,
             r#"{"list":[{"urn":"a"},{"urn":"b"},{"urn":"c"},{"urn":"d"},{"urn":"e"}]}"#,
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_of_that_name_elsewhere_is_not_taken_for_the_records() {
+    async fn a_list_of_that_name_elsewhere_is_not_read_as_the_records() {
         let text = checkpoint(20, "{}").replace(r#""manifest""#, r#""other":{"resources":[]},"manifest""#);
         assert!(in_parts(&text, 2).await.is_some());
         let records = r#""resources":[{"urn":"a"},{"urn":"b"},{"urn":"c"}]"#;
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn damage_and_another_layout_are_left_to_whoever_reads_it_in_one_go() {
+    async fn damage_and_other_layouts_are_left_to_the_sequential_reader() {
         let text = checkpoint(20, "{}");
         for damaged in [
             text.replace("},{", "}, {"),

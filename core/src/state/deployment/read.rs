@@ -1,4 +1,5 @@
-//! Reading snapshots: the version is looked at first, then the records stream in, then secrets are opened in one batch.
+//! Reading snapshots: the version is checked first, then the records are parsed, then secrets are decrypted in one
+//! batch.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
@@ -29,29 +30,29 @@ use crate::{
 /// The newest version of the format.
 pub(crate) const NEWEST_VERSION: u64 = 4;
 
-/// Who may read the secrets of a snapshot.
+/// Whether the secrets of a snapshot are decrypted.
 #[derive(Clone, Copy)]
 pub enum SecretsAccess<'a> {
-    /// They are decrypted with the manager that this provider opens. A provider that cannot open it is no error until
-    /// there is a secret.
+    /// They are decrypted with the manager that this provider opens. A manager that cannot be opened is an error only
+    /// when there is a secret.
     Open(&'a dyn SecretsProvider),
-    /// They stay encrypted: enough for whoever only looks at the rest or passes the whole on.
+    /// They stay encrypted, for callers that read only the other parts or copy the document.
     Sealed,
 }
 
 /// A stack's checkpoint.
 #[derive(Debug)]
 pub struct Checkpoint {
-    /// The stack's whole name, `organization/<project>/<stack>`.
+    /// The stack's full name, `organization/<project>/<stack>`.
     pub stack: String,
     /// Its state; `None` for a stack that was only created.
     pub snapshot: Option<Snapshot>,
 }
 
-/// Reads a checkpoint as stores keep it. With `verify`, a snapshot that breaks the rules of integrity is refused.
+/// Reads a checkpoint as stores keep it. With `verify`, a snapshot that violates an integrity rule is refused.
 ///
 /// # Errors
-/// [`ErrorKind::State`] when the text is malformed, of an unknown version or breaks the rules;
+/// [`ErrorKind::State`] when the text is malformed, of an unknown version or violates an integrity rule;
 /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
 pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Checkpoint> {
     if let Some(whole) = WholeCheckpoint::read(bytes) {
@@ -60,7 +61,7 @@ pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     let failed = |error: Error| Error::new(error.kind(), format!("failed to load checkpoint: {error}"));
     let envelope: Envelope<'_> = parse(bytes)?;
     let content = match envelope.version.unwrap_or_default() {
-        // Before there were versions, what is now inside the envelope was the whole file.
+        // Version 0 has no envelope: the whole file is the checkpoint.
         0 => std::str::from_utf8(bytes).map_err(|_| failed(malformed("it is not UTF-8")))?,
         1..=NEWEST_VERSION => {
             envelope.check_features().map_err(failed)?;
@@ -77,7 +78,7 @@ pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     };
     let inner: CheckpointJson<'_> = parse(content.as_bytes())?;
     if envelope.version.unwrap_or_default() == 0 && inner.stack.is_empty() && inner.latest.is_none() {
-        // Any other document would be taken for a stack without resources, and be written over.
+        // Any other document would be read as a stack without resources, and be overwritten.
         return Err(failed(malformed("it has none of the fields of a checkpoint")));
     }
     let snapshot = match inner.latest {
@@ -130,14 +131,14 @@ pub async fn read_deployment(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     read_snapshot(deployment.get().as_bytes(), secrets, verify).await
 }
 
-/// Words the error of a deployment of another version: as the reference engine does, and what was found.
+/// Returns the error for an unsupported deployment version: the reference engine's text and the version found.
 fn wrong_version(side: &str, found: &str) -> Error {
     let reference = format!("this stack's deployment version is too {side}");
     let library = format!("{reference}: {found}");
     Error::new(ErrorKind::State, Text::pair(reference, library))
 }
 
-/// Parses a deployment document; what is no JSON object is said in words.
+/// Parses a deployment document. The error names the JSON type of a document that is not an object.
 fn parse_document<'a>(bytes: &'a [u8]) -> Result<Envelope<'a>> {
     let found = match bytes.trim_ascii_start().first() {
         Some(b'"') => "a text",
@@ -159,7 +160,7 @@ fn malformed(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::State, message.into())
 }
 
-/// Parses a text that may be borrowed from; values inside count their own nesting.
+/// Parses a text from which the result may borrow. Serde's recursion limit is off: values inside count their nesting.
 pub(in crate::state) fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     deserializer.disable_recursion_limit();
@@ -170,7 +171,7 @@ pub(in crate::state) fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<
     Ok(document)
 }
 
-/// Reads a version; the error of what is none says so.
+/// Reads a version. The error names the field and the expected type.
 fn version<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<u64>, D::Error> {
     struct Version;
 
@@ -203,7 +204,7 @@ struct Envelope<'a> {
 }
 
 impl Envelope<'_> {
-    /// Features mean something from version 4 on.
+    /// Checks the features. They have a meaning from version 4 on.
     fn check_features(&self) -> Result<()> {
         match &self.features {
             Some(features) if self.version.unwrap_or_default() >= NEWEST_VERSION => feature::check(features),
@@ -221,7 +222,7 @@ struct CheckpointJson<'a> {
     latest: Option<&'a RawValue>,
 }
 
-/// A checkpoint as the versions of today have it, read in one go. `R` is what is read of its list of records.
+/// A checkpoint of a current version, parsed in one pass. `R` is the type of its list of records.
 #[derive(Deserialize)]
 #[serde(bound = "R: Deserialize<'de> + Default")]
 pub(super) struct WholeCheckpoint<R = RecordsJson> {
@@ -240,7 +241,7 @@ struct WholeContent<R> {
 }
 
 impl<'de, R: Deserialize<'de> + Default> WholeCheckpoint<R> {
-    /// Returns `None` for whatever else it may be: looked at step by step, it can be said what is wrong with it.
+    /// Returns `None` for any other document. The step-by-step reader then reports the error.
     pub(super) fn read(bytes: &'de [u8]) -> Option<Self> {
         let whole: Self = parse(bytes).ok()?;
         let known = match whole.version {
@@ -253,12 +254,12 @@ impl<'de, R: Deserialize<'de> + Default> WholeCheckpoint<R> {
 }
 
 impl<R> WholeCheckpoint<R> {
-    /// Returns what was read of the list of records.
+    /// Returns the value that was read for the list of records.
     pub(super) fn records(&self) -> Option<&R> {
         Some(&self.checkpoint.latest.as_ref()?.resources)
     }
 
-    /// Puts `records` in the place of what was read of their list.
+    /// Replaces the value that was read for the list of records by `records`.
     pub(super) fn with_records(self, records: RecordsJson) -> WholeCheckpoint {
         let latest = self.checkpoint.latest.map(|latest| DeploymentJson {
             manifest: latest.manifest,
@@ -280,7 +281,7 @@ impl<R> WholeCheckpoint<R> {
 }
 
 impl WholeCheckpoint {
-    /// Makes a checkpoint of the document: opens its secrets and checks it.
+    /// Returns the document as a checkpoint, with its secrets decrypted and its integrity checked.
     pub(super) async fn complete(self, secrets: SecretsAccess<'_>, verify: bool) -> Result<Checkpoint> {
         let content = self.checkpoint;
         let snapshot = match content.latest {
@@ -304,8 +305,7 @@ struct DeploymentJson<R = RecordsJson> {
     extra: BTreeMap<String, Value>,
 }
 
-/// By hand: what serde derives for a struct with a map of all other members reads those with a recursion that no limit
-/// ends.
+/// Written by hand: a derived implementation with a flattened map reads the other members recursively without a limit.
 impl<'de, R: Deserialize<'de> + Default> Deserialize<'de> for DeploymentJson<R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct Reader<R>(PhantomData<R>);
@@ -368,7 +368,7 @@ async fn read_snapshot(text: &[u8], access: SecretsAccess<'_>, verify: bool) -> 
     complete(parse(text)?, access, verify).await
 }
 
-/// Makes a snapshot of a document: opens its secrets and checks it.
+/// Returns the document as a snapshot, with its secrets decrypted and its integrity checked.
 async fn complete(deployment: DeploymentJson, access: SecretsAccess<'_>, verify: bool) -> Result<Snapshot> {
     let refuse = |error: Error| {
         let message = format!("snapshot integrity failure; refusing to use it: {error}");
@@ -419,10 +419,10 @@ async fn complete(deployment: DeploymentJson, access: SecretsAccess<'_>, verify:
     Ok(snapshot)
 }
 
-/// The first second of the year 1, with which the format says that there is no time.
+/// The first second of the year 1, as a Unix timestamp: the format's value for a missing time.
 const ZERO_TIME: i64 = -62_135_596_800;
 
-/// Checks what the format counts as malformed, not as broken integrity.
+/// Checks the rules whose violation makes a record malformed, as opposed to the integrity rules.
 pub(in crate::state) fn check_record(record: &ResourceState) -> Result<()> {
     let urn = &record.urn;
     if !record.resource_type.is_empty() {
@@ -453,7 +453,7 @@ async fn open_secrets(
     Ok(manager)
 }
 
-/// Decrypts, in one batch, all sealed secrets of `records`, which nobody else holds yet.
+/// Decrypts, in one batch, all sealed secrets of `records`, which have no other owner yet.
 pub(in crate::state) async fn decrypt(
     records: &mut [Arc<ResourceState>],
     manager: Option<&dyn SecretsManager>,

@@ -18,7 +18,7 @@ use crate::{
     urn::Urn,
 };
 
-/// A record that writes itself as JSON; how secrets stand in it is the form's matter.
+/// The JSON form of a record. `form` decides how secrets are written.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordJson<'a> {
     state: &'a ResourceState,
@@ -26,7 +26,7 @@ pub(crate) struct RecordJson<'a> {
 }
 
 impl<'a> RecordJson<'a> {
-    /// Gives `state` the form in which its secrets are to be written.
+    /// Wraps `state`, whose secrets are written in `form`.
     #[must_use]
     pub(crate) const fn new(state: &'a ResourceState, form: SecretForm<'a>) -> Self {
         Self { state, form }
@@ -82,7 +82,7 @@ impl<M: SerializeMap> Fields<M> {
     }
 }
 
-/// A time in RFC 3339 with as many digits of the second as it has, in UTC.
+/// A time in RFC 3339, in UTC, with as many fractional digits as needed.
 pub(super) struct Time(pub(super) Timestamp);
 
 impl Serialize for Time {
@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// A frame of a stack trace; one that is not known is an empty object.
+/// A frame of a stack trace. An unknown frame is an empty object.
 #[derive(Serialize, Deserialize)]
 struct Frame {
     #[serde(rename = "sourcePosition", default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +168,7 @@ impl Serialize for RecordJson<'_> {
     }
 }
 
-/// A record read from JSON. Encrypted secrets in it are sealed until they are opened
+/// A record read from JSON. Encrypted secrets in it stay sealed until they are decrypted
 /// (see [`crate::property::json::SealedSecrets`]).
 #[derive(Clone, Debug)]
 pub(crate) struct StateJson(pub ResourceState);
@@ -180,7 +180,7 @@ impl<'de> Deserialize<'de> for StateJson {
     }
 }
 
-/// Records read from a JSON list; those that name the same resource, type or provider share the text.
+/// Records read from a JSON list. Equal URNs, types and provider references share one allocation.
 #[derive(Debug, Default)]
 pub(super) struct RecordsJson(pub(super) Vec<Arc<ResourceState>>);
 
@@ -227,11 +227,11 @@ fn maybe_urn<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Urn>, 
     }
 }
 
-/// Texts that are borrowed from the document where they can be.
+/// Texts, borrowed from the document where possible.
 #[derive(Default)]
 struct Texts<'a>(Vec<Cow<'a, str>>);
 
-/// A text that is borrowed from the document where it can be; `Cow` alone would always copy it inside a list.
+/// A text, borrowed from the document where possible. Inside of a list, `Cow` alone would always copy it.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -271,7 +271,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for TextsByName<'a> {
     }
 }
 
-/// A record as it was read, its texts borrowed from the document where they can be.
+/// A record as it was read, its texts borrowed from the document where possible.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RecordFields<'a> {

@@ -1,4 +1,4 @@
-//! Finding out which secrets manager a checkpoint names, without reading its resources.
+//! Reads the secrets manager that a checkpoint names, without reading its resources.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ struct Named {
     state: Option<Value>,
 }
 
-/// The members on the way to the manager.
+/// The path of members to the manager.
 const PATH: [&str; 3] = ["checkpoint", "latest", "secrets_providers"];
 
-/// What stands behind the manager, and may be long.
+/// The member after the manager, at which the search ends.
 const RESOURCES: &str = "resources";
 
-/// Returns kind and state of the manager; `None` when the checkpoint names none, or is no checkpoint. Reads no further than
-/// to the resources, before which the format has the manager.
+/// Returns kind and state of the manager; `None` when the checkpoint names none, or is no checkpoint. The search ends
+/// at the resources, before which the format has the manager.
 #[must_use]
 pub(crate) fn secrets_of_checkpoint(checkpoint: &[u8]) -> Option<(String, Option<Value>)> {
     let mut found = None;
@@ -31,7 +31,7 @@ pub(crate) fn secrets_of_checkpoint(checkpoint: &[u8]) -> Option<(String, Option
         path: &PATH,
         found: &mut found,
     };
-    // The search ends with an error on purpose, so that the rest is not read.
+    // The search ends with an error, so that the rest is not read.
     let _ended = search.deserialize(&mut serde_json::Deserializer::from_slice(checkpoint));
     found.map(|named| (named.kind, named.state))
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manager_is_found_and_nothing_behind_it_read() {
+    fn the_manager_is_found_without_reading_the_resources() {
         let state = serde_json::json!({ "salt": "v1:x:y" });
         let text = br#"{"version": 3, "checkpoint": {"stack": "s", "latest": {"manifest": {"secrets_providers": {"type": "no"}},
             "secrets_providers": {"type": "passphrase", "state": {"salt": "v1:x:y"}}, "resources": [ not JSON"#;

@@ -56,7 +56,7 @@ async fn versions_and_features_that_are_not_known_are_refused_in_the_format_s_wo
 }
 
 #[tokio::test]
-async fn what_is_no_deployment_document_is_named_in_words() {
+async fn errors_name_the_type_of_a_document_that_is_not_an_object() {
     let cases = [
         (r#""""#, "a deployment document is a JSON object, not a text"),
         ("[1]", "a deployment document is a JSON object, not a list"),
@@ -84,7 +84,7 @@ async fn what_is_no_deployment_document_is_named_in_words() {
 }
 
 #[tokio::test]
-async fn checkpoints_from_before_there_were_versions_are_read() {
+async fn checkpoints_of_version_0_are_read() {
     let old = format!(
         r#"{{"stack":"dev","latest":{{"manifest":{{}},"resources":[{{"urn":"{URN}","custom":false,"type":"shop:index:Box"}}]}}}}"#
     );
@@ -120,7 +120,7 @@ async fn a_view_is_read_and_written_back_with_the_version_and_feature_that_it_ne
 }
 
 #[tokio::test]
-async fn a_feature_raises_the_version_and_its_last_user_takes_it_down_again() {
+async fn the_version_follows_the_features_in_use() {
     let text = with_record(
         r#""custom":false,"type":"shop:index:Box","taint":true,"resourceHooks":{"BeforeCreate":["h"]}"#,
     );
@@ -199,7 +199,7 @@ async fn parts_of_the_format_that_are_not_interpreted_are_kept() {
 }
 
 #[tokio::test]
-async fn parts_that_are_kept_as_they_are_may_nest_and_deeper_ones_are_an_error_and_no_crash() {
+async fn uninterpreted_parts_may_nest_up_to_the_limit_and_deeper_ones_are_an_error() {
     let document = |member: &str, levels: usize| {
         let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         let metadata = if member == "metadata" {
@@ -258,7 +258,7 @@ async fn parts_that_are_kept_as_they_are_may_nest_and_deeper_ones_are_an_error_a
 }
 
 #[tokio::test]
-async fn members_of_a_record_that_nobody_knows_may_nest_without_end() {
+async fn unknown_members_of_a_record_may_nest_without_limit() {
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     for member in ["zzz", "resourceHooks", "customTimeouts", "aliases"] {
         let record = with_record(&format!(

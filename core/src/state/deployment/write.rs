@@ -1,4 +1,4 @@
-//! Writing snapshots: secrets are encrypted in one batch, then the records stream into one buffer.
+//! Writing snapshots: secrets are encrypted in one batch, then the records are serialized into one buffer.
 
 use std::collections::BTreeSet;
 
@@ -15,28 +15,28 @@ use crate::{
     state::{Manifest, Snapshot},
 };
 
-/// More bytes than most records take.
-const ROOM: usize = 2_048;
+/// The buffer capacity for each record, in bytes; more than most records take.
+const RECORD_CAPACITY: usize = 2_048;
 
-/// How the secrets of a written snapshot stand.
+/// The form of the secrets in a written snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SecretsShown {
-    /// Encrypted by the snapshot's manager; what it encrypted before is not encrypted again.
+    /// Encrypted by the snapshot's manager. Ciphertexts that it has created before are reused.
     #[default]
     Encrypted,
-    /// In the clear: an export that shows secrets.
+    /// In plaintext, for exports that show secrets.
     Plaintext,
-    /// As they were read by a reader without the key (see [`super::SecretsAccess::Sealed`]).
+    /// As they were read without decryption (see [`super::SecretsAccess::Sealed`]).
     Sealed,
 }
 
-/// How a written document is laid out.
+/// The layout of a written document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// On one line, as stores keep it.
     #[default]
     Compact,
-    /// Indented by four spaces and with a newline at the end, as exports for people have it.
+    /// Indented by four spaces and with a newline at the end, as exports are written.
     Pretty,
 }
 
@@ -78,18 +78,18 @@ async fn write(
     lay_out(snapshot, form, layout, stack)
 }
 
-/// Writes a checkpoint as [`write_checkpoint`] does, and returns it with its hash and the other result of `compose`. Composing,
-/// writing and hashing are done on threads for blocking work.
+/// Writes a checkpoint as [`write_checkpoint`] does, and returns it with its hash and the other result of `build`.
+/// Building, writing and hashing are done on threads for blocking work.
 ///
 /// # Errors
-/// Those of `compose`, and as [`write_checkpoint`].
+/// Those of `build`, and as [`write_checkpoint`].
 pub(crate) async fn write_beside<T: Send + 'static>(
     stack: String,
-    compose: impl FnOnce() -> Result<(Snapshot, T)> + Send + 'static,
+    build: impl FnOnce() -> Result<(Snapshot, T)> + Send + 'static,
     spawner: &Spawner,
 ) -> Result<(Vec<u8>, String, T)> {
     let composing = spawner.spawn_blocking(move || {
-        let (snapshot, more) = compose()?;
+        let (snapshot, more) = build()?;
         let collected = match &snapshot.secrets {
             Some(manager) => Ok(collect(records(&snapshot), &**manager)),
             None => Err(refuse_secrets(records(&snapshot))?),
@@ -133,7 +133,7 @@ fn lay_out(
     layout: Layout,
     stack: Option<&str>,
 ) -> Result<Vec<u8>> {
-    // The reference engine opens no checkpoint that names this manager; it is only needed where there is a secret.
+    // The reference engine refuses checkpoints that name this manager; it is only needed where there is a secret.
     let is_encoder =
         |manager: &dyn SecretsManager| manager.kind() == base64::KIND && manager.state().is_none();
     let names_manager = snapshot
@@ -151,8 +151,8 @@ fn lay_out(
     };
     match layout {
         Layout::Compact => {
-            // Room that is never written to costs nothing, and a buffer that grows is copied again and again.
-            let mut text = Vec::with_capacity(snapshot.resources.len() * ROOM + ROOM);
+            // Unused capacity costs no memory pages; a buffer that grows is copied each time.
+            let mut text = Vec::with_capacity(snapshot.resources.len() * RECORD_CAPACITY + RECORD_CAPACITY);
             json::to_writer(&mut text, &envelope)?;
             Ok(text)
         }
@@ -164,7 +164,7 @@ fn lay_out(
     }
 }
 
-/// Encrypts, in one batch, all secrets of `records` that have no ciphertext of `manager` yet.
+/// Encrypts, in one batch, all secrets of `records` without a ciphertext of `manager`.
 pub(in crate::state) async fn encrypt<'a>(
     records: impl Iterator<Item = &'a ResourceState>,
     manager: Option<&dyn SecretsManager>,
@@ -290,7 +290,7 @@ impl Serialize for Deployment<'_> {
             fields.serialize_entry("pending_operations", &pending)?;
         }
         fields.serialize_entry("metadata", &snapshot.metadata)?;
-        // The two that the format has come first; anything newer follows.
+        // The known members come first, in the format's order; unknown ones follow.
         let known = ["snippets", "extensions"];
         for name in known {
             if let Some(value) = snapshot.extra.get(name) {
@@ -308,7 +308,7 @@ impl Serialize for Deployment<'_> {
     }
 }
 
-/// A list that is written element by element.
+/// A list that is serialized element by element.
 struct Each<F>(F);
 
 impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Each<F> {
@@ -335,7 +335,7 @@ impl Serialize for ManifestJson<'_> {
     }
 }
 
-/// A secrets manager as deployments name it; journals have it in their headers, too.
+/// A secrets manager as deployments and journal headers name it.
 #[derive(Serialize, serde::Deserialize, Clone, Debug, PartialEq)]
 pub(in crate::state) struct SecretsJson<K = String> {
     #[serde(rename = "type")]

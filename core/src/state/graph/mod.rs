@@ -1,6 +1,6 @@
-//! The dependency graph of a list of records: who needs whom, in which order things can be deleted, and sorting.
+//! The dependency graph of a list of records, deletion order, and sorting.
 
-mod circles;
+mod cycles;
 mod order;
 mod references;
 
@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 
 use crate::{resource::ResourceState, urn::Urn};
 
-pub(crate) use circles::Circles;
+pub(crate) use cycles::Cycles;
 pub(crate) use order::{stable_order, valid_order};
 
-/// Why one record needs another.
+/// The reason for which one record needs another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EdgeKind {
     /// A dependency, of the whole or of a property, or `deletedWith`, or `replaceWith`.
@@ -24,18 +24,18 @@ pub enum EdgeKind {
     Parent,
 }
 
-/// Which records need which, by their positions in the list. Edges go to earlier records only, so there is no cycle.
+/// The needs of each record, by positions in the list. Edges go to earlier records only, so there is no cycle.
 ///
-/// A URN that several records have (old copies wait for their deletion) stands for all of them that come earlier.
+/// A reference to a URN of several records (copies that are marked for deletion) means all earlier ones.
 #[derive(Debug)]
 pub struct DependencyGraph {
     dependencies: Edges,
     dependents: Edges,
-    /// Positions of all descendants of each component that some record depends on, in order.
+    /// The positions of all descendants of each component with dependents, in order.
     descendants: FxHashMap<u32, Vec<u32>>,
 }
 
-/// Adjacency lists behind each other in one allocation.
+/// Adjacency lists, concatenated in one allocation.
 #[derive(Debug, Default)]
 struct Edges {
     starts: Vec<u32>,
@@ -70,7 +70,7 @@ impl Edges {
 }
 
 impl DependencyGraph {
-    /// Builds the graph of `records`, which may number up to 2³² − 1, with as many edges.
+    /// Builds the graph of at most 2³² − 1 records, with as many edges.
     #[must_use]
     pub fn new(records: &[Arc<ResourceState>]) -> Self {
         let mut by_urn: FxHashMap<&Urn, Vec<u32>> = FxHashMap::default();
@@ -121,13 +121,13 @@ impl DependencyGraph {
         self.dependencies.starts.len() - 1
     }
 
-    /// Tells whether there are no records.
+    /// Returns whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns what the record at `index` needs, in the order of positions; one pair for each reason.
+    /// Returns the records that the one at `index` needs, in the order of positions; one pair for each reason.
     pub fn dependencies(&self, index: usize) -> impl Iterator<Item = (usize, EdgeKind)> {
         self.dependencies
             .of(index)
@@ -135,7 +135,7 @@ impl DependencyGraph {
             .map(|(target, kind)| (*target as usize, *kind))
     }
 
-    /// Returns what needs the record at `index`, in the order of positions; one pair for each reason.
+    /// Returns the records that need the one at `index`, in the order of positions; one pair for each reason.
     pub fn dependents(&self, index: usize) -> impl Iterator<Item = (usize, EdgeKind)> {
         self.dependents
             .of(index)
@@ -143,9 +143,9 @@ impl DependencyGraph {
             .map(|(target, kind)| (*target as usize, *kind))
     }
 
-    /// Returns all that needs one of `roots`, directly or not, without these, in the order of positions.
+    /// Returns all records that need one of `roots`, directly or not, without the roots, in the order of positions.
     ///
-    /// With `children`, being a child counts as needing the parent.
+    /// With `children`, a child needs its parent.
     #[must_use]
     pub fn transitive_dependents(&self, roots: &[usize], children: bool) -> Vec<usize> {
         self.reach(roots, &self.dependents, |kind| {
@@ -153,7 +153,8 @@ impl DependencyGraph {
         })
     }
 
-    /// Returns all that one of `roots` needs, parents and providers included, without these, in the order of positions.
+    /// Returns all records that one of `roots` needs, parents and providers included, without the roots, in the order
+    /// of positions.
     #[must_use]
     pub fn transitive_dependencies(&self, roots: &[usize]) -> Vec<usize> {
         self.reach(roots, &self.dependencies, |_| true)
@@ -195,30 +196,30 @@ impl DependencyGraph {
         descendants
     }
 
-    /// Puts the records to be deleted into layers, in the order of execution: what needs others goes before these.
+    /// Returns the records to be deleted in layers, in the order of execution: dependents before their dependencies.
     ///
-    /// Within a layer nothing needs anything else of it. Every record stands in the latest layer possible, as the
-    /// reference engine has it: what needs nothing comes last, with providers and the root stack. Only direct needs
-    /// count; depending on a component is depending on all inside it that stands before the dependent.
+    /// Records of one layer do not need each other. Every record is in the latest layer possible, as in the reference
+    /// engine: records without needs come last, with providers and the root stack. Only direct needs count; a
+    /// dependency on a component is one on all its descendants before the dependent.
     #[must_use]
-    pub fn antichains(&self, condemned: &[usize]) -> Vec<Vec<usize>> {
-        let condemned = self.sorted_set(condemned);
-        // The height is the number of layers below; edges go backwards, so one pass in order is enough.
+    pub fn antichains(&self, deleted: &[usize]) -> Vec<Vec<usize>> {
+        let deleted = self.sorted_set(deleted);
+        // The height is the number of layers below. Edges go backwards, so one pass in order suffices.
         let mut heights: Vec<u32> = vec![0; self.len()];
-        // For each component: how many of its descendants are in `highest`, and the running maximum of their heights.
+        // For each component: how many of its descendants are in `highest`, and the maximum of their heights.
         let mut runs: FxHashMap<u32, DescendantRun> = FxHashMap::default();
         let mut layers: Vec<Vec<usize>> = Vec::new();
-        for index in condemned.positions.iter().copied() {
+        for index in deleted.positions.iter().copied() {
             let mut height = 0;
             for (target, kind) in self.dependencies.of(index) {
-                if condemned.members[*target as usize] {
+                if deleted.members[*target as usize] {
                     height = height.max(heights[*target as usize] + 1);
                 }
                 if *kind == EdgeKind::Dependency
                     && let Some(descendants) = self.descendants.get(target)
                 {
                     let run = runs.entry(*target).or_default();
-                    height = height.max(run.advance(descendants, index, &condemned.members, &heights));
+                    height = height.max(run.advance(descendants, index, &deleted.members, &heights));
                 }
             }
             heights[index] = height;
@@ -231,18 +232,18 @@ impl DependencyGraph {
         layers
     }
 
-    /// Returns for each of `condemned`, at its place in that list, the others of the list that must be gone before it.
+    /// Returns for each of `deleted`, at the same index, the others of the list that must be deleted before it.
     ///
-    /// Holds the same needs as [`Self::antichains`], without its barriers between layers.
+    /// Respects the same needs as [`Self::antichains`], without the barriers between layers.
     #[must_use]
-    pub fn deletion_order(&self, condemned: &[usize]) -> Vec<Vec<usize>> {
-        let members = self.sorted_set(condemned).members;
-        let mut first: Vec<Vec<usize>> = vec![Vec::new(); condemned.len()];
+    pub fn deletion_order(&self, deleted: &[usize]) -> Vec<Vec<usize>> {
+        let members = self.sorted_set(deleted).members;
+        let mut first: Vec<Vec<usize>> = vec![Vec::new(); deleted.len()];
         let mut places = vec![usize::MAX; self.len()];
-        for (place, index) in condemned.iter().enumerate() {
+        for (place, index) in deleted.iter().enumerate() {
             places[*index] = place;
         }
-        for index in condemned.iter().copied() {
+        for index in deleted.iter().copied() {
             let mut targets: Vec<u32> = Vec::new();
             for (target, kind) in self.dependencies.of(index) {
                 targets.push(*target);
@@ -277,7 +278,7 @@ struct PositionSet {
     members: Vec<bool>,
 }
 
-/// How far the descendants of a component have been looked at; dependents come in order, so no one is looked at twice.
+/// The scan position in the descendants of a component. Dependents come in order, so that each is scanned once.
 #[derive(Default)]
 struct DescendantRun {
     next: usize,

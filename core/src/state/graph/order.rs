@@ -1,4 +1,4 @@
-//! Sorting records so that each stands after all that it needs.
+//! Sorting records so that each stands after all records that it needs.
 
 use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
 
@@ -11,10 +11,10 @@ use crate::{
     urn::Urn,
 };
 
-/// Returns the positions of `records` in an order in which each stands after all that it needs.
+/// Returns the positions of `records` in an order in which each stands after all records that it needs.
 ///
-/// Stable: a list that is in order stays as it is. Of several records with one URN, one that is marked for deletion
-/// needs the marked ones, and the others need those in use; references to nothing are passed over.
+/// Stable: a sorted list is unchanged. Among several records with one URN, references of records that are marked for
+/// deletion mean the marked ones, other references mean those in use. Dangling references are ignored.
 ///
 /// # Errors
 /// [`ErrorKind::State`] when the needs form a cycle.
@@ -22,7 +22,7 @@ pub(crate) fn stable_order(records: &[Arc<ResourceState>]) -> Result<Vec<usize>>
     let targets = References::of(records);
     let mut order = Vec::with_capacity(records.len());
     let mut marks = vec![Mark::Unseen; records.len()];
-    // Each level holds a record and what it still has to wait for; a stack of our own, as chains may be long.
+    // Each level contains a record and its remaining needs. An explicit stack, as chains may be long.
     let mut stack: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
     for root in 0..records.len() {
         if marks[root] != Mark::Unseen {
@@ -59,10 +59,11 @@ enum Mark {
     Done,
 }
 
-/// As [`stable_order`]; but where what references mean by preference makes a cycle, any record that has the URN will do.
+/// As [`stable_order`]; but where the preferred meaning of references makes a cycle, any record of the URN satisfies
+/// one.
 ///
-/// Old copies say by URN alone what they needed, and that may have been replaced since, or before. Whenever there is an
-/// order that is valid (see [`crate::state::integrity`]), one is found.
+/// Old copies refer to their needs by URN alone, and these may have been replaced before or since. Whenever there is a
+/// valid order (see [`crate::state::integrity`]), one is found.
 ///
 /// # Errors
 /// [`ErrorKind::State`] when there is none.
@@ -70,10 +71,10 @@ pub(crate) fn valid_order(records: &[Arc<ResourceState>]) -> Result<Vec<usize>> 
     stable_order(records).or_else(|cycle| order_by_urns(records).ok_or(cycle))
 }
 
-/// Takes, again and again, the first record of which every reference names one that was taken before; `None` when that
-/// ends before all are taken. A reference to nothing holds nobody up.
+/// Takes repeatedly the first record whose references all name records taken before; `None` when that ends before all
+/// are taken. Dangling references are ignored.
 pub(super) fn order_by_urns(records: &[Arc<ResourceState>]) -> Option<Vec<usize>> {
-    // Who waits for each name that there is.
+    // The records that wait for each existing name.
     let mut waiting: FxHashMap<Name<'_>, Vec<usize>> = FxHashMap::default();
     for record in records {
         for name in names_of(record) {
@@ -106,12 +107,12 @@ pub(super) fn order_by_urns(records: &[Arc<ResourceState>]) -> Option<Vec<usize>
     (order.len() == records.len()).then_some(order)
 }
 
-/// What a reference says: a URN, and an id where it is one to a provider.
+/// The target of a reference: a URN, and an id where it is a reference to a provider.
 type Name<'a> = (&'a str, Option<&'a str>);
 
 fn names_of(record: &ResourceState) -> impl Iterator<Item = Name<'_>> {
     let urns = std::iter::once(&record.urn).chain(&record.aliases);
-    // As the integrity check has it: a provider that was never created is referred to by the sentinel.
+    // As in the integrity check: references to a provider that was never created have the sentinel as id.
     let id = if record.id.is_empty() {
         UNKNOWN_ID
     } else {
@@ -122,7 +123,7 @@ fn names_of(record: &ResourceState) -> impl Iterator<Item = Name<'_>> {
 }
 
 fn for_each_need<'a>(record: &'a ResourceState, mut need: impl FnMut(Name<'a>)) {
-    // The provider of what is only a reminder may be anywhere.
+    // The provider of a record with a pending replacement may stand anywhere.
     let provider = record.provider.rsplit_once("::");
     if let Some((urn, id)) = provider.filter(|_| !record.pending_replacement) {
         need((urn, Some(id)));

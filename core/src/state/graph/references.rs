@@ -1,4 +1,4 @@
-//! References: which record is meant where one names another.
+//! References: resolves the record that a reference names.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::for_each_reference;
 use crate::{resource::ResourceState, urn::Urn};
 
-/// Finds the record that a reference means.
+/// Resolves references of records to records.
 pub(super) struct References<'a> {
     by_urn: FxHashMap<&'a Urn, Vec<usize>>,
     providers: FxHashMap<(&'a str, &'a str), usize>,
@@ -49,7 +49,7 @@ impl<'a> References<'a> {
         let wants_deleted = records[from].delete;
         let others = || candidates.iter().copied().filter(|index| *index != from);
         let same = || others().filter(|index| records[*index].delete == wants_deleted);
-        // The nearest one before it keeps the order as it is; otherwise the first one after it has to move.
+        // The nearest one before it keeps the order; otherwise it is the first one after it, which then moves.
         let nearest = |index: &usize| *index < from;
         same()
             .rfind(nearest)

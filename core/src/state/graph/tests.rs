@@ -26,8 +26,8 @@ fn depending(name: &str, dependencies: &[&str]) -> ResourceState {
 }
 
 #[test]
-fn layers_run_from_the_dependents_down_and_put_what_needs_nothing_last() {
-    // The last record needs nothing: it still goes with the first, in the last layer.
+fn layers_start_with_dependents_and_end_with_records_without_needs() {
+    // The last record needs nothing: it is in the last layer, with the first.
     let list = records(vec![
         thing("a"),
         depending("b", &["a"]),
@@ -40,12 +40,12 @@ fn layers_run_from_the_dependents_down_and_put_what_needs_nothing_last() {
         graph.deletion_order(&[0, 1, 2, 3]),
         [vec![1], vec![2], vec![], vec![]]
     );
-    // Only direct needs count: without the middle one nothing ties the others together.
+    // Only direct needs count: without the middle one the others are independent.
     assert_eq!(graph.antichains(&[0, 2]), [vec![0, 2]]);
 }
 
 #[test]
-fn depending_on_a_component_is_depending_on_what_is_inside_it_already() {
+fn a_dependency_on_a_component_is_one_on_its_earlier_descendants() {
     let mut component = ResourceState::new(urn("box"), "pkg:index:Thing".into(), false);
     component.id = "".into();
     let child = |name: &str| ResourceState {
@@ -61,7 +61,7 @@ fn depending_on_a_component_is_depending_on_what_is_inside_it_already() {
     let graph = DependencyGraph::new(&list);
     assert_eq!(graph.antichains(&[1, 2, 3]), [vec![2], vec![1, 3]]);
     assert_eq!(graph.deletion_order(&[1, 2, 3]), [vec![2], vec![], vec![]]);
-    // Siblings do not wait for each other just because they share a parent.
+    // Siblings do not wait for each other.
     assert_eq!(graph.antichains(&[1, 3]), [vec![1, 3]]);
 }
 
@@ -107,7 +107,7 @@ fn old_copies_sort_by_old_copies_and_live_records_by_live_ones() {
     assert_eq!(stable_order(&list).unwrap(), [3, 0, 2, 1]);
 }
 
-/// Layers by the rule's own words: take all that needs nothing that remains, again and again, and turn the list round.
+/// Layers by definition: repeatedly takes all records that need no remaining one, and reverses the list.
 fn layers_by_the_rule(
     graph: &DependencyGraph,
     list: &[Arc<ResourceState>],
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn sorting_leaves_an_order_alone_and_mends_a_shuffled_one(list in any_records(), keys in prop::collection::vec(any::<u32>(), 14)) {
+    fn sorting_keeps_a_valid_order_and_repairs_a_shuffled_one(list in any_records(), keys in prop::collection::vec(any::<u32>(), 14)) {
         prop_assert_eq!(stable_order(&list).unwrap(), (0..list.len()).collect::<Vec<_>>());
         let mut shuffled: Vec<_> = list.iter().cloned().zip(keys).collect();
         shuffled.sort_by_key(|(_, key)| *key);
@@ -207,12 +207,12 @@ proptest! {
 }
 
 #[test]
-fn where_what_old_copies_need_makes_a_circle_any_record_with_the_urn_will_do() {
+fn a_cycle_between_old_copies_is_resolved_by_other_records_of_the_urn() {
     let copy = |name: &str, dependencies: &[&str]| ResourceState {
         delete: true,
         ..depending(name, dependencies)
     };
-    // Each copy needed what stood under the other's URN at its time: the other's copy, or the record in use.
+    // Each copy needed the record of the other's URN at its time: the other's copy, or the record in use.
     let list = records(vec![
         copy("a", &["b"]),
         depending("b", &["c"]),
@@ -225,15 +225,15 @@ fn where_what_old_copies_need_makes_a_circle_any_record_with_the_urn_will_do() {
 }
 
 #[test]
-fn what_is_in_order_already_stays_as_it_is_and_what_needs_itself_through_others_has_none() {
+fn a_valid_order_is_kept_and_a_cycle_has_no_order() {
     let list = records(vec![thing("b"), depending("a", &["b", "b"]), thing("c")]);
     assert_eq!(order_by_urns(&list).unwrap(), [0, 1, 2]);
-    let circle = records(vec![depending("a", &["b"]), depending("b", &["a"])]);
-    assert!(valid_order(&circle).is_err());
+    let cycle = records(vec![depending("a", &["b"]), depending("b", &["a"])]);
+    assert!(valid_order(&cycle).is_err());
 }
 
 #[test]
-fn a_provider_is_meant_by_its_id_and_not_by_its_urn_alone() {
+fn a_provider_reference_is_resolved_by_urn_and_id() {
     let provider = |id: &str| {
         let urn = Urn::new("dev", "shop", "", "pulumi:providers:pkg", "p");
         let mut state = ResourceState::new(urn, "pulumi:providers:pkg".into(), true);

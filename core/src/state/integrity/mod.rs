@@ -1,4 +1,4 @@
-//! Integrity: the rules that every snapshot obeys, checked on load and before each save in one linear pass.
+//! Integrity: the rules for snapshots, checked on load and before each save in one linear pass.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,10 +9,10 @@ use crate::{
     urn::Urn,
 };
 
-/// Checks that a snapshot can be used: references point backwards, URNs are unique, snippets too.
+/// Checks that a snapshot is valid: references point backwards, URNs and snippets are unique.
 ///
 /// # Errors
-/// [`ErrorKind::State`] that names the first offending resource, in the words that the reference engine uses.
+/// [`ErrorKind::State`] that names the first offending resource, with the reference engine's text.
 pub fn verify(snapshot: &Snapshot) -> Result<()> {
     verify_resources(&snapshot.resources)?;
     verify_snippets(snapshot)
@@ -32,7 +32,7 @@ pub fn verify_resources<R: AsRef<ResourceState>>(records: &[R]) -> Result<()> {
     Ok(())
 }
 
-/// What stands before the record that is being checked.
+/// The records before the one that is being checked.
 #[derive(Default)]
 struct Seen<'a> {
     /// Each URN, and whether a record of it is not marked for deletion.
@@ -41,7 +41,7 @@ struct Seen<'a> {
     providers: FxHashSet<(&'a str, &'a str)>,
 }
 
-/// A broken rule; the wording depends on whether the missing resource comes later.
+/// A violated rule. Its message depends on whether the missing resource comes later.
 enum Broken<'a> {
     Plain(String),
     Parent(&'a Urn),
@@ -81,7 +81,7 @@ impl<'a> Seen<'a> {
                 record.urn
             )));
         }
-        // A provider that was never created has no id; references to it hold the sentinel of unknown ids.
+        // A provider that was never created has no id; references to it contain the sentinel of unknown ids.
         let id = if record.id.is_empty() {
             crate::resource::UNKNOWN_ID
         } else {
@@ -107,7 +107,8 @@ impl<'a> Seen<'a> {
             Err(error) => Err(Broken::Plain(format!(
                 "failed to parse provider reference for resource {urn}: {error}"
             ))),
-            // Its provider may have been replaced already; the record is only a reminder to create it anew.
+            // Its provider may have been replaced already: the record only marks that the resource is to be created
+            // again.
             Ok(_) if record.pending_replacement => Ok(()),
             Ok(provider) => Err(Broken::Plain(format!(
                 "resource {urn} refers to unknown provider {provider}"
@@ -124,7 +125,7 @@ impl<'a> Seen<'a> {
             return Err(Broken::Dependency(dependency));
         }
         for (property, dependencies) in record.property_dependencies.iter() {
-            // Mostly each property depends on what the resource depends on, which has been looked at.
+            // Usually each property has the dependencies of the resource, which have been checked already.
             if dependencies == record.dependencies {
                 continue;
             }

@@ -101,7 +101,7 @@ fn each_broken_rule_has_its_message() {
 }
 
 #[test]
-fn a_provider_must_stand_before_what_it_manages_unless_the_record_only_waits_for_its_replacement() {
+fn a_provider_must_stand_before_its_resources_except_those_with_a_pending_replacement() {
     let provider = Urn::new("d", "p", "", "pulumi:providers:t", "default");
     let record = ResourceState {
         id: "1".into(),

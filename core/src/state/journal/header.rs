@@ -1,4 +1,4 @@
-//! The first line of a journal: which checkpoint it extends, and what it takes to read it.
+//! The first line of a journal: the checkpoint that it extends, the operation, and its secrets manager.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::{runtime::Timestamp, secrets::SecretsManager};
 
-/// The version of the journal's format that is written.
+/// The version of the journal format that this engine writes.
 pub(super) const FORMAT: u32 = 2;
 
-/// What the first line of a journal says.
+/// The content of the first line of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct JournalHeader {
@@ -20,11 +20,11 @@ pub(crate) struct JournalHeader {
     pub checkpoint: String,
     /// The operation: `update`, `refresh`, `destroy`…
     pub operation: String,
-    /// When it started, in RFC 3339.
+    /// The start time, in RFC 3339.
     pub started: String,
     /// The version of the engine that writes.
     pub engine: String,
-    /// What encrypts the secrets in the entries; `None` when there are none.
+    /// The manager that encrypts the secrets in the entries; `None` when there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<JournalSecrets>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct JournalSecrets {
     /// The manager's kind.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it needs to be opened again; never key material.
+    /// The state from which the manager is opened; never key material.
     #[serde(
         default,
         deserialize_with = "crate::state::deployment::maybe_free_form",
@@ -45,7 +45,7 @@ pub(crate) struct JournalSecrets {
 }
 
 impl JournalHeader {
-    /// Describes the journal of an operation over the checkpoint with that hash (see
+    /// Creates the header for the journal of an operation on the checkpoint with that hash (see
     /// [`crate::state::deployment::content_hash`]).
     #[must_use]
     pub(crate) fn new(

@@ -1,4 +1,4 @@
-//! The host's own journal: each entry goes to a callback, which acknowledges it before the engine goes on.
+//! The host's journal: each entry is passed to a callback, which acknowledges it before the engine continues.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::{
 /// Receives journal entries one by one; the host implements it.
 #[async_trait]
 pub trait JournalReceiver: Send + Sync + 'static {
-    /// Takes an entry; the engine goes on when the returned future ends.
+    /// Receives an entry. The engine continues when the returned future ends.
     ///
     /// # Errors
-    /// An error refuses the entry: the operation ends with it, and no further entry is sent.
+    /// An error refuses the entry: the operation fails with it, and no further entry is sent.
     async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()>;
 }
 
-/// Hands every entry, elided ones included, to a receiver; after the receiver to another sink, if there is one.
+/// Passes every entry, elided ones included, to a receiver and then to another sink, if there is one.
 pub(crate) struct HostJournal {
     receiver: Arc<dyn JournalReceiver>,
     then: Option<Arc<dyn JournalSink>>,
@@ -32,7 +32,7 @@ impl HostJournal {
         Self { receiver, then: None }
     }
 
-    /// Writes what the receiver has acknowledged to `sink` as well.
+    /// Adds `sink`, to which acknowledged entries are written as well.
     #[must_use]
     pub(crate) fn then(self, sink: Arc<dyn JournalSink>) -> Self {
         Self {
@@ -56,12 +56,12 @@ impl JournalSink for HostJournal {
         }
         if let Some(sink) = &self.then {
             let written = &entries[..acknowledged];
-            if sink.wants_elided() {
+            if sink.wants_elided_writes() {
                 sink.append(written).await?;
             } else {
                 let written: Vec<_> = written
                     .iter()
-                    .filter(|entry| !entry.record.is_elided())
+                    .filter(|entry| !entry.record.elides_write())
                     .cloned()
                     .collect();
                 if !written.is_empty() {
@@ -72,7 +72,7 @@ impl JournalSink for HostJournal {
         result
     }
 
-    fn wants_elided(&self) -> bool {
+    fn wants_elided_writes(&self) -> bool {
         true
     }
 }

@@ -1,4 +1,5 @@
-//! Journals without their checkpoint: what they did and another program's checkpoint does not show is pending.
+//! Journals without their checkpoint: steps that another program's checkpoint does not contain become pending
+//! operations.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,30 +24,31 @@ fn identity(state: &ResourceState) -> Identity {
 /// A journal that extends neither the checkpoint nor one that was written before it.
 #[derive(Debug)]
 pub(crate) struct Orphan {
-    /// What the journal says of itself.
+    /// The journal's header.
     pub header: JournalHeader,
-    /// Steps in flight at its end.
+    /// The steps in flight at the journal's end.
     begun: BTreeMap<OperationId, (u64, PendingOperation)>,
-    /// All that was done.
-    done: Deeds,
-    /// What was done from `unseen_from` on.
-    done_since: Deeds,
-    /// What was created before `unseen_from`.
+    /// All completed steps.
+    done: CompletedSteps,
+    /// The completed steps from `unseen_from` on.
+    done_since: CompletedSteps,
+    /// The resources that were created before `unseen_from`.
     shown: FxHashSet<Identity>,
-    /// The number of the first entry that no refreshed checkpoint of the operation is known to have shown.
+    /// The number of the first entry that no refreshed checkpoint of the operation is known to contain.
     unseen_from: u64,
 }
 
-/// What completed steps did to real resources.
+/// The effects of completed steps on real resources.
 #[derive(Debug, Default)]
-struct Deeds {
+struct CompletedSteps {
     last: FxHashMap<Identity, PendingOperation>,
     /// The identities in `last`, in the order of their completion.
     order: Vec<Identity>,
 }
 
 impl Orphan {
-    /// Reads what the entries did. A secret that cannot be decrypted costs records their properties, not their ids.
+    /// Reads the effects of the entries. When a secret cannot be decrypted, records lose their properties, not their
+    /// ids.
     pub(super) async fn read(decoded: Decoded, provider: &dyn SecretsProvider) -> Self {
         let mut entries = decoded.entries;
         let mut states = Vec::with_capacity(entries.len());
@@ -69,8 +71,8 @@ impl Orphan {
         let mut orphan = Self {
             header: decoded.header,
             begun: BTreeMap::new(),
-            done: Deeds::default(),
-            done_since: Deeds::default(),
+            done: CompletedSteps::default(),
+            done_since: CompletedSteps::default(),
             shown: FxHashSet::default(),
             unseen_from: decoded.rebases.last().map_or(0, |rebase| rebase.written),
         };
@@ -82,7 +84,7 @@ impl Orphan {
         let mut states = states.into_iter();
         let mut known: FxHashMap<StateId, Arc<ResourceState>> = FxHashMap::default();
         for entry in entries {
-            // What was not written down of an old record is not known without its base: nothing can be said of that step.
+            // A step on an old record whose URN and id were not written is unknown without its base.
             let entry = entry.into_entry(&mut states, |old| {
                 known.get(&old.id).cloned().or_else(|| old.identity())
             });
@@ -132,10 +134,10 @@ impl Orphan {
         }
     }
 
-    /// Returns what the operation did, or was doing, and `snapshot` does not show.
+    /// Returns the operation's completed and interrupted steps that `snapshot` does not contain.
     ///
-    /// A snapshot with something that the operation created before its last refreshed checkpoint comes from such a
-    /// checkpoint: what else that one showed was removed on purpose. Any other may be an older state, and all counts.
+    /// A snapshot with a resource that the operation created before its last refreshed checkpoint derives from such a
+    /// checkpoint: its other resources were removed on purpose. Any other may be an older state, and all steps count.
     #[must_use]
     pub(crate) fn unseen(&self, snapshot: &Snapshot) -> Vec<PendingOperation> {
         let records: FxHashMap<_, _> = snapshot
@@ -162,7 +164,7 @@ impl Orphan {
     }
 }
 
-impl Deeds {
+impl CompletedSteps {
     fn add(&mut self, op: StepOp, new: Option<Arc<ResourceState>>, begun: Option<PendingOperation>) {
         let done = match op {
             StepOp::Create | StepOp::CreateReplacement => {
@@ -172,7 +174,7 @@ impl Deeds {
             StepOp::Delete | StepOp::DeleteReplaced => begun
                 .filter(|begun| begun.kind == PendingOperationKind::Deleting)
                 .map(|begun| (PendingOperationKind::Deleting, begun.resource)),
-            // They change nothing outside of the state, but may know a created resource better.
+            // They change only the state, but may have newer properties of a created resource.
             _ => new
                 .filter(|new| self.last.contains_key(&identity(new)))
                 .map(|new| (PendingOperationKind::Updating, new)),
@@ -182,7 +184,7 @@ impl Deeds {
         };
         let identity = identity(&resource);
         match (self.last.get_mut(&identity), kind) {
-            // What was created and deleted again leaves nothing to look for.
+            // A resource that was created and deleted again leaves nothing pending.
             (Some(done), PendingOperationKind::Deleting) if done.kind == PendingOperationKind::Creating => {
                 self.last.remove(&identity);
             }
@@ -201,7 +203,7 @@ fn key(pending: &PendingOperation) -> (String, String, PendingOperationKind) {
     (resource.urn.to_string(), resource.id.to_string(), pending.kind)
 }
 
-/// Tells whether a record stands for something that exists outside of the state, and is not only read.
+/// Returns whether a record represents a resource outside of the state that is managed, not only read.
 fn has_real_thing(state: &ResourceState) -> bool {
     state.custom && !state.external && !state.is_provider() && !state.id.is_empty()
 }

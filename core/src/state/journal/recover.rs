@@ -1,4 +1,4 @@
-//! Recovery: what a journal that was left behind means for the checkpoint beside it.
+//! Recovery: applies the journal of an interrupted operation to the checkpoint.
 
 use std::sync::Arc;
 
@@ -11,54 +11,54 @@ use crate::{
     error::Result,
     secrets::{SecretsManager, SecretsProvider, open_or_lock},
     state::{
-        Ledger, Snapshot,
+        JournalReplay, Snapshot,
         deployment::{SecretsAccess, check_record, content_hash, decrypt, read_checkpoint},
     },
 };
 
-/// What a journal that was left behind means.
+/// The relation of an interrupted operation's journal to the checkpoint.
 #[derive(Debug)]
 pub(crate) enum Recovery {
-    /// No entry became durable that the checkpoint does not hold: the journal can go, the checkpoint is the truth.
+    /// The checkpoint contains every durable entry: the journal can be removed, the checkpoint is current.
     Empty(Option<Torn>),
-    /// The checkpoint holds everything already: the journal can go.
-    AlreadyFolded,
-    /// The journal extends the checkpoint: the snapshot to be written in its place.
+    /// The checkpoint is the one that the journal announced with all entries: the journal can be removed.
+    Checkpointed,
+    /// The journal extends the checkpoint: the snapshot that replaces it.
     Extends(Box<Recovered>),
-    /// Another program has written the checkpoint since: the journal is kept aside, and what it did and the checkpoint does
-    /// not show is pending.
+    /// Another program has written the checkpoint since: the journal is kept, and its steps that the checkpoint does
+    /// not contain become pending operations.
     Orphan(Box<Orphan>),
 }
 
 /// A replayed journal.
 #[derive(Debug)]
 pub(crate) struct Recovered {
-    /// What the journal says of itself.
+    /// The journal's header.
     pub header: JournalHeader,
-    /// The base with all durable entries applied; what was in flight is in its pending operations.
-    pub ledger: Ledger,
-    /// How many entries were applied.
+    /// The base with all durable entries applied. Steps in flight are in its pending operations.
+    pub replay: JournalReplay,
+    /// The number of applied entries.
     #[cfg(test)]
     pub entries: usize,
-    /// What stands behind the last intact line; nothing of it was acknowledged.
+    /// The incomplete line after the last intact one; it was never acknowledged.
     pub torn: Option<Torn>,
-    /// Where the journal goes on.
+    /// The position at which the journal is continued.
     pub end: JournalEnd,
-    /// Whether the checkpoint holds part of the entries already, as one that was written during the operation does.
+    /// Whether the checkpoint was written during the operation, and contains part of the entries.
     pub is_rebased: bool,
 }
 
 impl Recovered {
-    /// Composes the recovered snapshot.
+    /// Returns the recovered snapshot.
     ///
     /// # Errors
-    /// As [`Ledger::compose`].
+    /// As [`JournalReplay::to_snapshot`].
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
-        self.ledger.compose()
+        self.replay.to_snapshot()
     }
 }
 
-/// Decides what `journal` means for `checkpoint` (`None` when the stack has none) and replays it if it extends it.
+/// Relates `journal` to `checkpoint` (`None` when the stack has none), and replays it when it extends the checkpoint.
 ///
 /// # Errors
 /// [`crate::ErrorKind::State`] when a line of the journal is damaged or does not fit the checkpoint;
@@ -73,8 +73,8 @@ pub(crate) async fn recover(
         return Ok(Recovery::Empty((bytes > 0).then_some(Torn { line: 1, bytes })));
     };
     let hash = checkpoint.map(content_hash).unwrap_or_default();
-    if decoded.folded.contains(&hash) {
-        return Ok(Recovery::AlreadyFolded);
+    if decoded.final_checkpoints.contains(&hash) {
+        return Ok(Recovery::Checkpointed);
     }
     let is_base = decoded.header.checkpoint == hash;
     let rebase = decoded
@@ -100,9 +100,9 @@ pub(crate) async fn recover(
     };
     let secrets = open_secrets(&decoded.header, &base, provider).await;
     base.secrets.clone_from(&secrets);
-    let mut ledger = match rebase {
-        Some(rebase) => Ledger::resume(base, rebase)?,
-        None => Ledger::new(base),
+    let mut replay = match rebase {
+        Some(rebase) => JournalReplay::resume(base, rebase)?,
+        None => JournalReplay::new(base),
     };
     let mut states = Vec::with_capacity(entries.len());
     entries
@@ -114,12 +114,12 @@ pub(crate) async fn recover(
     #[cfg(test)]
     let count = entries.len();
     for entry in entries {
-        let entry = entry.into_entry(&mut states, |old| ledger.get(old.id).cloned())?;
-        ledger.apply(&entry)?;
+        let entry = entry.into_entry(&mut states, |old| replay.get(old.id).cloned())?;
+        replay.apply(&entry)?;
     }
     let recovered = Recovered {
         header: decoded.header,
-        ledger,
+        replay,
         #[cfg(test)]
         entries: count,
         torn: decoded.torn,

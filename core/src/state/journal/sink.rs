@@ -1,4 +1,4 @@
-//! Sinks: where journal entries go to become durable.
+//! Sinks: make journal entries durable.
 
 use std::sync::Arc;
 #[cfg(test)]
@@ -11,19 +11,19 @@ use crate::{error::Result, state::JournalEntry};
 /// Makes journal entries durable.
 #[async_trait]
 pub(crate) trait JournalSink: Send + Sync + 'static {
-    /// Makes a batch durable, in order. Batches come one after another, never two at once.
+    /// Makes a batch durable, in order. Calls do not overlap.
     ///
     /// # Errors
-    /// Any error ends the journal: nothing is written after it.
+    /// After any error nothing more is written.
     async fn append(&self, entries: &[Arc<JournalEntry>]) -> Result<()>;
 
-    /// Tells whether entries that change nothing worth a write are wanted, too.
-    fn wants_elided(&self) -> bool {
+    /// Returns whether entries that change nothing worth a write are appended, too.
+    fn wants_elided_writes(&self) -> bool {
         false
     }
 }
 
-/// Keeps nothing: for previews.
+/// Discards all entries, for previews.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoJournal;
 
@@ -59,7 +59,7 @@ impl JournalSink for MemoryJournal {
         Ok(())
     }
 
-    fn wants_elided(&self) -> bool {
+    fn wants_elided_writes(&self) -> bool {
         true
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     runtime::Runtime,
     secrets::{Base64Provider, SecretsManager, SecretsProvider as _},
     state::{
-        JournalRecord, Ledger, OperationId, Snapshot, StateRef,
+        JournalRecord, JournalReplay, OperationId, Snapshot, StateRef,
         deployment::{SecretsShown, content_hash, write_checkpoint},
         integrity,
     },
@@ -57,7 +57,7 @@ async fn stack() -> Stack {
         Some(&secrets),
     );
     let sink = Arc::new(StoreJournal::new(Arc::clone(&store), KEY, header, Some(secrets)));
-    let journal = Journal::start(Ledger::new(base), sink.clone(), &runtime);
+    let journal = Journal::start(JournalReplay::new(base), sink.clone(), &runtime);
     Stack {
         store,
         sink,
@@ -80,7 +80,7 @@ impl Stack {
             marked: Vec::new(),
             new: Some(new),
             in_place: false,
-            elided: false,
+            elide_write: false,
             untargeted: false,
             skipped_create: None,
             view: false,
@@ -163,15 +163,15 @@ async fn a_journal_cut_anywhere_recovers_what_was_durable_before_the_cut() {
     let live = stack.journal.finish().await.unwrap();
     assert_eq!(
         whole.snapshot().unwrap().resources,
-        live.compose().unwrap().resources
+        live.to_snapshot().unwrap().resources
     );
     assert_eq!(
         whole.snapshot().unwrap().pending_operations,
-        live.compose().unwrap().pending_operations
+        live.to_snapshot().unwrap().pending_operations
     );
 }
 
-/// Encrypts as the inner one does, and notes how many values came at a time.
+/// Encrypts with the inner manager, and records the size of each batch.
 struct Counting {
     inner: Arc<dyn SecretsManager>,
     batches: std::sync::Mutex<Vec<usize>>,
@@ -207,7 +207,11 @@ async fn the_secrets_of_entries_that_are_written_together_are_encrypted_in_one_b
     let stack = stack().await;
     let kept = Arc::new(MemoryJournal::default());
     let runtime = Runtime::system(tokio::runtime::Handle::current());
-    let journal = Journal::start(Ledger::new(Snapshot::default()), Arc::clone(&kept) as _, &runtime);
+    let journal = Journal::start(
+        JournalReplay::new(Snapshot::default()),
+        Arc::clone(&kept) as _,
+        &runtime,
+    );
     let other = Stack { journal, ..stack };
     for name in ["a", "b", "c"] {
         other.create(name).await;
@@ -223,30 +227,30 @@ async fn the_secrets_of_entries_that_are_written_together_are_encrypted_in_one_b
         .unwrap();
     assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 6);
     let batches = secrets.batches.lock().unwrap().clone();
-    assert_eq!(batches, [6], "one secret an entry, and one call for all");
+    assert_eq!(batches, [6], "one secret for each entry, and one call for all");
 }
 
 #[tokio::test]
-async fn a_folded_journal_is_told_from_one_that_somebody_else_overtook() {
+async fn a_checkpointed_journal_is_distinguished_from_an_orphan() {
     let stack = stack().await;
     stack.create("a").await;
-    let snapshot = stack.journal.finish().await.unwrap().compose().unwrap();
+    let snapshot = stack.journal.finish().await.unwrap().to_snapshot().unwrap();
     let new = write_checkpoint(STACK, &snapshot, SecretsShown::Encrypted)
         .await
         .unwrap();
-    stack.sink.fold(&content_hash(&new)).await.unwrap();
+    stack.sink.announce_checkpoint(&content_hash(&new)).await.unwrap();
     let bytes = stack.bytes().await;
     let outcome = |checkpoint: Vec<u8>| {
         let bytes = bytes.clone();
         async move { recover(Some(&checkpoint), &bytes, &Base64Provider).await.unwrap() }
     };
-    assert!(matches!(outcome(new).await, Recovery::AlreadyFolded));
+    assert!(matches!(outcome(new).await, Recovery::Checkpointed));
     assert!(matches!(
         outcome(stack.checkpoint.clone()).await,
         Recovery::Extends(_)
     ));
     let Recovery::Orphan(orphan) = outcome(b"{}".to_vec()).await else {
-        panic!("somebody else wrote the checkpoint");
+        panic!("another program wrote the checkpoint");
     };
     assert_eq!(orphan.header.operation, "update");
     stack.sink.discard().await.unwrap();

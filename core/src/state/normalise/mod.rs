@@ -1,4 +1,4 @@
-//! Alias normalisation: references to former URNs become references to the present ones, and aliases go.
+//! Alias normalisation: references to former URNs are replaced by the current ones, and aliases are dropped.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub fn normalise(snapshot: &mut Snapshot) -> Result<()> {
     Ok(())
 }
 
-/// Aliases only matter while an operation runs; a saved record has none.
+/// Drops all aliases. They are only used while an operation runs; a saved record has none.
 fn drop_aliases(snapshot: &mut Snapshot) {
     let pending = snapshot
         .pending_operations
@@ -55,7 +55,7 @@ fn drop_aliases(snapshot: &mut Snapshot) {
     }
 }
 
-/// Present URNs by former ones.
+/// Current URNs by former ones.
 struct Renames(FxHashMap<Urn, Urn>);
 
 impl Renames {
@@ -76,9 +76,9 @@ impl Renames {
         Ok(Self(renames))
     }
 
-    /// A URN holds the types of its parents: where a parent's type changed, so did the URNs of its children.
+    /// Adds the children of parents whose type changed: a URN contains the types of its parents.
     ///
-    /// One level only, as in the reference engine; and never onto a URN that is taken.
+    /// One level only, as in the reference engine, and never to a URN that exists.
     fn add_children(&mut self, records: &[Arc<ResourceState>]) {
         let mut children = Vec::new();
         let mut taken = None;

@@ -1,4 +1,4 @@
-//! Appending to files: handles stay open between appends, and an append that fails leaves the file as it was.
+//! Appending to files: handles stay open between appends, and a failed append leaves the file unchanged.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use std::{
 use super::{
     disk::Disk,
     system::{
-        again_when_absent, create_folder_of, failure, is_absent, is_named, private, sync_folder, version,
+        create_folder_of, failure, is_absent, is_named, private, retry_when_absent, sync_folder, version,
     },
 };
 use crate::{
@@ -19,16 +19,16 @@ use crate::{
     store::{Condition, Version, changed},
 };
 
-/// As many handles stay open at most.
-const KEPT: usize = 64;
+/// The limit of open handles.
+const MAX_OPEN_FILES: usize = 64;
 
-/// The open files of the keys that were appended to last.
+/// The open files of the keys with recent appends.
 #[derive(Default)]
 pub(super) struct Appenders(Mutex<HashMap<String, Arc<Mutex<File>>>>);
 
 impl Appenders {
-    /// Adds bytes at the end, if the condition holds, and returns the new version when they are durable. Appends to one
-    /// key are done one after another.
+    /// Adds bytes at the end, if the condition holds, and returns the new version once they are durable. Appends to one
+    /// key are serialized.
     pub(super) fn append(
         &self,
         disk: &Disk,
@@ -61,15 +61,15 @@ impl Appenders {
         let after = match written {
             Ok(after) => after,
             Err(error) => {
-                // Part of the bytes may have been written: a later append must not stand behind half an entry.
+                // Part of the bytes may have been written: a later append must not follow half an entry.
                 if let Err(error) = file.set_len(before.len()).and_then(|()| file.sync_data()) {
-                    tracing::warn!(path = %path.display(), %error, "a failed append could not be taken back");
+                    tracing::warn!(path = %path.display(), %error, "a failed append could not be undone");
                 }
                 self.forget(key);
                 return Err(failure("appending to", &path, error));
             }
         };
-        // Another process may have written between the look and the write, or have removed or replaced the file.
+        // Another process may have written between the check and the write, or have removed or replaced the file.
         let is_alone = after.len() == before.len() + bytes.len() as u64 && is_named(&file, &path);
         if !is_alone && !matches!(condition, Condition::Any) {
             self.forget(key);
@@ -78,7 +78,7 @@ impl Appenders {
         Ok(version(&after))
     }
 
-    /// Closes the handle of a key: its file is about to get another content or to go.
+    /// Closes the handle of a key whose file is about to be replaced or removed.
     pub(super) fn forget(&self, key: &str) {
         self.handles().remove(key);
     }
@@ -99,7 +99,7 @@ impl Appenders {
             Ok(file) => file,
             Err(error) if is_absent(&error) => {
                 options.create(true);
-                let file = again_when_absent(|| {
+                let file = retry_when_absent(|| {
                     create_folder_of(path)?;
                     Ok(options.open(path))
                 })?
@@ -111,8 +111,8 @@ impl Appenders {
         };
         let handle = Arc::new(Mutex::new(file));
         let mut handles = self.handles();
-        if handles.len() >= KEPT {
-            // Any will do: a handle that is still in use stays open for its user and is opened again later.
+        if handles.len() >= MAX_OPEN_FILES {
+            // Any one: a handle in use stays open for its user, and is opened again later.
             let other = handles.keys().next().cloned();
             if let Some(other) = other {
                 handles.remove(&other);
@@ -123,7 +123,7 @@ impl Appenders {
     }
 }
 
-/// Tells whether the path still names the open file: another process may have replaced or removed it.
+/// Returns whether the path still names the open file: another process may have replaced or removed it.
 fn still_named(handle: &Mutex<File>, path: &Path) -> bool {
     is_named(&handle.lock().unwrap_or_else(PoisonError::into_inner), path)
 }

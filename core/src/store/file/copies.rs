@@ -1,7 +1,7 @@
-//! Copies in the history: of a file that has not changed since its last copy, the next copy is a second name of that one.
+//! Copies in the history: when a file has not changed since its last copy, the next copy is a hard link to that one.
 //!
-//! So an operation that changes nothing costs no copy, however large the state is. Copies never share a file with their origin,
-//! which others may write in place.
+//! An operation without changes thus copies no data. Copies never share a file with their origin, which other programs
+//! may write in place.
 
 use std::{
     collections::HashMap,
@@ -12,11 +12,11 @@ use std::{
 
 use super::system::{Stamp, stamp};
 
-/// The copies that a store has made last, by the key of their origin.
+/// The last copy of each file that a store has made, by the key of its origin.
 #[derive(Default)]
 pub(super) struct Copies(Mutex<HashMap<String, Copied>>);
 
-/// A copy, valid as long as both stamps are those of the files.
+/// A copy, valid as long as both stamps match the files.
 struct Copied {
     origin: Stamp,
     path: PathBuf,
@@ -24,7 +24,7 @@ struct Copied {
 }
 
 impl Copies {
-    /// Returns the last copy of a file that is in this state, unless that or the copy has changed since.
+    /// Returns the last copy of a file with this stamp, unless the file or the copy has changed since.
     pub(super) fn of(&self, key: &str, origin: &Stamp) -> Option<PathBuf> {
         let copies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = copies.get(key).filter(|last| last.origin == *origin)?;
@@ -32,7 +32,7 @@ impl Copies {
         (present == last.stamp).then(|| last.path.clone())
     }
 
-    /// Records a copy that has been put into place. A second name of a file changes its stamp.
+    /// Records a copy after it was renamed to its path. A new hard link changes the stamp of a file.
     pub(super) fn note(&self, key: &str, origin: Stamp, path: PathBuf) {
         let mut copies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match fs::symlink_metadata(&path).map(|metadata| stamp(&metadata)) {

@@ -1,4 +1,4 @@
-//! The files below the file store: readings with versions, and writes that are durable and conditional.
+//! The files of the file store: reads with versions, and durable conditional writes.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,8 +13,8 @@ use super::{
     lock::wait_for_writes,
     sidecar,
     system::{
-        self, Stamp, again_when_absent, create_private, failure, is_absent, is_named, is_private,
-        opened_large, remove_empty, stamp, sync_folder, version,
+        self, Stamp, create_private, failure, is_absent, is_named, is_private, opened_large, remove_empty,
+        retry_when_absent, stamp, sync_folder, version,
     },
     temporary::Temporary,
 };
@@ -27,7 +27,7 @@ use crate::{
 /// The folder of the store's own lock files, which is not part of the keys.
 pub(super) const LOCK_FOLDER: &str = ".stackwright-locks";
 
-/// A content that is durable beside its target.
+/// A durable content in a temporary file beside its target.
 pub(super) struct Written {
     temporary: Temporary,
     version: Version,
@@ -39,8 +39,8 @@ pub(super) struct Disk {
     pub(super) runtime: Runtime,
     /// Folders that were swept of abandoned temporary files.
     pub(super) swept: Mutex<HashSet<PathBuf>>,
-    /// The checkpoints that this store has written last, by key: as long as the file is the same, its digest is known
-    /// to be the recorded one.
+    /// The stamps of the checkpoints that this store has written last, by key. While the stamp matches, the digest is
+    /// known to be the recorded one.
     own: Mutex<HashMap<String, Stamp>>,
     copies: Copies,
 }
@@ -89,8 +89,8 @@ impl Disk {
         Ok(Some((object, stamp(&metadata))))
     }
 
-    /// Reads a file together with the digest in its sidecar. There is none where another process replaces the file at that
-    /// moment, and where the file is the one that this store has written: then nothing has to be compared.
+    /// Reads a file together with the digest in its sidecar. The digest is `None` when another process replaces the
+    /// file meanwhile, and when this store has written the file: then no comparison is needed.
     pub(super) fn read_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
         let path = self.path(key);
         let before = sidecar::read(&path);
@@ -111,7 +111,7 @@ impl Disk {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a content beside its target and makes it durable.
+    /// Writes a content to a temporary file beside its target, durably.
     pub(super) fn write(&self, key: &str, bytes: &[u8], condition: &Condition) -> Result<Written> {
         let path = self.path(key);
         self.check(&path, key, condition)?;
@@ -127,7 +127,7 @@ impl Disk {
         Ok(Written { temporary, version })
     }
 
-    /// Puts what was written in its target's place, which becomes durable. What is there is kept under another key.
+    /// Renames a written content to its target, durably. The replaced content is kept under another key.
     pub(super) fn place(
         &self,
         written: Written,
@@ -139,7 +139,7 @@ impl Disk {
         let path = self.path(key);
         let Written { temporary, version } = written;
         {
-            // Looking, keeping and replacing must be one act among all stores of this folder.
+            // Check, backup and replacement must be atomic among all stores of this folder.
             let _writes = wait_for_writes(self, key)?;
             self.check(&path, key, condition)?;
             if let Some(kept) = kept {
@@ -159,7 +159,7 @@ impl Disk {
     }
 
     fn create_beside(&self, path: &Path) -> Result<(Temporary, File)> {
-        again_when_absent(|| {
+        retry_when_absent(|| {
             let temporary = self.temporary(path)?;
             let file = create_private(&temporary.0);
             Ok(file.map(|file| (temporary, file)))
@@ -167,7 +167,7 @@ impl Disk {
         .map_err(|error| failure("creating a file beside", path, error))
     }
 
-    /// Moves a finished temporary file into place, and writes its sidecar. The caller holds the lock of writes.
+    /// Renames a complete temporary file to its target, and writes its sidecar. The caller holds the write lock.
     fn replace(&self, temporary: Temporary, key: &str, sidecar: Option<Vec<u8>>) -> Result<()> {
         let path = self.path(key);
         if sidecar::may_stand_beside(key) {
@@ -184,7 +184,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Closes a file that has no name any more in the background: to free many blocks takes the system a while.
+    /// Closes an unlinked file in the background: the system needs time to free many blocks.
     fn free(&self, file: Option<File>) {
         if let Some(file) = file {
             drop(self.runtime.spawner.spawn_blocking(move || drop(file)));
@@ -223,7 +223,7 @@ impl Disk {
             Some(temporary) => temporary,
             None => {
                 let (temporary, mut file) = self.create_beside(&target)?;
-                // Where the file system can, both share their blocks until one of them is written.
+                // Where the file system supports it, both share their blocks until one of them is written.
                 io::copy(&mut original, &mut file)
                     .map_err(|error| failure("writing", &temporary.0, error))?;
                 temporary
@@ -238,12 +238,12 @@ impl Disk {
         Ok(())
     }
 
-    /// Gives the content of `from` a second name, for a caller that replaces `from` at once. Copies it where the file system knows no
-    /// second names.
+    /// Hard-links the content of `from` to `to`, for a caller that replaces `from` next. Copies it where the file
+    /// system has no hard links.
     fn keep(&self, from: &str, to: &str) -> Result<()> {
         let (source, target) = (self.path(from), self.path(to));
         let mut original = open_origin(&source, from)?;
-        // A writer that died in between has left both names to one file; to rename one to the other would do nothing.
+        // A writer that died in between left two names of one file; renaming one to the other would do nothing.
         let is_alone = !is_named(&original, &target)
             && fs::symlink_metadata(&source).is_ok_and(|metadata| is_private(&metadata));
         let second = is_alone.then(|| self.named_again(&source, &target)).flatten();
@@ -259,12 +259,12 @@ impl Disk {
         };
         self.replace(temporary, to, None)?;
         if sidecar::is_kept_for(to) {
-            sidecar::hand_over(&source, &target);
+            sidecar::move_to(&source, &target);
         }
         Ok(())
     }
 
-    /// Gives a file a second, temporary name beside `target`; `None` where the file system knows no second names.
+    /// Hard-links a file to a temporary name beside `target`; `None` where the file system has no hard links.
     fn named_again(&self, file: &Path, target: &Path) -> Option<Temporary> {
         let temporary = self.temporary(target).ok()?;
         fs::hard_link(file, &temporary.0).ok()?;
@@ -282,7 +282,7 @@ impl Disk {
         if matches!(fs::metadata(&path), Err(error) if is_absent(&error)) {
             return Ok(());
         }
-        // Looking and removing must be one act among all stores of this folder.
+        // Check and removal must be atomic among all stores of this folder.
         let _writes = wait_for_writes(self, key)?;
         self.check(&path, key, condition)?;
         self.remove(key)

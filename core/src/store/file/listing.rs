@@ -1,4 +1,4 @@
-//! Which objects there are below a prefix.
+//! Listing of the objects below a prefix.
 
 use std::fs;
 
@@ -46,12 +46,12 @@ impl Disk {
                 };
                 let inside = format!("{key}/");
                 if !key.starts_with(prefix) && !prefix.starts_with(&inside) {
-                    // Neither an object of the prefix nor a folder with any. A project may have very many stacks.
+                    // Neither an object of the prefix nor a folder with one. A project may have very many stacks.
                     continue;
                 }
                 let metadata = match fs::metadata(entry.path()) {
                     Ok(metadata) => metadata,
-                    // Gone since the folder was read.
+                    // Removed since the folder was read.
                     Err(error) if is_absent(&error) => continue,
                     Err(error) => return Err(failure("reading", &entry.path(), error)),
                 };
@@ -70,7 +70,7 @@ impl Disk {
     }
 }
 
-/// Tells whether a file is no object: a sidecar, a temporary file, or a lock of this store.
+/// Returns whether a file is no object: a sidecar, a temporary file, or a lock of this store.
 fn is_hidden(name: &str) -> bool {
     name.ends_with(".attrs") || is_temporary(name) || name == LOCK_FOLDER
 }

@@ -1,6 +1,6 @@
-//! Locks of the file store: the operating system's file locks, which end with the process that holds them.
+//! Locks of the file store: file locks of the operating system, which end with the process that holds them.
 //!
-//! A child that a host forks has the file of a lock open, too, and holds the lock with it. So the owner releases the lock
+//! A forked child of the host inherits the open file of a lock, and holds the lock, too. So the owner releases the lock
 //! explicitly, and the file names the owner: a lock whose owner has ended is replaced although a child still holds it.
 
 use std::{
@@ -15,8 +15,8 @@ use std::{
 use super::{
     disk::{Disk, LOCK_FOLDER},
     system::{
-        again_when_absent, create_folder_of, failure, gone_meanwhile, is_absent, is_named, private,
-        remove_empty,
+        absent_when_removed, create_folder_of, failure, is_absent, is_named, private, remove_empty,
+        retry_when_absent,
     },
 };
 use crate::{
@@ -24,22 +24,23 @@ use crate::{
     store::{LockGuard, ProcessIdentity, layout, locked},
 };
 
-/// The folder of the locks that serialize conditional writes, and the taking of locks, among all stores of a folder.
-const WRITES: &str = ".writes";
+/// The folder of the locks that serialize conditional writes, and the acquisition of locks, among all stores of a
+/// folder.
+const WRITE_LOCK_FOLDER: &str = ".writes";
 
-/// How many of them there are: writers of different objects seldom wait for one another.
+/// The number of write locks, over which keys are distributed by hash.
 const WRITE_LOCKS: u32 = 64;
 
-/// The names that this store holds, for file systems on which locks do not conflict within one process.
+/// The names of the held locks, for file systems on which locks do not conflict within one process.
 #[derive(Default)]
 pub(super) struct Locks {
     held: Arc<Mutex<HashSet<String>>>,
-    /// The process that has made the store. A child that it has forked is another one.
+    /// The process that created the store. A forked child is another one.
     own: OnceLock<ProcessIdentity>,
 }
 
 impl Locks {
-    /// Takes a lock, or fails at once when it is held elsewhere.
+    /// Acquires a lock. Fails at once when it is held elsewhere.
     pub(super) fn take(&self, disk: &Disk, name: &str) -> Result<FileLock> {
         let fresh = self
             .held
@@ -53,12 +54,12 @@ impl Locks {
             held: Arc::clone(&self.held),
             name: name.to_owned(),
         };
-        // A lock and the record of its owner change together.
+        // A lock and its owner record change together.
         let _writes = wait_for_writes(disk, name)?;
         loop {
             let (file, path) = open(disk, name)?;
             match file.try_lock() {
-                // It was retired in between; the next attempt makes a new file.
+                // It was retired in between; the next attempt creates a new file.
                 Ok(()) if !is_named(&file, &path) => {}
                 Ok(()) => {
                     let held = Held::new(file);
@@ -89,14 +90,14 @@ impl Locks {
     }
 }
 
-/// Returns whether a lock's file names an owner that has ended. Files of earlier versions name none.
+/// Returns whether a lock's file names an owner that has ended. Files of earlier versions name no owner.
 fn has_dead_owner(path: &Path) -> bool {
     let owner = fs::read(path).ok();
     let owner: Option<ProcessIdentity> = owner.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     owner.is_some_and(|owner| owner.has_ended())
 }
 
-/// A locked file. Only the process that has locked it releases it; in a child that it has forked, a drop does nothing.
+/// A locked file. Only the process that locked it releases it. In a forked child, a drop does nothing.
 pub(super) struct Held {
     file: File,
     owner: u32,
@@ -114,10 +115,10 @@ impl Held {
         self.owner == std::process::id()
     }
 
-    /// Writes the owner into the lock's file. A file that names no owner (the disk may be full) is a lock that is never replaced.
+    /// Writes the owner into the lock's file. A lock whose file names no owner (on a full disk) is never replaced.
     ///
     /// # Errors
-    /// When the file cannot be emptied: it may name a dead owner, whose lock others replace.
+    /// When the file cannot be truncated: it may name a dead owner, whose lock other processes replace.
     fn record_owner(&self, path: &Path, owner: &ProcessIdentity) -> Result<()> {
         let text = serde_json::to_vec(owner).unwrap_or_default();
         if fs::read(path).is_ok_and(|present| present == text) {
@@ -128,7 +129,7 @@ impl Held {
         file.set_len(0)
             .map_err(|error| failure("emptying", path, error))?;
         if let Err(error) = file.write_all(&text) {
-            tracing::debug!(path = %path.display(), %error, "the owner of a lock could not be noted");
+            tracing::debug!(path = %path.display(), %error, "the owner of a lock could not be recorded");
         }
         Ok(())
     }
@@ -136,7 +137,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Closing the file would not do: the lock lasts until all who have inherited it have closed it, too.
+        // Closing the file does not suffice: the lock lasts until all inherited handles are closed, too.
         if self.is_own()
             && let Err(error) = self.file.unlock()
         {
@@ -145,8 +146,8 @@ impl Drop for Held {
     }
 }
 
-/// Waits for the lock that keeps other stores of the folder from conditional writes of an object, and of the one under which it is
-/// kept. It is held for an instant only.
+/// Waits for the lock that excludes other stores of the folder from conditional writes of an object and its backup. It
+/// is held only briefly.
 pub(super) fn wait_for_writes(disk: &Disk, key: &str) -> Result<Held> {
     let (file, path) = open(disk, &lock_of_writes(key))?;
     file.lock().map_err(|error| failure("locking", &path, error))?;
@@ -154,23 +155,24 @@ pub(super) fn wait_for_writes(disk: &Disk, key: &str) -> Result<Held> {
 }
 
 fn lock_of_writes(key: &str) -> String {
-    let object = key.strip_suffix(layout::KEPT_ENDING).unwrap_or(key);
+    let object = key.strip_suffix(layout::BACKUP_ENDING).unwrap_or(key);
     let number = crc32fast::hash(object.as_bytes()) % WRITE_LOCKS;
-    format!("{WRITES}/{number}")
+    format!("{WRITE_LOCK_FOLDER}/{number}")
 }
 
-/// Opens a lock's file. Only who holds it may remove it; who has locked it must look whether it still has its name.
+/// Opens a lock's file. Only the holder of the lock may remove it. After locking, the caller checks that the path still
+/// names the file.
 fn open(disk: &Disk, name: &str) -> Result<(File, PathBuf)> {
     let folder = disk.root().join(LOCK_FOLDER);
     let path = folder.join(format!("{name}.lock"));
-    // Others rely on the store's own folder; what is below this one need not outlive the system.
+    // Only the store's own folder must be durable; the lock files need not outlive the system.
     let mut options = File::options();
     private(options.create(true).truncate(false).write(true));
     let opened = match options.open(&path) {
-        Err(error) if is_absent(&error) => again_when_absent(|| {
+        Err(error) if is_absent(&error) => retry_when_absent(|| {
             create_folder_of(&folder)?;
             let below = path.parent().map_or(Ok(()), |below| {
-                fs::create_dir_all(below).map_err(|error| gone_meanwhile(error, below))
+                fs::create_dir_all(below).map_err(|error| absent_when_removed(error, below))
             });
             Ok(below.and_then(|()| options.open(&path)))
         })?,
@@ -180,7 +182,7 @@ fn open(disk: &Disk, name: &str) -> Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
-/// A held lock. The fields are dropped in order: the file's lock ends before the name is free again.
+/// A held lock. The fields are dropped in order: the file is unlocked before the name is free again.
 pub(super) struct FileLock {
     held: Held,
     _claim: Claim,
@@ -190,7 +192,7 @@ pub(super) struct FileLock {
 
 impl LockGuard for FileLock {
     fn retire(self: Box<Self>) {
-        // Elsewhere nobody could tell that the file that he has locked is not the one that others will find.
+        // On other systems a locker cannot detect that its file was unlinked.
         if cfg!(unix) && self.held.is_own() && fs::remove_file(&self.path).is_ok() {
             let folder = self.path.parent().unwrap_or(&self.root);
             remove_empty(folder, &self.root.join(LOCK_FOLDER));

@@ -29,19 +29,19 @@ use crate::{
 };
 pub(super) use sidecar::digest;
 
-/// From this length in bytes on the digest of a content is made while the content is written.
-const DIGESTED_BESIDE: usize = 1 << 16;
+/// The size in bytes from which the digest of a content is computed while the content is written.
+const MIN_CONCURRENT_DIGEST_SIZE: usize = 1 << 16;
 
-/// From this length in bytes on the blocks of a file that was replaced or removed are freed in the background.
-const LARGE: usize = 1 << 20;
+/// The size in bytes from which the blocks of a replaced or removed file are freed in the background.
+const MIN_BACKGROUND_FREE_SIZE: usize = 1 << 20;
 
 /// A store below a folder, the layout of which is that of the reference engine's file backend.
 ///
-/// Several stores may work on one folder, in one process or in several. A clone is another handle of the same store.
+/// Several stores may use one folder, in one process or in several. A clone is another handle of the same store.
 ///
-/// On Unix, whatever the umask, files are made for their owner only (0600): checkpoints, their copies, history, journals and
-/// locks. They hold inputs in the clear, and the ciphertexts of secrets. Folders, and who may see their names, are a matter
-/// of the umask.
+/// On Unix, files are created with mode 0600, independently of the umask: checkpoints, their copies, history, journals
+/// and locks. They contain inputs in plaintext, and the ciphertexts of secrets. The mode of folders depends on the
+/// umask.
 #[derive(Clone)]
 pub struct FileStore(Arc<Inner>);
 
@@ -52,22 +52,22 @@ struct Inner {
     locks: Locks,
 }
 
-/// Where a content goes.
+/// The target of a write.
 struct Target {
     key: String,
     condition: Condition,
-    /// The key under which the content that is there is kept.
+    /// The key under which the replaced content is kept.
     kept: Option<String>,
 }
 
 impl Inner {
-    /// Writes a content beside its place, durably.
+    /// Writes a content to a temporary file, durably.
     fn write(&self, target: &Target, bytes: &[u8]) -> Result<Written> {
         self.appenders.forget(&target.key);
         self.disk.write(&target.key, bytes, &target.condition)
     }
 
-    /// Puts a written content in its place.
+    /// Renames a written content to its target.
     fn place(&self, written: Written, target: &Target, digest: Option<Md5Digest>) -> Result<Version> {
         let kept = target.kept.as_deref();
         if let Some(kept) = kept {
@@ -107,7 +107,7 @@ impl FileStore {
         self.0.disk.root()
     }
 
-    /// Writes an object; what it replaces is kept under another key only once the new content is durable.
+    /// Writes an object. The replaced content is kept under another key once the new content is durable.
     async fn replace(
         &self,
         key: &str,
@@ -122,7 +122,7 @@ impl FileStore {
             kept,
         };
         let is_digested = sidecar::is_kept_for(key);
-        if !is_digested || bytes.len() < DIGESTED_BESIDE {
+        if !is_digested || bytes.len() < MIN_CONCURRENT_DIGEST_SIZE {
             let put = move |inner: &Inner| {
                 let digest = is_digested.then(|| digest(&bytes));
                 let written = inner.write(&target, &bytes)?;

@@ -1,7 +1,7 @@
-//! Sidecars: beside each object the reference engine's driver of files writes `<file>.attrs`, with the object's MD5 digest.
+//! Sidecars: the reference engine's file driver writes `<file>.attrs` beside each object, with the object's MD5 digest.
 //!
-//! A sidecar goes before its object is replaced and is written after that, so that a crash in between leaves an object
-//! without one, of whose content nothing is known. It is not synced: what a power failure leaves of it is whole or unreadable.
+//! A sidecar is removed before its object is replaced and written afterwards. A crash in between leaves an object
+//! without sidecar. It is not synced: after a power failure it is complete or unreadable.
 
 use std::{
     fs,
@@ -37,8 +37,8 @@ struct Attributes<'a> {
     md5: String,
 }
 
-/// Returns whether an object has a sidecar: checkpoints and the ones before them have. To make a file costs more than to write it, so
-/// that history has none: its files never change.
+/// Returns whether this store writes a sidecar for an object: for checkpoints and their backups. History files, which
+/// never change, have none, as creating a file is expensive.
 pub(super) fn is_kept_for(key: &str) -> bool {
     key.starts_with(layout::STACKS)
 }
@@ -69,7 +69,7 @@ pub(super) fn encode(digest: Md5Digest) -> Vec<u8> {
     text
 }
 
-/// Reads the digest out of the text of a sidecar; `None` for a text that cannot be understood.
+/// Parses the digest in the text of a sidecar; `None` for an unknown format.
 pub(super) fn decode(text: &[u8]) -> Option<Md5Digest> {
     #[derive(Deserialize)]
     struct Recorded {
@@ -92,18 +92,18 @@ pub(super) fn remove(file: &Path) -> Result<()> {
     }
 }
 
-/// Hands the sidecar of a file that is about to be replaced to another name of its content, which has none. A failure leaves both
-/// without one, or the sidecar where it is.
-pub(super) fn hand_over(file: &Path, other: &Path) {
+/// Moves the sidecar of a file that is about to be replaced to another name of its content. After a failure both are
+/// without one, or the sidecar stays.
+pub(super) fn move_to(file: &Path, other: &Path) {
     match fs::rename(path(file), path(other)) {
         Err(error) if !is_absent(&error) => {
-            tracing::debug!(path = %path(other).display(), %error, "a sidecar could not be handed over");
+            tracing::debug!(path = %path(other).display(), %error, "a sidecar could not be moved");
         }
         _ => {}
     }
 }
 
-/// Writes the sidecar of a file that has none. A failure leaves the file without one.
+/// Writes the sidecar of a file that has none. After a failure the file has none.
 pub(super) fn write(file: &Path, text: &[u8]) {
     let path = path(file);
     let written = create_private(&path).and_then(|mut sidecar| sidecar.write_all(text));
@@ -125,7 +125,7 @@ fn path(file: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// What the reference engine's driver has written beside `.pulumi/meta.yaml`.
+    /// The sidecar that the reference engine's driver has written for `.pulumi/meta.yaml`.
     const META: &str = concat!(
         r#"{"user.cache_control":"","user.content_disposition":"","user.content_encoding":"","#,
         r#""user.content_language":"","user.content_type":"text/plain; charset=utf-8","user.metadata":null,"#,

@@ -1,4 +1,4 @@
-//! What the store asks of the file system: durable folders, versions, and errors in words.
+//! File system functions: durable folders, versions, and error messages.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -13,31 +13,31 @@ use crate::{
     store::Version,
 };
 
-/// Lets files that are made be read and written by their owner only: inputs stand in them in the clear.
+/// Restricts created files to mode 0600: they contain inputs in plaintext.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
     options.mode(0o600)
 }
 
-/// Makes a file that is not there yet, for its owner only.
+/// Creates a file that must not exist, with mode 0600.
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
     private(File::options().write(true).create_new(true)).open(path)
 }
 
-/// Tells whether a file, which is no symbolic link, can be read by its owner only.
+/// Returns whether a file is regular, no symbolic link, and of mode 0600.
 pub(super) fn is_private(metadata: &Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     metadata.is_file() && metadata.permissions().mode() & 0o777 == 0o600
 }
 
-/// How often something is tried that needs a folder, which another store may have removed because it was empty.
-const TRIES: usize = 32;
+/// The limit of attempts of an action in a folder that another store may remove while it is empty.
+const MAX_ATTEMPTS: usize = 32;
 
-/// Does something once more, from the making of its folder on, when that was removed in between.
-pub(super) fn again_when_absent<T>(
+/// Repeats an action, including the creation of its folder, when the folder was removed in between.
+pub(super) fn retry_when_absent<T>(
     mut attempt: impl FnMut() -> Result<io::Result<T>>,
 ) -> Result<io::Result<T>> {
-    for _ in 1..TRIES {
+    for _ in 1..MAX_ATTEMPTS {
         match attempt()? {
             Err(error) if is_absent(&error) => {}
             outcome => return Ok(outcome),
@@ -46,7 +46,7 @@ pub(super) fn again_when_absent<T>(
     attempt()
 }
 
-/// Removes `folder` and those above it, up to `root`, as long as they are empty: the system removes no other.
+/// Removes `folder` and those above it, up to `root`, as long as they are empty.
 pub(super) fn remove_empty(folder: &Path, root: &Path) {
     let below = |folder: &&Path| *folder != root && folder.starts_with(root);
     for folder in folder.ancestors().take_while(below) {
@@ -57,7 +57,7 @@ pub(super) fn remove_empty(folder: &Path, root: &Path) {
     }
 }
 
-/// Tells whether `path` is a name of an open file: somebody else may have removed or replaced that.
+/// Returns whether `path` names an open file: another process may have removed or replaced it.
 pub(super) fn is_named(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match (file.metadata(), fs::metadata(path)) {
@@ -69,7 +69,7 @@ pub(super) fn is_named(file: &File, path: &Path) -> bool {
 /// Creates the folder of `path` and makes each new name in it durable.
 pub(super) fn create_folder_of(path: &Path) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
-    again_when_absent(|| create_folders(path))?.map_err(|error| failure("creating", folder, error))
+    retry_when_absent(|| create_folders(path))?.map_err(|error| failure("creating", folder, error))
 }
 
 fn create_folders(path: &Path) -> Result<io::Result<()>> {
@@ -84,20 +84,20 @@ fn create_folders(path: &Path) -> Result<io::Result<()>> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(failure("creating", folder, error));
             }
-            Err(error) if !folder.is_dir() => match gone_meanwhile(error, folder) {
+            Err(error) if !folder.is_dir() => match absent_when_removed(error, folder) {
                 error if is_absent(&error) => return Ok(Err(error)),
                 error => return Err(failure("creating", folder, error)),
             },
             _ => {}
         }
     }
-    // Only now: the first sync mostly makes all of them durable, and the others find nothing left to do.
+    // After all are created: the first sync usually makes all of them durable, and the others are cheap.
     missing.iter().try_for_each(|folder| sync_folder(folder))?;
     Ok(Ok(()))
 }
 
-/// Takes an error that says that `folder` is there for one that says that it is absent, when somebody has removed it since.
-pub(super) fn gone_meanwhile(error: io::Error, folder: &Path) -> io::Error {
+/// Replaces the error "already exists" by "not found" when `folder` was removed meanwhile.
+pub(super) fn absent_when_removed(error: io::Error, folder: &Path) -> io::Error {
     let is_gone = matches!(fs::symlink_metadata(folder), Err(look) if is_absent(&look));
     if error.kind() == io::ErrorKind::AlreadyExists && is_gone {
         io::Error::from(io::ErrorKind::NotFound)
@@ -113,7 +113,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<()> {
     };
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         Ok(()) => Ok(()),
-        // Some file systems cannot do this, and a folder that is gone needs it no more.
+        // Some file systems do not support this, and a removed folder does not need it.
         Err(error)
             if is_absent(&error)
                 || matches!(
@@ -127,7 +127,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Tells contents apart: each write makes a new file, and writes in place change time or length.
+/// Returns the version of a content: each write creates a new file, and writes in place change time or length.
 pub(super) fn version(metadata: &Metadata) -> Version {
     use std::os::unix::fs::MetadataExt as _;
     format!(
@@ -140,8 +140,8 @@ pub(super) fn version(metadata: &Metadata) -> Version {
     .into()
 }
 
-/// Tells apart all states of a file, except those within one tick of the file system's clock: each write and each new name changes
-/// its last part, which no program can set.
+/// Distinguishes the states of a file, except those within one tick of the file system's clock. Each write and each new
+/// name changes its last part, which no program can set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(Version, i64, i64);
 
@@ -150,10 +150,10 @@ pub(super) fn stamp(metadata: &Metadata) -> Stamp {
     Stamp(version(metadata), metadata.ctime(), metadata.ctime_nsec())
 }
 
-/// Opens a large file that is about to lose its name, so that its blocks are freed when it is closed.
+/// Opens a large file that is about to be unlinked, so that its blocks are freed when it is closed.
 pub(super) fn opened_large(path: &Path) -> Option<File> {
     let metadata = fs::symlink_metadata(path).ok()?;
-    let is_large = metadata.is_file() && metadata.len() >= super::LARGE as u64;
+    let is_large = metadata.is_file() && metadata.len() >= super::MIN_BACKGROUND_FREE_SIZE as u64;
     is_large.then(|| File::open(path).ok()).flatten()
 }
 
@@ -166,13 +166,13 @@ pub(super) fn modified(metadata: &Metadata) -> Timestamp {
         .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// Returns when content or names of a file last changed, in seconds since 1970: a second name of an old file is new.
+/// Returns the time of the last change of content or names of a file, in seconds since 1970.
 pub(super) fn changed(metadata: &Metadata) -> i64 {
     use std::os::unix::fs::MetadataExt as _;
     modified(metadata).as_second().max(metadata.ctime())
 }
 
-/// Tells whether an error means that there is no such file.
+/// Returns whether an error means that there is no such file.
 pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -180,13 +180,13 @@ pub(super) fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Says what failed where; the system's own words stand behind.
+/// Returns an error that names the action, the path and the system's error.
 pub(super) fn failure(action: &str, path: &Path, error: io::Error) -> Error {
     let text = format!("{action} {}: {error}", path.display());
     let failed = Error::new(ErrorKind::Unavailable, text);
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            failed.with_hint("make room on the file system of the store, then run the operation again")
+            failed.with_hint("free space on the file system of the store, then run the operation again")
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             failed.with_hint("the store's folder must be writable for this user")

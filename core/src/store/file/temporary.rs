@@ -1,4 +1,4 @@
-//! Temporary files: made beside their targets, put into their place, swept when a writer died.
+//! Temporary files: created beside their targets, renamed to them, and removed when their writer died.
 
 use std::{
     fs,
@@ -12,14 +12,14 @@ use super::{
 };
 use crate::error::Result;
 
-/// Temporary files of writes that ended badly are removed when they are this old.
-const ABANDONED_SECONDS: i64 = 3600;
+/// The age from which temporary files of dead writers are removed.
+const ABANDONED_AGE_SECONDS: i64 = 3600;
 
-/// A temporary file, removed when it is not put into place.
+/// A temporary file, removed on drop unless it was renamed.
 pub(super) struct Temporary(pub(super) PathBuf);
 
 impl Temporary {
-    /// Forgets the name: the file has another now.
+    /// Marks the file as renamed, so that a drop does not remove it.
     pub(super) fn placed(mut self) {
         self.0 = PathBuf::new();
     }
@@ -28,14 +28,14 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.0.as_os_str().is_empty() {
-            // Nothing can be done about a failure here; a later write sweeps the folder.
+            // A failure is ignored; a later write sweeps the folder.
             fs::remove_file(&self.0).ok();
         }
     }
 }
 
 impl Disk {
-    /// Returns the name of a new temporary file beside `path`, whose folder exists from now on.
+    /// Returns the name of a new temporary file beside `path`, after creating its folder.
     pub(super) fn temporary(&self, path: &Path) -> Result<Temporary> {
         create_folder_of(path)?;
         self.sweep(path);
@@ -45,7 +45,7 @@ impl Disk {
         Ok(Temporary(path.with_file_name(format!(".{token:016x}.tmp"))))
     }
 
-    /// Removes what writers that died left beside `path`, once for each folder.
+    /// Removes the temporary files of dead writers beside `path`, once for each folder.
     fn sweep(&self, path: &Path) {
         let Some(folder) = path.parent() else { return };
         let fresh = self
@@ -62,7 +62,7 @@ impl Disk {
             let old = || {
                 entry
                     .metadata()
-                    .is_ok_and(|metadata| now - changed(&metadata) > ABANDONED_SECONDS)
+                    .is_ok_and(|metadata| now - changed(&metadata) > ABANDONED_AGE_SECONDS)
             };
             if temporary && old() && fs::remove_file(entry.path()).is_ok() {
                 tracing::debug!(path = %entry.path().display(), "removed an abandoned temporary file");

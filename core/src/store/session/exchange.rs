@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl StackStorage {
-    /// Returns the state as a deployment document. Without showing secrets, no key is needed unless an operation was
+    /// Returns the state as a deployment document. Without `show_secrets` no key is needed, unless an operation was
     /// interrupted.
     ///
     /// # Errors
@@ -42,12 +42,12 @@ impl StackStorage {
         write_deployment(&loaded.snapshot, shown, Layout::Pretty).await
     }
 
-    /// Replaces the state by a deployment document; what is there need not be readable. With `creates`, a stack that does not exist is
-    /// created once the document has been read.
+    /// Replaces the state by a deployment document. The present state need not be readable. With `creates`, a missing
+    /// stack is created once the document has been read.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] when the document is none, its state is invalid or another stack's, [`ErrorKind::Conflict`] while somebody
-    /// holds the stack; the state is as it was then.
+    /// [`ErrorKind::State`] when the document is malformed or its state is invalid or another stack's,
+    /// [`ErrorKind::Conflict`] while the stack is locked elsewhere. The state is unchanged then.
     pub(crate) async fn import(
         &self,
         secrets: &dyn SecretsProvider,
@@ -89,7 +89,7 @@ impl StackStorage {
         result.and(released)
     }
 
-    /// Reads the deployment document that a new stack is to begin with. One without a deployment makes an empty state.
+    /// Reads the initial deployment document of a new stack. One without a deployment is an empty state.
     ///
     /// # Errors
     /// As [`Self::import`].
@@ -122,7 +122,7 @@ impl StackStorage {
         self.create_as(checkpoint.into()).await
     }
 
-    /// Refuses another stack's state: the next update would take all that is in it for left over, and delete it.
+    /// Refuses another stack's state: the next update would delete all its resources as no longer registered.
     fn refuse_foreign(&self, imported: &Snapshot) -> Result<()> {
         let name = self.name();
         let foreign = |urn: &&Urn| urn.stack() != name.stack() || urn.project() != name.project();
@@ -144,8 +144,8 @@ impl StackStorage {
     }
 }
 
-/// Tells whether a document has nothing but a version and features: `{}` and `{"version": 3, "deployment": null}` for instance.
-/// One with any other member is malformed, a checkpoint for instance.
+/// Returns whether a document has only a version and features: `{}` and `{"version": 3, "deployment": null}` for
+/// instance. A document with any other member, a checkpoint for instance, is malformed.
 fn is_without_deployment(document: &[u8]) -> bool {
     serde_json::from_slice::<BTreeMap<String, &RawValue>>(document).is_ok_and(|members| {
         members.iter().all(|(name, value)| match name.as_str() {
@@ -157,7 +157,7 @@ fn is_without_deployment(document: &[u8]) -> bool {
     })
 }
 
-/// Refuses a state without resources that has a member of an unknown name: a misspelt one would make a new stack of it.
+/// Refuses a state without resources that has an unknown member: a misspelt name would result in an empty stack.
 fn refuse_unknown_members(snapshot: &Snapshot) -> Result<()> {
     const KNOWN: [&str; 2] = ["snippets", "targetSnippets"];
     match snapshot.extra.keys().find(|name| !KNOWN.contains(&name.as_str())) {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_document_that_could_hold_a_deployment_is_without_one() {
+    fn only_documents_of_a_deployment_s_form_may_be_without_one() {
         for document in [
             "{}",
             r#"{"version": 3}"#,

@@ -1,4 +1,4 @@
-//! Loading: the checkpoint, with what an interrupted operation left in the journal beside it.
+//! Loading: the checkpoint with the entries of an interrupted operation's journal.
 
 use bytes::Bytes;
 
@@ -16,54 +16,55 @@ use crate::{
     store::{Holder, Md5Digest, StackStorage, StoredStack, file::digest as md5, layout::CHECKPOINT_ENDINGS},
 };
 
-/// A stack's state, with what an interrupted operation left in its journal.
+/// A stack's state, with the entries of an interrupted operation's journal.
 #[derive(Debug)]
 pub(crate) struct LoadedStack {
-    /// The state, which has been checked.
+    /// The verified state.
     pub snapshot: Snapshot,
-    /// What people should know about it.
+    /// Warnings about the state, for the user.
     pub warnings: Vec<Diagnostic>,
-    /// Who may be at work on what is pending, where the state was read without the stack's lock.
+    /// The holder of the stack's lock, which may be executing the pending operations, if the state was read without the
+    /// lock.
     pub holder: Option<Holder>,
     pub(super) stored: StoredStack,
     pub(super) leftover: Leftover,
-    /// The one of the warnings that is about the end of the journal.
+    /// The warning about the end of the journal.
     torn: Option<Diagnostic>,
 }
 
 impl LoadedStack {
-    /// Tells whether the state looks like that of an operation that has not come to its end.
+    /// Returns whether the state may be that of an unfinished operation.
     fn is_unfinished(&self) -> bool {
         self.torn.is_some() || !self.snapshot.pending_operations.is_empty()
     }
 }
 
-/// What has to be done with a journal that was left behind.
+/// The treatment of an interrupted operation's journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leftover {
-    /// There is none, or it holds nothing that the checkpoint does not.
+    /// There is none, or the checkpoint contains all its entries.
     Discard,
-    /// It is part of the loaded state and must become part of the checkpoint.
-    Fold {
+    /// It is part of the loaded state, and must be merged into the checkpoint.
+    Merge {
         end: JournalEnd,
         /// Whether the checkpoint was written during the interrupted operation.
         is_rebased: bool,
     },
     /// It belongs to another checkpoint.
     SetAside {
-        /// Whether the loaded state has pending operations of it, which must become part of the checkpoint.
+        /// Whether the loaded state has pending operations from it, which must be merged into the checkpoint.
         is_adopted: bool,
     },
 }
 
 impl StackStorage {
-    /// Reads the state; entries that an interrupted operation left in its journal are part of it. Writes nothing.
+    /// Reads the state, including the entries of an interrupted operation's journal. Writes nothing.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the stack does not exist, [`ErrorKind::State`] when its state is damaged,
     /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
     pub(crate) async fn load(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
-        let loaded = self.load_unplaced(secrets).await;
+        let loaded = self.load_without_location(secrets).await;
         loaded.map_err(|error| match error.kind() {
             ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt => {
                 let name = self.name();
@@ -78,8 +79,8 @@ impl StackStorage {
         })
     }
 
-    /// As [`Self::load`], for one that has not locked the stack: where an operation is at work on it, the steps in flight are
-    /// pending and no interruption, and the last line of the journal may be half written.
+    /// As [`Self::load`], for callers without the stack's lock: while an operation runs, the steps in flight are
+    /// pending without being interrupted, and the last line of the journal may be incomplete.
     ///
     /// # Errors
     /// As for [`Self::load`].
@@ -103,7 +104,7 @@ impl StackStorage {
         Ok(loaded)
     }
 
-    /// Returns who holds the stack, if that can be found out: what is said depends on it, and nothing else.
+    /// Returns the holder of the stack, if it can be determined. Only messages depend on it.
     async fn known_holder(&self) -> Option<Holder> {
         let holder = self.holder().await;
         holder.unwrap_or_else(|error| {
@@ -112,8 +113,8 @@ impl StackStorage {
         })
     }
 
-    /// As [`Self::load`]; the errors do not say where the state is.
-    async fn load_unplaced(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+    /// As [`Self::load`]; the errors do not name the location of the state.
+    async fn load_without_location(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let stored = self.read().await?;
         let alteration = self.alteration(stored.base.key().to_owned(), stored.recorded.clone());
         let (alteration, loaded) = futures::join!(alteration, self.load_stored(stored, secrets));
@@ -127,7 +128,7 @@ impl StackStorage {
         }
     }
 
-    /// Returns what is to be said about a checkpoint that is not the one that was last written.
+    /// Returns the warning about a checkpoint that was changed since the last recorded write.
     async fn alteration(&self, key: String, recorded: Option<(Bytes, Md5Digest)>) -> Option<String> {
         let (bytes, digest) = recorded?;
         let compared = self
@@ -160,7 +161,7 @@ impl StackStorage {
         };
         let mut orphan = None;
         let (mut leftover, recovered) = match recovery {
-            None | Some(Recovery::AlreadyFolded) => (Leftover::Discard, None),
+            None | Some(Recovery::Checkpointed) => (Leftover::Discard, None),
             Some(Recovery::Empty(torn)) => {
                 torn_line = torn.map(|torn| self.torn_warning(torn, None));
                 (Leftover::Discard, None)
@@ -169,9 +170,9 @@ impl StackStorage {
                 let torn = recovered.torn;
                 torn_line = torn.map(|torn| self.torn_warning(torn, Some(&recovered.header)));
                 let snapshot = recovered.snapshot()?;
-                // What is folded replaces the checkpoint, so that it must be sound before and not after.
+                // The merged state replaces the checkpoint, and must be valid before.
                 integrity::verify(&snapshot).map_err(|error| self.unsound_journal(&error))?;
-                let leftover = Leftover::Fold {
+                let leftover = Leftover::Merge {
                     end: recovered.end,
                     is_rebased: recovered.is_rebased,
                 };
@@ -211,7 +212,7 @@ impl StackStorage {
         })
     }
 
-    /// Words the warning about a journal without its checkpoint.
+    /// Returns the warning about a journal without its checkpoint.
     fn orphan_warning(
         &self,
         header: &JournalHeader,
@@ -227,7 +228,7 @@ impl StackStorage {
             header.started,
         );
         text.push_str(&match unseen.len() {
-            0 => "the checkpoint shows all that it is known to have done".to_owned(),
+            0 => "the checkpoint contains all its known operations".to_owned(),
             count => format!("{count} of its operations are not part of the checkpoint and are pending now"),
         });
         for pending in unseen {
@@ -247,7 +248,7 @@ impl StackStorage {
         Diagnostic::warning(text)
     }
 
-    /// Adds to an error about the journal where it is.
+    /// Adds the location of the journal to an error about it.
     fn name_journal(&self, error: Error) -> Error {
         error.with_hint(format!(
             "the journal is {} in {}; importing a state sets it aside",
@@ -256,7 +257,7 @@ impl StackStorage {
         ))
     }
 
-    /// Words the warning about the beginning of a line at the end of a journal.
+    /// Returns the warning about an incomplete line at the end of a journal.
     fn torn_warning(&self, torn: Torn, header: Option<&JournalHeader>) -> Diagnostic {
         let operation = header.map_or_else(
             || "an interrupted operation".to_owned(),
@@ -279,7 +280,7 @@ impl StackStorage {
             .with_hint("checkpoint and journal are as they were; importing a state replaces both".to_owned())
     }
 
-    /// Returns an empty state in the place of one that cannot be read, with the journal beside it to be set aside.
+    /// Returns an empty state instead of an unreadable one, with its journal to be set aside.
     pub(super) async fn unread(&self) -> Result<LoadedStack> {
         let stored = self.read().await?;
         Ok(LoadedStack {

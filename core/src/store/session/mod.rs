@@ -1,4 +1,4 @@
-//! What an operation has of its stack: the state that it starts from, the journal that it writes, the commit at its end.
+//! An operation's session with its stack: the initial state, the journal, and the commit at the end.
 
 mod exchange;
 mod load;
@@ -27,10 +27,10 @@ use crate::{
 };
 use load::Leftover;
 
-/// What checkpoints and journals name as their writer.
+/// The writer that checkpoints and journals name.
 const WRITER: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
-/// An operation's hold on the state of its stack. Whoever has it also holds the stack's lock.
+/// An operation's access to the state of its stack. The caller also holds the stack's lock.
 pub(crate) struct StackSession {
     storage: StackStorage,
     head: Mutex<Head>,
@@ -40,30 +40,30 @@ pub(crate) struct StackSession {
     secrets: Option<Arc<dyn SecretsManager>>,
 }
 
-/// What history keeps of an operation.
+/// The history record of an operation.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryRecord {
     /// `update`, `refresh`, `destroy`, `import`…
     pub kind: &'static str,
-    /// What the user said about it.
+    /// The user's message.
     pub message: String,
-    /// When it began.
+    /// The start time.
     pub started: Timestamp,
-    /// When it ended.
+    /// The end time.
     pub ended: Timestamp,
-    /// Whether it did all that it was to do.
+    /// Whether the operation succeeded.
     pub succeeded: bool,
-    /// How many resources each kind of step concerned.
+    /// The number of resources for each kind of step.
     pub changes: BTreeMap<&'static str, u64>,
-    /// The configuration that it ran with.
+    /// The operation's configuration.
     pub config: Config,
 }
 
 impl StackSession {
-    /// Begins an operation of `kind` over a state that was loaded under the lock. `snapshot` is that state, perhaps with
-    /// a secrets manager that it did not have.
+    /// Begins an operation of `kind` on a state that was loaded under the lock. `snapshot` is that state, possibly with
+    /// another secrets manager.
     ///
-    /// An interrupted operation is completed first; the manifest of `snapshot` has the time of that.
+    /// The journal of an interrupted operation is merged first; the manifest of `snapshot` has the time of that write.
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded.
@@ -99,7 +99,7 @@ impl StackSession {
                         storage.store().url()
                     )));
                 }
-                Leftover::Fold { end, is_rebased } => {
+                Leftover::Merge { end, is_rebased } => {
                     if is_rebased {
                         head = Head::within_operation(head.into_base());
                     }
@@ -132,31 +132,31 @@ impl StackSession {
         })
     }
 
-    /// Returns what people should know about the beginning of the operation.
+    /// Returns the diagnostics of the operation's begin.
     #[must_use]
     pub(crate) fn notes(&self) -> &[Diagnostic] {
         &self.notes
     }
 
-    /// Returns where the operation's journal entries become durable.
+    /// Returns the sink of the operation's journal entries.
     #[must_use]
     pub(crate) fn sink(&self) -> Arc<dyn JournalSink> {
         Arc::clone(&self.journal) as _
     }
 
-    /// Makes `snapshot` the stack's state; its manifest tells then who has written it, and when. At every moment either
-    /// the previous checkpoint with the journal, or the new one tell the state.
+    /// Makes `snapshot` the stack's state, and sets writer and time in its manifest. At every moment either the
+    /// previous checkpoint with the journal, or the new checkpoint defines the state.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded, or the journal is another writer's;
-    /// then the journal stays.
+    /// [`ErrorKind::Conflict`] when the checkpoint is no longer the loaded one, or the journal belongs to another
+    /// writer. The journal stays then.
     pub(crate) async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
         let bytes = checkpoint_of(&self.storage, snapshot).await?;
         let mut head = self.head.lock().await;
         self.storage.commit(&mut head, bytes.into(), &self.journal).await
     }
 
-    /// Removes the journal of an operation that changed nothing in the end.
+    /// Removes the journal of an operation without changes.
     ///
     /// # Errors
     /// Those of the store.
@@ -167,7 +167,7 @@ impl StackSession {
     /// Adds the operation to the stack's history, with a copy of the checkpoint.
     ///
     /// # Errors
-    /// Those of the store, and of the secrets manager when the configuration holds plaintext secrets.
+    /// Those of the store, and of the secrets manager when the configuration contains plaintext secrets.
     pub(crate) async fn record_history(&self, record: HistoryRecord) -> Result<()> {
         let mut config = record.config;
         if let Some(manager) = &self.secrets {

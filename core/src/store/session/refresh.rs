@@ -1,4 +1,4 @@
-//! Refreshing the checkpoint while an operation runs: another program that reads it misses seconds of the work, not all.
+//! Refreshing the checkpoint while an operation runs, so that other programs read a state that is seconds old at most.
 
 use std::{
     sync::{
@@ -18,32 +18,32 @@ use crate::{
     state::{Changes, Journal, Rebase, deployment::write_beside},
 };
 
-/// A refresh that took this long is followed by a pause of as many times that: refreshing takes 5 % of the time at most.
-const PAUSE: u32 = 20;
+/// The pause after a refresh, as a multiple of its duration: refreshing takes 5 % of the time at most.
+const PAUSE_FACTOR: u32 = 20;
 
-/// How far the refreshes of an operation have got.
+/// The progress of an operation's refreshes.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// Whether the checkpoint was or may have been replaced.
+    /// Whether the checkpoint may have been replaced.
     tried: AtomicBool,
-    /// The number of the first entry that the last refreshed checkpoint does not hold.
+    /// The number of the first entry that the last refreshed checkpoint does not contain.
     sequence: AtomicU64,
 }
 
-/// A checkpoint that has been composed and not been written.
+/// A checkpoint that has been built, but not written.
 pub(super) struct Draft {
     bytes: Bytes,
     rebase: Rebase,
 }
 
-/// Refreshes that go on in the background until they are stopped or dropped.
+/// Refreshes in the background, until they are stopped or dropped.
 pub(crate) struct Refreshing {
     stop: DropGuard,
     task: Task<()>,
 }
 
 impl Refreshing {
-    /// Stops and waits for a write that is under way.
+    /// Stops, and waits for a write in progress.
     pub(crate) async fn stop(self) {
         drop(self.stop);
         if let Err(error) = self.task.await {
@@ -53,11 +53,11 @@ impl Refreshing {
 }
 
 impl StackSession {
-    /// Refreshes the checkpoint from `journal`, for the first time after `interval`, and then no sooner than that and
-    /// 20 times what the last refresh took.
+    /// Refreshes the checkpoint from `journal`: for the first time after `interval`, then after the longer one of
+    /// `interval` and 20 times the duration of the last refresh.
     ///
-    /// A refresh that fails is tried again later and is no error of the operation. Nothing is written as long as nothing
-    /// has changed.
+    /// A failed refresh is repeated later and is no error of the operation. Nothing is written while nothing has
+    /// changed.
     #[must_use]
     pub(crate) fn refresh_in_background(
         self: &Arc<Self>,
@@ -91,7 +91,7 @@ impl StackSession {
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
             };
-            pause = interval.max(clock.elapsed().saturating_sub(began) * PAUSE);
+            pause = interval.max(clock.elapsed().saturating_sub(began) * PAUSE_FACTOR);
             match refreshed {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::Conflict => {
@@ -107,16 +107,16 @@ impl StackSession {
         }
     }
 
-    /// Tells whether the checkpoint may hold part of the operation's work.
+    /// Returns whether the checkpoint may contain entries of the operation.
     #[must_use]
     pub(crate) fn has_refreshed(&self) -> bool {
         self.refreshed.tried.load(Ordering::Acquire)
     }
 
-    /// Makes the checkpoint hold what `journal` has so far. The commit at the end replaces it.
+    /// Writes a checkpoint with the entries of `journal` so far. The commit at the end replaces it.
     ///
     /// # Errors
-    /// As for [`Self::commit`]. Checkpoint and journal tell the state all the same.
+    /// As for [`Self::commit`]. Checkpoint and journal still define the state.
     #[cfg(test)]
     pub(crate) async fn refresh(&self, journal: &Journal) -> Result<()> {
         match self.draft(journal).await? {
@@ -125,25 +125,25 @@ impl StackSession {
         }
     }
 
-    /// Composes a checkpoint; `None` when it would hold nothing that the present one does not.
+    /// Builds a checkpoint; `None` when the present one contains all entries.
     async fn draft(&self, journal: &Journal) -> Result<Option<Draft>> {
         let known = self.refreshed.sequence.load(Ordering::Acquire);
-        let Some((ledger, sequence)) = journal.freeze(known) else {
+        let Some((replay, sequence)) = journal.freeze(known) else {
             return Ok(None);
         };
-        if !self.has_refreshed() && ledger.changes() != Changes::Some {
+        if !self.has_refreshed() && replay.changes() != Changes::Some {
             return Ok(None);
         }
         let runtime = self.storage.runtime();
         let now = runtime.clock.now();
-        let compose = move || {
-            let (mut snapshot, rebase) = ledger.compose_base(sequence)?;
+        let build = move || {
+            let (mut snapshot, rebase) = replay.to_rebase(sequence)?;
             snapshot.manifest.time = Some(now);
             WRITER.clone_into(&mut snapshot.manifest.version);
             Ok((snapshot, rebase))
         };
         let stack = self.storage.name().qualified();
-        let (bytes, checkpoint, rebase) = write_beside(stack, compose, &runtime.spawner).await?;
+        let (bytes, checkpoint, rebase) = write_beside(stack, build, &runtime.spawner).await?;
         let rebase = Rebase {
             checkpoint,
             written: self.refreshed.sequence.load(Ordering::Acquire),
@@ -155,7 +155,7 @@ impl StackSession {
         }))
     }
 
-    /// Announces a checkpoint in the journal, and puts it in the place of the present one.
+    /// Announces a checkpoint in the journal, and replaces the present one.
     async fn install(&self, draft: Draft) -> Result<()> {
         let mut head = self.head.lock().await;
         if !self.journal.rebase(&draft.rebase).await? {

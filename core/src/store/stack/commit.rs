@@ -1,4 +1,4 @@
-//! The commit of a checkpoint, written so that at every moment checkpoint and journal together tell the state.
+//! The commit of a checkpoint. At every moment checkpoint and journal together define the state.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::{
     state::deployment::content_hash,
     store::{
         Condition, Object, StoreJournal, changed,
-        layout::{CHECKPOINT_ENDINGS, KEPT_ENDING},
+        layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
     },
 };
 
-/// The checkpoint of a stack as the holder of its lock knows it.
+/// The checkpoint of a stack, as known to the holder of its lock.
 pub(in crate::store) struct Head {
     base: CheckpointBase,
-    /// Whether there is a copy of the checkpoint from before the operation.
+    /// Whether the checkpoint from before the operation was copied.
     is_previous_kept: bool,
-    /// The hash of a checkpoint of which it is not known whether it was written.
+    /// The hash of a checkpoint whose write has an unknown result.
     unsettled: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Head {
         }
     }
 
-    /// Starts from a checkpoint that was written during an operation: the copy of the one before the operation is there.
+    /// Starts from a checkpoint that was written during an operation: the one before the operation was copied already.
     pub(in crate::store) const fn within_operation(base: CheckpointBase) -> Self {
         Self {
             base,
@@ -48,17 +48,17 @@ impl Head {
 }
 
 impl StackStorage {
-    /// Makes `checkpoint` the stack's state, keeps a copy of the previous one, and ends the journal. The caller holds the
-    /// stack's lock. All that becomes a stack's state while there may be a journal gets there this way: the end of an
-    /// operation, the recovery of an interrupted one, and an import.
+    /// Makes `checkpoint` the stack's state, keeps a copy of the previous one, and ends the journal. The caller holds
+    /// the stack's lock. Every write of a state that may have a journal uses this function: the end of an operation,
+    /// the recovery of an interrupted one, and an import.
     ///
-    /// The journal's last line announces the checkpoint before it is written, and the journal is removed after it. Where
-    /// this fails on the way, the old checkpoint with the journal, or the new checkpoint tell the state, and a later commit
-    /// goes on from there.
+    /// The journal's last line announces the checkpoint before it is written, and the journal is removed afterwards.
+    /// After a failure the old checkpoint with the journal, or the new checkpoint defines the state, and a later commit
+    /// continues from it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the checkpoint is no longer the one that was read, or the journal is another
-    /// writer's; then the journal stays.
+    /// [`crate::ErrorKind::Conflict`] when the checkpoint is no longer the one that was read, or the journal belongs to
+    /// another writer. The journal stays then.
     pub(in crate::store) async fn commit(
         &self,
         head: &mut Head,
@@ -66,15 +66,15 @@ impl StackStorage {
         journal: &StoreJournal,
     ) -> Result<()> {
         let hash = content_hash(&checkpoint);
-        journal.fold(&hash).await?;
+        journal.announce_checkpoint(&hash).await?;
         self.replace(head, checkpoint, hash).await?;
         journal.discard().await
     }
 
-    /// Puts a checkpoint with that hash in the place of another. A copy of the one before the operation stays behind.
+    /// Replaces the checkpoint by one with that hash. A copy of the one before the operation is kept.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the checkpoint is no longer the one that is known.
+    /// [`crate::ErrorKind::Conflict`] when the checkpoint is no longer the known one.
     pub(in crate::store) async fn replace(
         &self,
         head: &mut Head,
@@ -83,7 +83,7 @@ impl StackStorage {
     ) -> Result<()> {
         self.settle(head).await?;
         let base = head.base.clone();
-        let kept = format!("{}{KEPT_ENDING}", base.key);
+        let kept = format!("{}{BACKUP_ENDING}", base.key);
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
         let condition = if key == base.key {
             Condition::Match(Arc::clone(&base.version))
@@ -111,13 +111,13 @@ impl StackStorage {
         let is_another = key != base.key;
         head.base = CheckpointBase { key, version };
         if is_another {
-            // The compressed form is older now and would only be taken for the state by mistake.
+            // The compressed form is outdated now, and must not be read as the state.
             self.store.delete(&base.key).await?;
         }
         Ok(())
     }
 
-    /// Finds out whether a failed write has replaced the checkpoint.
+    /// Determines whether a failed write has replaced the checkpoint.
     async fn settle(&self, head: &mut Head) -> Result<()> {
         let Some(hash) = &head.unsettled else {
             return Ok(());
@@ -129,7 +129,7 @@ impl StackStorage {
                     key,
                     version: object.version,
                 };
-                // It was kept before it was replaced.
+                // It was copied before it was replaced.
                 head.is_previous_kept = true;
             }
             Some(object) if key == head.base.key && object.version == head.base.version => {}
@@ -148,7 +148,7 @@ impl StackStorage {
         }
     }
 
-    /// Removes a journal that was read: its entries are known to be part of the checkpoint.
+    /// Removes a journal that was read, and whose entries are part of the checkpoint.
     ///
     /// # Errors
     /// Those of the store; [`crate::ErrorKind::Conflict`] when it has changed since.
@@ -157,8 +157,8 @@ impl StackStorage {
         self.store.delete_version(&key, &journal.version).await
     }
 
-    /// Copies a journal that was read and does not extend the checkpoint, and returns the copy's key: the one of the newest
-    /// copy when that has the same content.
+    /// Copies a journal that was read and does not extend the checkpoint, and returns the copy's key. An equal newest
+    /// copy is reused.
     ///
     /// # Errors
     /// Those of the store.

@@ -1,4 +1,4 @@
-//! Which stacks a store has, and whether its layout is one that is known here.
+//! Listing of a store's stacks, and the check of its layout.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::{
     },
 };
 
-/// What is to be done about states in the layout of old versions of the reference engine.
-const OLD_LAYOUT: &str = "the tool that wrote these states has to bring them into the layout with projects";
+/// The hint for states in the layout of old versions of the reference engine.
+const OLD_LAYOUT: &str = "migrate the states to the layout with projects, with the tool that wrote them";
 
 /// Returns the stacks of a store, of one project or of all, in the order of their names.
 ///
 /// # Errors
-/// Those of the store, and [`ErrorKind::State`] when the store has a layout that this engine does not know.
+/// Those of the store, and [`ErrorKind::State`] when the store has an unknown layout.
 pub(crate) async fn list_stacks(store: &Arc<dyn Store>, project: Option<&str>) -> Result<Vec<StackName>> {
     check_layout(store).await?;
     let prefix = match project {
@@ -34,7 +34,7 @@ pub(crate) async fn list_stacks(store: &Arc<dyn Store>, project: Option<&str>) -
     Ok(names)
 }
 
-/// Refuses stores whose layout is not the one with projects; tells whether the store is marked as having it.
+/// Refuses stores whose layout is not the one with projects. Returns whether `meta.yaml` states that layout.
 pub(super) async fn check_layout(store: &Arc<dyn Store>) -> Result<bool> {
     let unknown =
         |what: String| Error::new(ErrorKind::State, format!("the store {} has {what}", store.url()));
@@ -52,11 +52,11 @@ pub(super) async fn check_layout(store: &Arc<dyn Store>) -> Result<bool> {
     match version {
         Some(1) => Ok(true),
         Some(0) => Err(unknown("the old layout, without projects".to_owned()).with_hint(OLD_LAYOUT)),
-        _ => Err(unknown(format!("a layout that is not known here ({META})"))),
+        _ => Err(unknown(format!("an unknown layout ({META})"))),
     }
 }
 
-/// Returns the version that `meta.yaml` states: a mapping of one entry, which tools write and no person edits.
+/// Returns the version that `meta.yaml` states: a mapping of one entry, written by tools only.
 fn version_of(meta: &str) -> Option<u32> {
     let mut lines = meta
         .lines()

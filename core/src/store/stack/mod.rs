@@ -26,8 +26,8 @@ pub(super) use commit::Head;
 use list::check_layout;
 pub(crate) use list::list_stacks;
 
-/// As often is a stack read again that changes while it is read.
-const MOST_ATTEMPTS: usize = 16;
+/// The limit of attempts to read a stack that changes meanwhile.
+const MAX_READ_ATTEMPTS: usize = 16;
 
 /// A stack in a store. Cheap to clone.
 #[derive(Clone)]
@@ -43,16 +43,16 @@ pub(crate) struct StackStorage {
 pub(crate) struct StoredStack {
     /// The checkpoint, decompressed.
     pub checkpoint: Bytes,
-    /// Which checkpoint it is.
+    /// The identity of the checkpoint.
     pub base: CheckpointBase,
-    /// The checkpoint as it is in the store, with the digest that was recorded of it, if any was.
+    /// The checkpoint as it is stored, with its recorded digest, if there is one.
     pub(in crate::store) recorded: Option<(Bytes, Md5Digest)>,
-    /// The journal beside it; `None` when there is none.
+    /// The journal; `None` when there is none.
     pub journal: Option<Object>,
 }
 
 impl StoredStack {
-    /// Tells whether there is a journal with something in it.
+    /// Returns whether there is a non-empty journal.
     pub(super) fn has_journal(&self) -> bool {
         self.journal
             .as_ref()
@@ -60,7 +60,7 @@ impl StoredStack {
     }
 }
 
-/// Names the checkpoint that a change is based on.
+/// The identity of the checkpoint on which a change is based.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CheckpointBase {
     key: String,
@@ -74,7 +74,7 @@ impl CheckpointBase {
 }
 
 impl StackStorage {
-    /// Names a stack in a store; nothing is read or written. `facts` go into its lock files.
+    /// Creates a handle of a stack, without reading or writing. `facts` are written to its lock files.
     #[must_use]
     pub(crate) fn new(store: Arc<dyn Store>, name: StackName, facts: HostFacts, runtime: Runtime) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl StackStorage {
         &self.store
     }
 
-    /// Tells whether the stack exists.
+    /// Returns whether the stack exists.
     ///
     /// # Errors
     /// Those of the store.
@@ -149,20 +149,20 @@ impl StackStorage {
         }
     }
 
-    /// Returns the key of the checkpoint: the one that was written last when there are several forms.
+    /// Returns the key of the checkpoint: the one written last when there are several forms.
     async fn checkpoint_key(&self) -> Result<Option<String>> {
         let keys = CHECKPOINT_ENDINGS.map(|ending| self.name.checkpoint(ending));
         let objects = self.store.list(&self.name.checkpoint_prefix()).await?;
         Ok(objects
             .into_iter()
             .filter(|object| keys.contains(&object.key))
-            // Of equally old ones the uncompressed: it stands first.
+            // Of equally old ones the uncompressed, which is first.
             .rev()
             .max_by_key(|object| object.modified)
             .map(|object| object.key))
     }
 
-    /// Reads the checkpoint and the journal beside it.
+    /// Reads the checkpoint and the journal.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the stack does not exist.
@@ -182,14 +182,14 @@ impl StackStorage {
             let read = self.store.get_with_digest(&key).await?;
             let (Object { bytes, version }, digest) = read.ok_or_else(missing)?;
             let journal = self.journal().await?;
-            // Without the lock, an operation may end or begin between these readings. Where the journal has only grown
-            // it belongs to this checkpoint or says that it is part of it; otherwise look again.
+            // Without the lock, an operation may end or begin between these reads. A journal that has only grown
+            // belongs to this checkpoint or announces it; otherwise both are read again.
             let steady = match (&before, &journal) {
                 (Some(before), Some(journal)) => journal.bytes.starts_with(&before.bytes),
                 (None, None) => true,
                 _ => false,
             };
-            if steady || attempts == MOST_ATTEMPTS {
+            if steady || attempts == MAX_READ_ATTEMPTS {
                 return Ok(StoredStack {
                     recorded: digest.map(|digest| (bytes.clone(), digest)),
                     checkpoint: expand(&key, bytes)?,
@@ -207,13 +207,13 @@ impl StackStorage {
     /// Locks the stack against this engine and the reference engine.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`], which names the holders, when somebody else holds it.
+    /// [`ErrorKind::Conflict`], which names the holders, when it is locked elsewhere.
     #[cfg(test)]
     pub(crate) async fn lock(&self) -> Result<StackLock> {
         StackLock::take(&self.store, &self.name, &self.facts, &self.runtime, None).await
     }
 
-    /// As [`Self::lock`]; whoever is refused meanwhile is told what the stack is locked for, `update` for instance.
+    /// As [`Self::lock`]. Conflicts of other lockers name `operation`, `update` for instance.
     ///
     /// # Errors
     /// As for [`Self::lock`].
@@ -228,7 +228,7 @@ impl StackStorage {
         .await
     }
 
-    /// Returns who holds the stack, for one that reads it without a lock. Lock files of processes that have ended do not count.
+    /// Returns the holder of the stack, for callers without the lock. Lock files of ended processes do not count.
     ///
     /// # Errors
     /// Those of the store.
@@ -236,7 +236,7 @@ impl StackStorage {
         lock_file::holder(&self.store, &self.name, &self.facts).await
     }
 
-    /// Removes every lock file of the stack, whoever wrote it, and returns how many there were.
+    /// Removes every lock file of the stack, including those of other programs, and returns their number.
     ///
     /// # Errors
     /// Those of the store.
@@ -266,7 +266,7 @@ impl StackStorage {
     /// Returns the records of finished operations, the newest first.
     ///
     /// # Errors
-    /// Those of the store, and [`ErrorKind::State`] when one cannot be understood.
+    /// Those of the store, and [`ErrorKind::State`] when one is malformed.
     pub(crate) async fn history(&self) -> Result<Vec<HistoryEntry>> {
         history::read(&self.store, &self.name).await
     }

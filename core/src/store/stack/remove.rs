@@ -7,20 +7,20 @@ use crate::{
     error::{Error, ErrorKind, Result},
     store::{
         Condition, StoredStack,
-        layout::{CHECKPOINT_ENDINGS, KEPT_ENDING},
+        layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
     },
 };
 
 impl StackStorage {
-    /// Removes the stack with its history; a copy of the checkpoint stays behind.
+    /// Removes the stack with its history. A copy of the checkpoint is kept.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Conflict`] when somebody holds it, or when it has resources
-    /// and `force` is false.
+    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Conflict`] when it is locked elsewhere, or when it has
+    /// resources and `force` is false.
     pub(crate) async fn remove(&self, force: bool) -> Result<()> {
         let lock = self.lock_for("removal").await?;
         if let Err(error) = self.remove_locked(force).await {
-            // Why the stack stays is said rather than that its lock does.
+            // The error of the removal is reported, not that of the release.
             drop(lock.release().await);
             return Err(error);
         }
@@ -35,9 +35,9 @@ impl StackStorage {
             self.refuse_in_use(&stored)?;
         }
         let base = &stored.base.key;
-        // The copy must be durable before the original goes.
+        // The copy must be durable before the original is removed.
         if let Some(object) = self.store.get(base).await? {
-            let copy = format!("{base}{KEPT_ENDING}");
+            let copy = format!("{base}{BACKUP_ENDING}");
             self.store.put(&copy, object.bytes, Condition::Any).await?;
         }
         if let Some(journal) = stored
@@ -59,14 +59,14 @@ impl StackStorage {
         for object in self.store.list(&self.name.history()).await? {
             self.store.delete(&object.key).await?;
         }
-        // Of stacks beside it there may be something in the folder of the journals.
+        // The folder of the journals may contain those of other stacks.
         self.store.tidy(&self.name.history()).await;
         self.store.tidy(&self.name.journals()).await;
         Ok(())
     }
 
-    /// Refuses the removal of a stack that has resources, or may have them: a journal is not read without the key of its
-    /// secrets.
+    /// Refuses the removal of a stack that has resources, or may have some: a journal cannot be read without the key of
+    /// its secrets.
     fn refuse_in_use(&self, stored: &StoredStack) -> Result<()> {
         let name = self.name.qualified();
         let Contents { resources, pending } = contents(&stored.checkpoint)?;
@@ -88,15 +88,15 @@ impl StackStorage {
     }
 }
 
-/// What a checkpoint lists.
+/// Whether a checkpoint has resources or pending operations.
 pub(super) struct Contents {
-    /// There are resources.
+    /// Whether there are resources.
     pub(super) resources: bool,
-    /// There are operations of which it is not known what they did.
+    /// Whether there are pending operations, whose results are unknown.
     pub(super) pending: bool,
 }
 
-/// Tells what a checkpoint lists, without building any of it.
+/// Reads the contents of a checkpoint, without building its records.
 pub(super) fn contents(checkpoint: &[u8]) -> Result<Contents> {
     #[derive(Deserialize)]
     struct File {
@@ -170,14 +170,14 @@ mod tests {
                 }
             }
         }
-        // Which of the locks of writes there are depends on the keys.
+        // The set of write locks depends on the keys.
         found.retain(|path| !path.starts_with(".stackwright-locks/.writes/"));
         found.sort();
         found
     }
 
     #[tokio::test]
-    async fn of_a_removed_stack_stays_a_copy_of_the_checkpoint_and_what_others_share() {
+    async fn a_removal_keeps_a_copy_of_the_checkpoint_and_shared_files() {
         let folder = tempfile::tempdir().unwrap();
         let (dev, prod) = (
             stack(folder.path(), "shop/dev"),
@@ -215,10 +215,10 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn stacks_of_one_project_come_and_go_beside_each_other() {
+    async fn stacks_of_one_project_are_created_and_removed_concurrently() {
         let folder = tempfile::tempdir().unwrap();
         let rounds = (0..4).map(|number| {
-            // Each as another process would have it, and two of them about the same stack.
+            // Each as in another process, and two of them for the same stack.
             let stack = stack(folder.path(), &format!("shop/stack-{}", number / 2));
             tokio::spawn(async move {
                 for _ in 0..20 {

@@ -21,9 +21,9 @@ fn in_folder(folder: &Path) -> StackStorage {
 }
 
 /// A process table in which every other process has one state.
-struct Everybody(ProcessState);
+struct EveryProcess(ProcessState);
 
-impl Processes for Everybody {
+impl Processes for EveryProcess {
     fn state(&self, _pid: u32) -> ProcessState {
         self.0
     }
@@ -35,7 +35,7 @@ fn facts(hostname: &str, state: ProcessState) -> HostFacts {
         username: "me".into(),
         hostname: hostname.into(),
         system: "boot 1".into(),
-        processes: Arc::new(Everybody(state)),
+        processes: Arc::new(EveryProcess(state)),
     }
 }
 
@@ -63,7 +63,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// A folder as the reference engine left it when it was killed in the middle of an update.
+/// A folder of the reference engine after it was killed during an update.
 fn killed() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let golden =
@@ -147,8 +147,8 @@ async fn records_of_one_moment_do_not_replace_each_other() {
     assert_eq!(stack.history().await.unwrap().len(), 2);
 }
 
-/// Adds to the lock of the stack what this engine says in its own ones.
-async fn say_which_system(stack: &StackStorage, system: &str) {
+/// Adds the system, which this engine writes to its own locks, to the lock of the stack.
+async fn add_system_to_lock(stack: &StackStorage, system: &str) {
     let [lock] = &stack.store().list(&stack.name().locks()).await.unwrap()[..] else {
         panic!("there is one lock");
     };
@@ -194,7 +194,7 @@ async fn a_lock_of_this_engine_whose_process_is_gone_is_removed() {
     ] {
         let folder = killed();
         let stack = in_folder(folder.path());
-        say_which_system(&stack, "boot 1").await;
+        add_system_to_lock(&stack, "boot 1").await;
         let lock = owned_by(&stack, &facts).lock().await;
         assert_eq!(lock.is_ok(), free, "{facts:?}");
         match lock {
@@ -223,7 +223,7 @@ async fn a_lock_of_this_engine_whose_process_is_gone_is_removed() {
 }
 
 #[tokio::test]
-async fn of_many_who_want_a_stack_one_gets_it() {
+async fn exactly_one_of_many_lockers_gets_a_stack() {
     let folder = tempfile::tempdir().unwrap();
     in_folder(folder.path()).create().await.unwrap();
     for _ in 0..8 {
@@ -241,7 +241,7 @@ async fn of_many_who_want_a_stack_one_gets_it() {
                 .message()
                 .starts_with("the stack is currently locked by 1 lock(s).")
         );
-        // Also when the holder had only just begun, and had not written down who it is.
+        // Also when the holder has just begun, and has not written its lock file yet.
         assert!(error.message().contains("created by me@"), "{error}");
         let hints = error.hints().join("\n");
         assert!(
@@ -255,7 +255,7 @@ async fn of_many_who_want_a_stack_one_gets_it() {
 }
 
 #[tokio::test]
-async fn a_lock_file_tells_users_of_other_programs_what_to_do() {
+async fn a_lock_file_has_an_instruction_for_users_of_other_programs() {
     let stack = storage(Arc::new(MemoryStore::new(runtime())));
     stack.create().await.unwrap();
     let lock = stack.lock_for("update").await.unwrap();
@@ -280,7 +280,7 @@ async fn a_lock_file_tells_users_of_other_programs_what_to_do() {
 }
 
 #[tokio::test]
-async fn who_is_kept_out_by_its_own_process_is_told_so() {
+async fn a_conflict_within_one_process_names_this_process() {
     let stack = storage(Arc::new(MemoryStore::new(runtime())));
     stack.create().await.unwrap();
     let lock = stack.lock_for("import").await.unwrap();
@@ -298,7 +298,7 @@ async fn a_dropped_lock_is_released() {
     let stack = storage(Arc::new(MemoryStore::new(runtime())));
     stack.create().await.unwrap();
     drop(stack.lock().await.unwrap());
-    // The release is a task of its own on this same thread: it runs when this one waits.
+    // The release is another task on this thread: it runs when this one waits.
     for _ in 0..16 {
         tokio::task::yield_now().await;
     }
@@ -391,7 +391,7 @@ async fn a_compressed_checkpoint_is_read_and_replaced_by_a_plain_one() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_somebody_else_changed_is_not_replaced() {
+async fn a_checkpoint_that_another_writer_changed_is_not_replaced() {
     let stack = storage(Arc::new(MemoryStore::new(runtime())));
     stack.create().await.unwrap();
     let lock = stack.lock().await.unwrap();

@@ -1,17 +1,17 @@
-//! Proposed names on their way: sent where the provider heeds them.
+//! Proposed names: sent to providers that support autonaming.
 
 use super::*;
 use crate::provider::{Autonaming, AutonamingMode};
 
 #[tokio::test]
-async fn a_proposed_name_is_sent_to_a_provider_that_has_said_in_its_configuration_that_it_heeds_them() {
-    for heeds in [true, false] {
+async fn a_proposed_name_is_sent_to_a_provider_whose_configure_response_supports_autonaming() {
+    for supports in [true, false] {
         let (check_call, requests) = recorded(rpc::CheckResponse::default());
         let fake = Fake {
             handshake: None,
             configure: Some(Box::new(move |_| {
                 Ok(rpc::ConfigureResponse {
-                    supports_autonaming_configuration: heeds,
+                    supports_autonaming_configuration: supports,
                     ..rpc::ConfigureResponse::default()
                 })
             })),
@@ -29,7 +29,7 @@ async fn a_proposed_name_is_sent_to_a_provider_that_has_said_in_its_configuratio
         provider.check(request).await.unwrap();
         let sent = requests.recv().unwrap().autonaming;
         let sent = sent.map(|options| (options.proposed_name, options.mode));
-        assert_eq!(sent, heeds.then(|| ("a-1".to_owned(), 1)));
-        assert_eq!(provider.supports_autonaming().await, heeds);
+        assert_eq!(sent, supports.then(|| ("a-1".to_owned(), 1)));
+        assert_eq!(provider.supports_autonaming().await, supports);
     }
 }

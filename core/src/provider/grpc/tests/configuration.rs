@@ -1,9 +1,9 @@
-//! Greeting and configuration: what a provider says that it takes, and what it is sent.
+//! Handshake and configuration: reported capabilities and sent values.
 
 use super::*;
 
 #[tokio::test]
-async fn a_provider_without_a_greeting_says_in_configure_what_it_takes() {
+async fn a_provider_without_handshake_reports_its_capabilities_in_configure() {
     let (create_call, requests) = recorded(created(Struct::default()));
     let fake = Fake {
         configure: Some(Box::new(|_| {
@@ -20,14 +20,14 @@ async fn a_provider_without_a_greeting_says_in_configure_what_it_takes() {
     provider.create(create(inputs.clone(), false)).await.unwrap();
     let sent = requests.recv().unwrap().properties.unwrap();
     assert!(matches!(sent.fields["token"].kind, Some(Kind::StructValue(_))));
-    // It did not say that it knows how to preview, so the preview is made of the inputs.
+    // It does not support previews, so the preview consists of the inputs.
     let response = provider.create(create(inputs.clone(), true)).await.unwrap();
     assert_eq!((response.id.as_str(), response.outputs), ("", inputs));
     assert!(requests.try_recv().is_err());
 }
 
 #[tokio::test]
-async fn a_configuration_with_unknowns_keeps_all_calls_from_the_provider() {
+async fn a_provider_with_an_unknown_configuration_is_not_called() {
     let fake = Fake::greeting(true);
     let calls = Arc::clone(&fake.calls);
     let provider = ready(fake, map([("region", PropertyValue::unknown())])).await;
@@ -52,7 +52,7 @@ async fn a_configuration_with_unknowns_keeps_all_calls_from_the_provider() {
 }
 
 #[tokio::test]
-async fn a_provider_need_not_know_the_questions_about_configurations() {
+async fn check_config_and_diff_config_are_optional() {
     let provider = greeted(Fake::default()).await;
     let news = map([("token", secret("t"))]);
     assert_eq!(
@@ -100,7 +100,7 @@ async fn a_configuration_is_sent_as_a_whole_and_as_texts() {
     ]);
     let provider = ready(fake, inputs).await;
     assert!(provider.capabilities().await.unwrap().accept_secrets);
-    // Answers when the configuration has settled.
+    // Responds when the configuration has settled.
     provider.backend().call(Call::Understands).await.unwrap();
     let request = requests.recv().unwrap();
     let variables: Vec<String> = request

@@ -1,4 +1,4 @@
-//! Failures of a provider: their words, their status and their details.
+//! Failures of a provider: messages, statuses and details.
 
 use super::*;
 
@@ -83,7 +83,7 @@ async fn a_failed_initialization_keeps_what_exists() {
 }
 
 #[tokio::test]
-async fn a_failure_keeps_the_words_and_the_status_of_the_provider() {
+async fn a_failure_keeps_the_message_and_the_status_of_the_provider() {
     let fake = Fake {
         delete: Some(Box::new(|_| Err(Status::data_loss("the disk is gone: 100%")))),
         ..Fake::greeting(true)

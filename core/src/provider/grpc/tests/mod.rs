@@ -1,4 +1,4 @@
-//! Tests of each wrapper rule against a provider on the other side of a real connection.
+//! Tests of the provider's calls over a real connection.
 
 mod autonaming;
 mod configuration;
@@ -24,7 +24,7 @@ use super::{
     *,
 };
 use crate::{
-    plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
+    plugin::{HostEnvironment, PluginCommand, PluginProcess, PluginTimeouts, Start},
     property::{Asset, AssetSource, PropertyMap, PropertyValue, Unknown},
     provider::{
         Adapter, AdapterOptions, CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffChanges,
@@ -45,7 +45,7 @@ async fn connect(fake: Fake) -> GrpcProvider {
         .unwrap()
 }
 
-/// Greets, as the engine does.
+/// Sends the handshake, as the engine does.
 async fn greeted(fake: Fake) -> Adapter {
     let provider = connect(fake).await;
     let capabilities = provider.greet(HandshakeRequest::default()).await.unwrap();
@@ -56,7 +56,7 @@ async fn greeted(fake: Fake) -> Adapter {
     Adapter::new(Arc::new(provider), capabilities, options)
 }
 
-/// Greets and configures with `inputs`, as the engine does.
+/// Sends the handshake and configures with `inputs`, as the engine does.
 async fn ready(fake: Fake, inputs: PropertyMap) -> Adapter {
     let provider = greeted(fake).await;
     if inputs.contains_unknowns() {
@@ -75,7 +75,7 @@ fn configuration(inputs: PropertyMap) -> ConfigureRequest {
     }
 }
 
-/// A closure that remembers its requests and answers the same every time.
+/// A handler that records its requests and always returns the same response.
 fn recorded<Q: Send + 'static, A: Clone + Send + Sync + 'static>(
     answer: A,
 ) -> (Answer<Q, A>, mpsc::Receiver<Q>) {

@@ -1,8 +1,8 @@
-//! A provider that is a process: its death, its nonsense, its silence and its end.
+//! A provider in a process: its death, malformed responses, timeouts and its end.
 
 use super::*;
 
-/// A plugin's process that says that it listens on `port`, and then runs `script`.
+/// Creates a plugin's process that reports `port`, and then runs `script`.
 async fn process(port: u16, script: &str) -> PluginProcess {
     let start = Start {
         label: "files (resource)".into(),
@@ -17,7 +17,7 @@ async fn process(port: u16, script: &str) -> PluginProcess {
         },
         engine_address: String::new(),
         directory: None,
-        inheritance: Inheritance::now(),
+        host_environment: HostEnvironment::now(),
         environment: vec![],
         visible: false,
         sink: None,
@@ -27,8 +27,8 @@ async fn process(port: u16, script: &str) -> PluginProcess {
     PluginProcess::start(start, &runtime()).await.unwrap()
 }
 
-/// A server that answers each connection with `text` and then closes it, or keeps it open.
-async fn nonsense(text: &'static str, close: bool) -> u16 {
+/// A server that responds to each connection with `text` and then closes it, or keeps it open.
+async fn raw_server(text: &'static str, close: bool) -> u16 {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -55,7 +55,7 @@ async fn over(process: PluginProcess, timeouts: PluginTimeouts) -> GrpcProvider 
 
 #[tokio::test]
 async fn a_plugin_that_dies_in_a_call_is_named_with_the_call_and_its_end() {
-    let port = nonsense("", true).await;
+    let port = raw_server("", true).await;
     let provider = over(process(port, "exit 9").await, PluginTimeouts::default()).await;
     let error = provider.greet(HandshakeRequest::default()).await.unwrap_err();
     assert_eq!(
@@ -66,20 +66,20 @@ async fn a_plugin_that_dies_in_a_call_is_named_with_the_call_and_its_end() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_speaks_another_protocol_is_named_with_the_call() {
-    let port = nonsense("HTTP/1.1 400 Bad Request\r\n\r\n", true).await;
+async fn a_plugin_with_another_protocol_is_reported_with_the_call() {
+    let port = raw_server("HTTP/1.1 400 Bad Request\r\n\r\n", true).await;
     let provider = over(process(port, "exec sleep 60").await, PluginTimeouts::default()).await;
     let error = provider
         .call(Call::CheckConfig(check(PropertyMap::new())))
         .await
         .unwrap_err();
-    let start = "plugin files [/bin/sh] could not be spoken to during CheckConfig: ";
+    let start = "plugin files [/bin/sh] did not complete CheckConfig: ";
     assert!(error.message.starts_with(start), "{error}");
 }
 
 #[tokio::test]
-async fn a_plugin_that_hangs_in_its_greeting_is_given_up() {
-    let port = nonsense("", false).await;
+async fn a_plugin_that_hangs_in_its_handshake_times_out() {
+    let port = raw_server("", false).await;
     let timeouts = PluginTimeouts {
         ready: Duration::from_millis(200),
         ..PluginTimeouts::default()

@@ -1,4 +1,4 @@
-//! Answers that cannot be read, or only in part: what was made is not lost.
+//! Responses that cannot be decoded, or only in part: created resources are recorded.
 
 use std::convert::Infallible;
 
@@ -15,7 +15,7 @@ use tonic_prost::ProstCodec;
 use super::{failures::with_detail, *};
 use crate::property::MAX_DEPTH;
 
-/// Outputs with an object that says that it is something which nobody knows.
+/// Outputs with an object of an unknown signature.
 fn garbage() -> Struct {
     let kind = Some(Kind::StructValue(wire([(
         "4dabf18193072939515e22adb298388d",
@@ -27,7 +27,7 @@ fn garbage() -> Struct {
 }
 
 #[tokio::test]
-async fn what_was_made_keeps_its_id_although_its_outputs_cannot_be_read() {
+async fn a_created_resource_keeps_its_id_if_its_outputs_cannot_be_decoded() {
     let (create_call, _requests) = recorded(created(garbage()));
     let fake = Fake {
         create: create_call,
@@ -41,7 +41,7 @@ async fn what_was_made_keeps_its_id_although_its_outputs_cannot_be_read() {
     let failure = error.init_failure.unwrap();
     assert_eq!(failure.id, created(Struct::default()).id);
     assert!(failure.outputs.is_empty() && failure.reasons == [error.message]);
-    // A preview made nothing.
+    // A preview creates nothing.
     let error = provider
         .create(create(PropertyMap::new(), true))
         .await
@@ -49,7 +49,7 @@ async fn what_was_made_keeps_its_id_although_its_outputs_cannot_be_read() {
     assert!(error.init_failure.is_none());
 }
 
-/// Outputs that nest so deep.
+/// Returns outputs with `levels` nested lists.
 fn nested(levels: usize) -> Struct {
     let mut value = Value {
         kind: Some(Kind::StringValue("leaf".into())),
@@ -115,7 +115,7 @@ async fn outputs_may_nest_a_thousand_levels() {
             found += 1;
         }
         assert_eq!(found, levels);
-        // And so they may be sent back.
+        // They can be sent back, too.
         let request = UpdateRequest {
             old_outputs: answer.outputs,
             ..update()
@@ -125,7 +125,7 @@ async fn outputs_may_nest_a_thousand_levels() {
 }
 
 #[tokio::test]
-async fn what_was_made_keeps_its_id_although_its_outputs_nest_too_deep() {
+async fn a_created_resource_keeps_its_id_if_its_outputs_nest_too_deep() {
     let provider = answering(nested(MAX_DEPTH + 1)).await;
     let error = provider
         .create(create(PropertyMap::new(), false))
@@ -140,7 +140,7 @@ async fn what_was_made_keeps_its_id_although_its_outputs_nest_too_deep() {
 }
 
 #[tokio::test]
-async fn what_exists_after_a_failed_initialization_keeps_its_id_although_its_outputs_cannot_be_read() {
+async fn a_failed_initialization_keeps_the_id_if_its_outputs_cannot_be_decoded() {
     let detail = rpc::ErrorResourceInitFailed {
         id: "half".into(),
         properties: Some(garbage()),
@@ -176,7 +176,7 @@ async fn what_exists_after_a_failed_initialization_keeps_its_id_although_its_out
     assert!(error.outcome_unknown);
 }
 
-/// A server that answers every call with bytes that are no message of the protocol.
+/// A server that responds to every call with bytes that are not a message of the protocol.
 #[derive(Clone)]
 struct Odd;
 
@@ -189,7 +189,7 @@ impl UnaryService<()> for Odd {
     type Future = BoxFuture<'static, Result<Response<Self::Response>, Status>>;
 
     fn call(&mut self, _request: Request<()>) -> Self::Future {
-        // The first field of Create's and Update's answers is a text and a struct; here they end too early.
+        // The first field of the responses of Create and Update is a text and a struct; here they are truncated.
         let odd = prost_types::Any {
             type_url: "id".into(),
             value: vec![0x0a, 9],
@@ -217,7 +217,7 @@ impl Service<http::Request<Body>> for Odd {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_message_is_told_from_none() {
+async fn a_malformed_response_is_distinguished_from_a_missing_one() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let server = tonic::transport::Server::builder()
@@ -233,11 +233,8 @@ async fn an_answer_that_is_no_message_is_told_from_none() {
         .await
         .unwrap_err();
     assert!(error.outcome_unknown, "{error}");
-    assert!(
-        error.message.contains("could not be spoken to during Create"),
-        "{error}"
-    );
-    // The words of the provider are read.
+    assert!(error.message.contains("did not complete Create"), "{error}");
+    // The provider's own message is kept.
     let fake = Fake {
         create: Some(Box::new(|_| Err(Status::internal("no")))),
         ..Fake::greeting(true)
@@ -251,9 +248,9 @@ async fn an_answer_that_is_no_message_is_told_from_none() {
 }
 
 #[tokio::test]
-async fn a_call_whose_connection_breaks_may_have_done_its_work() {
+async fn a_call_on_a_broken_connection_has_an_unknown_outcome() {
     let fake = Fake {
-        // Ends the task of the connection.
+        // Panics, which ends the task of the connection.
         create: Some(Box::new(|_| {
             std::panic::resume_unwind(Box::new("the server ends"))
         })),
@@ -269,11 +266,11 @@ async fn a_call_whose_connection_breaks_may_have_done_its_work() {
 }
 
 #[tokio::test]
-async fn a_call_without_a_connection_has_done_nothing() {
+async fn a_call_without_a_connection_was_not_made() {
     let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
     let refused = Status::from_error(Box::new(tonic::ConnectError(Box::new(refused))));
     let provider = connect(Fake::greeting(true)).await;
-    let error = provider.peer.fault("Create", refused, &runtime()).await;
+    let error = provider.peer.call_error("Create", refused, &runtime()).await;
     assert_eq!(error.status, ProviderStatus::Unavailable);
     assert!(!error.outcome_unknown, "{error}");
 }

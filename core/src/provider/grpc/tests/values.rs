@@ -1,4 +1,4 @@
-//! Values on their way: secrets, unknowns, assets and differences.
+//! Encoded values: secrets, unknowns, assets and differences.
 
 use stackwright_proto::MESSAGE_LIMIT;
 
@@ -77,7 +77,7 @@ async fn a_comparison_sends_assets_by_their_hash_and_reads_the_details() {
 }
 
 #[tokio::test]
-async fn differences_of_a_state_or_kind_that_nobody_knows_are_refused() {
+async fn differences_of_an_unknown_state_or_kind_are_refused() {
     let detailed = |kind| {
         let difference = rpc::PropertyDiff {
             kind,
@@ -112,13 +112,13 @@ async fn differences_of_a_state_or_kind_that_nobody_knows_are_refused() {
         };
         let answer = ready(fake, PropertyMap::new()).await.diff(diff()).await;
         assert_eq!(answer.as_ref().err().map(|error| error.message.clone()), refusal);
-        // Without its flag a map of details does not count.
+        // Without its flag the map of details is ignored.
         assert!(answer.is_err() || answer.unwrap().detailed_diff.is_none());
     }
 }
 
 #[tokio::test]
-async fn a_function_s_result_is_secret_when_its_arguments_were_and_may_hold_no_unknown() {
+async fn a_function_s_result_is_secret_if_its_arguments_were_and_contains_no_unknowns() {
     let fake = Fake {
         invoke: Some(Box::new(|request| {
             let text = match request.tok.as_str() {
@@ -164,7 +164,7 @@ async fn large_values_go_to_a_provider_and_come_back() {
 }
 
 #[tokio::test]
-async fn a_value_past_the_limit_is_not_sent_and_one_that_comes_is_unreadable() {
+async fn a_request_beyond_the_limit_is_not_sent_and_such_a_response_is_malformed() {
     let fake = Fake {
         create: Some(Box::new(|_| {
             let text = "x".repeat(MESSAGE_LIMIT);
@@ -182,7 +182,7 @@ async fn a_value_past_the_limit_is_not_sent_and_one_that_comes_is_unreadable() {
         "{error}"
     );
     assert!(!error.outcome_unknown && error.status == ProviderStatus::ResourceExhausted);
-    // What the provider has done nobody knows then.
+    // The outcome of the call is unknown then.
     let error = provider
         .create(create(PropertyMap::new(), false))
         .await
@@ -194,7 +194,7 @@ async fn a_value_past_the_limit_is_not_sent_and_one_that_comes_is_unreadable() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_large_for_a_provider_was_refused_and_not_made() {
+async fn a_request_beyond_the_provider_s_limit_is_refused_and_not_made() {
     let fake = Fake {
         create: Some(Box::new(|_| {
             let text =

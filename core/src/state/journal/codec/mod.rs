@@ -1,13 +1,14 @@
-//! The file form of a journal: one line for each entry, each with a checksum that covers the lines before it, too.
+//! The file form of a journal: one line for each entry, with a checksum that also covers the lines before it.
 //!
 //! A line is a CRC-32 (IEEE) as 8 lower-case hex digits, a space, a JSON text without line breaks, and a newline. The
-//! first line is the header ([`JournalHeader`]); then come the entries ([`super::EntryJson`]) in the order of their
+//! first line is the header ([`JournalHeader`]); the entries ([`super::EntryJson`]) follow in the order of their
 //! sequence, with gaps where elided ones are left out. `{"folded": hash}` is written before the checkpoint with that
-//! hash takes the place of the one in the header; where that checkpoint never came, the line means nothing. Likewise
-//! `{"rebase": {…}}` ([`Rebase`]) is written before a checkpoint that holds what has happened so far.
+//! hash, which contains all entries, replaces the one in the header. When that checkpoint was never written, the line
+//! has no effect. Likewise `{"rebase": {…}}` ([`Rebase`]) is written before a checkpoint that contains the entries so
+//! far.
 //!
-//! In format 2 the checksum of a line goes on from that of the line before, so that a line that is removed, doubled,
-//! moved or changed does not fit. In format 1, which is read only, each checksum covers its own line alone.
+//! In format 2 the checksum of a line continues that of the line before, so that a removed, doubled, moved or changed
+//! line is detected. In format 1, which is only read, each checksum covers its own line.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +26,11 @@ use crate::{
     },
 };
 
-/// The digits and the space before the JSON text.
-const PREFIX: usize = 9;
+/// The length of the checksum and the space before the JSON text.
+const PREFIX_LEN: usize = 9;
 
 /// The format in which each line has a checksum of its own.
-const UNCHAINED: u32 = 1;
+const UNCHAINED_FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +48,7 @@ struct RebaseLine<T> {
 
 const REBASE: &[u8] = br#"{"rebase":"#;
 
-/// What the next line of a journal continues.
+/// The checksum state that the next line of a journal continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     format: u32,
@@ -65,15 +66,19 @@ impl Default for Chain {
 
 impl Chain {
     fn checksum(self, text: &[u8]) -> u32 {
-        let seed = if self.format == UNCHAINED { 0 } else { self.last };
+        let seed = if self.format == UNCHAINED_FORMAT {
+            0
+        } else {
+            self.last
+        };
         let mut hasher = crc32fast::Hasher::new_with_initial(seed);
         hasher.update(text);
         hasher.finalize()
     }
 
-    /// Returns the JSON text of a line, without its newline, when its checksum is right; the next line continues it.
+    /// Returns the JSON text of a line, without its newline, when its checksum is correct. The next line continues it.
     fn check<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
-        let (prefix, text) = line.split_at_checked(PREFIX)?;
+        let (prefix, text) = line.split_at_checked(PREFIX_LEN)?;
         let checksum = parse_checksum(prefix)?;
         if self.checksum(text) != checksum {
             return None;
@@ -86,13 +91,13 @@ impl Chain {
         let start = lines.len();
         lines.extend_from_slice(b"00000000 ");
         json::to_writer(&mut *lines, document)?;
-        self.last = self.checksum(&lines[start + PREFIX..]);
-        lines[start..start + PREFIX - 1].copy_from_slice(format!("{:08x}", self.last).as_bytes());
+        self.last = self.checksum(&lines[start + PREFIX_LEN..]);
+        lines[start..start + PREFIX_LEN - 1].copy_from_slice(format!("{:08x}", self.last).as_bytes());
         lines.push(b'\n');
         Ok(())
     }
 
-    /// Tells whether `lines` ends with the line that this chain continues.
+    /// Returns whether `lines` ends with the line that this chain continues.
     pub(crate) fn continues(self, lines: &[u8]) -> bool {
         let Some(body) = lines.strip_suffix(b"\n") else {
             return false;
@@ -101,18 +106,18 @@ impl Chain {
             .iter()
             .rposition(|byte| *byte == b'\n')
             .map_or(0, |end| end + 1);
-        let prefix = body.get(start..start + PREFIX);
+        let prefix = body.get(start..start + PREFIX_LEN);
         prefix.and_then(parse_checksum) == Some(self.last)
     }
 
-    /// Continues with the lines that `written` has whole; returns their length.
+    /// Continues with the complete lines of `written`, and returns their length.
     pub(crate) fn follow(&mut self, written: &[u8]) -> usize {
         let length = written
             .iter()
             .rposition(|byte| *byte == b'\n')
             .map_or(0, |end| end + 1);
         for line in written[..length].split_inclusive(|byte| *byte == b'\n') {
-            if let Some(checksum) = line.get(..PREFIX).and_then(parse_checksum) {
+            if let Some(checksum) = line.get(..PREFIX_LEN).and_then(parse_checksum) {
                 self.last = checksum;
             }
         }
@@ -120,7 +125,7 @@ impl Chain {
     }
 }
 
-/// Reads the digits before a text, which are lower-case: any other form is a changed byte.
+/// Parses a checksum of lower-case digits. Any other form is damage.
 fn parse_checksum(prefix: &[u8]) -> Option<u32> {
     let digits = std::str::from_utf8(prefix.strip_suffix(b" ")?).ok()?;
     let checksum = u32::from_str_radix(digits, 16).ok()?;
@@ -161,11 +166,11 @@ pub(crate) async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
     Ok(lines)
 }
 
-/// Encodes the line that announces the checkpoint that holds everything, by its hash.
+/// Encodes the line that announces the checkpoint with all entries, by its hash.
 ///
 /// # Errors
 /// [`ErrorKind::State`] when it cannot be written as JSON.
-pub(crate) fn encode_folded(checkpoint: &str, chain: &mut Chain) -> Result<Vec<u8>> {
+pub(crate) fn encode_final_checkpoint(checkpoint: &str, chain: &mut Chain) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(96);
     chain.push_line(
         &mut lines,
@@ -176,7 +181,7 @@ pub(crate) fn encode_folded(checkpoint: &str, chain: &mut Chain) -> Result<Vec<u
     Ok(lines)
 }
 
-/// Encodes the line that announces a checkpoint that holds part of the entries.
+/// Encodes the line that announces a checkpoint with part of the entries.
 ///
 /// # Errors
 /// [`ErrorKind::State`] when it cannot be written as JSON.
@@ -186,21 +191,21 @@ pub(crate) fn encode_rebase(rebase: &Rebase, chain: &mut Chain) -> Result<Vec<u8
     Ok(lines)
 }
 
-/// What stands behind the last intact line of a journal: the beginning of a line that did not become durable.
+/// The bytes after the last intact line of a journal: the beginning of a line that did not become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Torn {
     /// The number of the line, counted from 1.
     pub line: usize,
-    /// How many bytes of it there are.
+    /// The number of its bytes.
     pub bytes: usize,
 }
 
-/// Where a journal goes on.
+/// The position at which a journal is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JournalEnd {
-    /// The length of the intact lines; what stands behind them is cut off before anything is appended.
+    /// The length of the intact lines. Bytes after them are truncated before an append.
     pub length: usize,
-    /// What the next line continues.
+    /// The checksum state that the next line continues.
     pub chain: Chain,
 }
 
@@ -209,19 +214,19 @@ pub(crate) struct JournalEnd {
 pub(super) struct Decoded {
     pub(super) header: JournalHeader,
     pub(super) entries: Vec<EntryFields>,
-    /// The checkpoints that were to hold everything.
-    pub(super) folded: Vec<String>,
-    /// The checkpoints that were to hold part of the entries.
+    /// The announced checkpoints with all entries, by hash.
+    pub(super) final_checkpoints: Vec<String>,
+    /// The announced checkpoints with part of the entries.
     pub(super) rebases: Vec<Rebase>,
     pub(super) torn: Option<Torn>,
     pub(super) end: JournalEnd,
 }
 
-/// Decodes a journal; `None` when not even its header was written to its end.
+/// Decodes a journal; `None` when its header is incomplete.
 ///
 /// # Errors
-/// [`ErrorKind::State`] that names the line when one is damaged, or the writer when the format is not known. Only what
-/// stands behind the last newline may be the beginning of a line.
+/// [`ErrorKind::State`] that names the line when one is damaged, or the writer when the format is unknown. Only the
+/// bytes after the last newline may be an incomplete line.
 pub(super) fn decode(journal: &[u8]) -> Result<Option<Decoded>> {
     let mut lines = journal.split_inclusive(|byte| *byte == b'\n');
     let Some(header) = lines.next().and_then(|line| line.strip_suffix(b"\n")) else {
@@ -244,7 +249,7 @@ pub(super) fn decode(journal: &[u8]) -> Result<Option<Decoded>> {
     Ok(Some(decoded))
 }
 
-/// What every format has in its header.
+/// The header members that every format has.
 #[derive(Deserialize)]
 struct AnyHeader {
     format: u32,
@@ -253,14 +258,14 @@ struct AnyHeader {
 }
 
 impl Decoded {
-    /// Reads the first line; the outer error says why it is damaged.
+    /// Reads the first line. The outer error is the reason for which it is damaged.
     fn begin(line: &[u8]) -> Result<Result<Self>, String> {
         let mut chain = Chain::default();
         let text = chain.check(line).ok_or(WRONG_CHECKSUM)?;
         let any: AnyHeader = parse(text).map_err(|error| error.to_string())?;
-        if !(UNCHAINED..=FORMAT).contains(&any.format) {
+        if !(UNCHAINED_FORMAT..=FORMAT).contains(&any.format) {
             let message = format!(
-                "the journal has format {}, written by engine {}; this engine reads formats {UNCHAINED} to {FORMAT}",
+                "the journal has format {}, written by engine {}; this engine reads formats {UNCHAINED_FORMAT} to {FORMAT}",
                 any.format, any.engine
             );
             return Ok(Err(Error::new(ErrorKind::State, message)));
@@ -269,7 +274,7 @@ impl Decoded {
         Ok(Ok(Self {
             header: parse(text).map_err(|error| error.to_string())?,
             entries: Vec::new(),
-            folded: Vec::new(),
+            final_checkpoints: Vec::new(),
             rebases: Vec::new(),
             torn: None,
             end: JournalEnd {
@@ -279,9 +284,9 @@ impl Decoded {
         }))
     }
 
-    /// Adds a line that has its newline.
+    /// Adds a line that ends with a newline.
     fn add(&mut self, line: &[u8], number: usize, is_last: bool) -> Result<(), String> {
-        let is_unchained = self.end.chain.format == UNCHAINED;
+        let is_unchained = self.end.chain.format == UNCHAINED_FORMAT;
         let Some(text) = self.end.chain.check(line) else {
             return if is_unchained {
                 self.add_torn(line, number, is_last)
@@ -291,7 +296,7 @@ impl Decoded {
         };
         if text.starts_with(FOLDED) {
             let folded: Folded = parse(text).map_err(|error| error.to_string())?;
-            self.folded.push(folded.folded);
+            self.final_checkpoints.push(folded.folded);
         } else if self.torn.is_some() {
             return Err("it comes after one that was not written to its end".to_owned());
         } else if text.starts_with(REBASE) && !is_unchained {
@@ -313,20 +318,20 @@ impl Decoded {
         Ok(())
     }
 
-    /// Adds a line of format 1 whose checksum is wrong: the last one, or one that was not written to its end before a
-    /// later process wrote the announcement of a checkpoint behind it.
+    /// Adds a line of format 1 whose checksum is wrong: the last one, or an incomplete one to which a later process
+    /// appended the announcement of a checkpoint.
     fn add_torn(&mut self, line: &[u8], number: usize, is_last: bool) -> Result<(), String> {
         let place = line
             .windows(FOLDED.len())
             .rposition(|window| window == FOLDED)
-            .and_then(|place| place.checked_sub(PREFIX));
+            .and_then(|place| place.checked_sub(PREFIX_LEN));
         let announcement = place.and_then(|place| {
             let text = self.end.chain.check(&line[place..])?;
             parse::<Folded>(text).ok().map(|folded| (place, folded.folded))
         });
         let bytes = match announcement {
             Some((place, folded)) => {
-                self.folded.push(folded);
+                self.final_checkpoints.push(folded);
                 place
             }
             None if is_last => line.len() + 1,

@@ -49,7 +49,7 @@ fn journal(format: u32) -> (Vec<u8>, Chain) {
     let mut chain = chain(format);
     let mut lines = encode_header(&header(format), &mut chain).unwrap();
     lines.extend(entries(0..4, &mut chain));
-    lines.extend(encode_folded("bb", &mut chain).unwrap());
+    lines.extend(encode_final_checkpoint("bb", &mut chain).unwrap());
     (lines, chain)
 }
 
@@ -57,10 +57,10 @@ fn lines(journal: &[u8]) -> Vec<&[u8]> {
     journal.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// Describes what a reader makes of a journal: the number of entries, the announced checkpoints, and what is torn.
+/// Decodes a journal: the number of entries, the announced checkpoints, and the torn line.
 fn read(journal: &[u8]) -> Result<(usize, Vec<String>, Option<Torn>), String> {
     match decode(journal) {
-        Ok(Some(decoded)) => Ok((decoded.entries.len(), decoded.folded, decoded.torn)),
+        Ok(Some(decoded)) => Ok((decoded.entries.len(), decoded.final_checkpoints, decoded.torn)),
         Ok(None) => Ok((
             0,
             Vec::new(),
@@ -85,7 +85,10 @@ fn a_journal_is_read_as_it_was_written_in_both_formats() {
         assert_eq!(decoded.header, header(format));
         let sequences: Vec<_> = decoded.entries.iter().map(|entry| entry.sequence).collect();
         assert_eq!(sequences, [0, 1, 2, 3]);
-        assert_eq!((decoded.folded, decoded.torn), (vec!["bb".to_owned()], None));
+        assert_eq!(
+            (decoded.final_checkpoints, decoded.torn),
+            (vec!["bb".to_owned()], None)
+        );
         assert_eq!((decoded.end.length, decoded.end.chain), (journal.len(), chain));
         assert!(chain.continues(&journal));
     }
@@ -163,7 +166,7 @@ fn a_journal_cut_anywhere_has_the_lines_before_the_cut() {
             let bytes = cut_off.len() - end;
             let line = whole + 1;
             assert_eq!(decoded.torn, (bytes > 0).then_some(Torn { line, bytes }));
-            // What is appended behind the intact lines is read again.
+            // A line appended after the intact ones is read again.
             let mut chain = decoded.end.chain;
             let mut more = cut_off[..end].to_vec();
             more.extend(entries(9..10, &mut chain));
@@ -176,22 +179,22 @@ fn a_journal_cut_anywhere_has_the_lines_before_the_cut() {
 }
 
 #[test]
-fn announcements_of_checkpoints_that_never_came_are_no_end() {
+fn announcements_of_checkpoints_that_were_never_written_have_no_effect() {
     for format in [1, 2] {
         let (mut journal, mut chain) = journal(format);
-        journal.extend(encode_folded("cc", &mut chain).unwrap());
+        journal.extend(encode_final_checkpoint("cc", &mut chain).unwrap());
         journal.extend(entries(4..6, &mut chain));
-        journal.extend(encode_folded("dd", &mut chain).unwrap());
-        let folded = ["bb", "cc", "dd"].map(str::to_owned).to_vec();
-        assert_eq!(read(&journal).unwrap(), (6, folded, None));
+        journal.extend(encode_final_checkpoint("dd", &mut chain).unwrap());
+        let announced = ["bb", "cc", "dd"].map(str::to_owned).to_vec();
+        assert_eq!(read(&journal).unwrap(), (6, announced, None));
     }
 }
 
 #[test]
-fn format_1_is_read_by_its_own_rule() {
+fn lines_of_format_1_are_checked_one_by_one() {
     let (journal, _) = journal(1);
     let lines = lines(&journal);
-    // The last line may be damaged, any other may not.
+    // Only the last line may be damaged.
     for (index, line) in lines.iter().enumerate() {
         let start: usize = lines[..index].iter().map(|line| line.len()).sum();
         let mut flipped = journal.clone();
@@ -209,7 +212,7 @@ fn format_1_is_read_by_its_own_rule() {
 }
 
 #[test]
-fn announcements_of_format_1_behind_the_beginning_of_a_line_are_read() {
+fn announcements_of_format_1_after_an_incomplete_line_are_read() {
     let mut chain = chain(1);
     let mut journal = encode_header(&header(1), &mut chain).unwrap();
     journal.extend(entries(0..2, &mut chain));
@@ -221,11 +224,11 @@ fn announcements_of_format_1_behind_the_beginning_of_a_line_are_read() {
         let torn = Torn { line: 4, bytes: cut };
         for number in 1..=3 {
             let mut chain = chain;
-            damaged.extend(encode_folded(&format!("{number}"), &mut chain).unwrap());
+            damaged.extend(encode_final_checkpoint(&format!("{number}"), &mut chain).unwrap());
             let decoded = decode(&damaged).unwrap().unwrap();
             assert_eq!((decoded.entries.len(), decoded.torn), (2, Some(torn)));
-            assert_eq!(decoded.folded.last().unwrap(), &number.to_string());
-            // What comes next stands in their place.
+            assert_eq!(decoded.final_checkpoints.last().unwrap(), &number.to_string());
+            // The next line overwrites them.
             assert_eq!(decoded.end.length, intact);
         }
         damaged.extend(entries(3..4, &mut chain));

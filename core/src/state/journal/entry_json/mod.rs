@@ -1,6 +1,6 @@
 //! An entry as JSON, for the store and for hosts in other languages.
 //!
-//! Every entry has `sequence`, `operation` and `kind`; further fields by kind, those with nothing in them left out:
+//! Every entry has `sequence`, `operation` and `kind`, and further fields by kind; empty ones are left out:
 //!
 //! | kind | fields |
 //! | --- | --- |
@@ -11,9 +11,9 @@
 //! | `base-written` | `records` `[{id, state}]` |
 //! | `base-rebuilt` | `order` `[id]`; `records` (the repaired ones) `[{id, state}]`; `clearPending` |
 //!
-//! A record's JSON is that of deployments. An old record is named by its identity alone: the entries before it,
-//! over the base's records 0, 1, 2…, have its content. In stores its `urn` and `resourceId` stand beside that, for a
-//! journal whose base is gone.
+//! A record's JSON is that of deployments. An old record is named by its identity alone: the base's records 0, 1, 2…
+//! and the entries before it have its content. In stores its `urn` and `resourceId` are added, for a journal whose base
+//! is lost.
 
 mod read;
 mod write;
@@ -34,7 +34,7 @@ use crate::{
 pub(in crate::state::journal) use read::EntryFields;
 pub use write::EntryJson;
 
-/// Calls `visit` with each record that the JSON of `entry` holds.
+/// Calls `visit` with each record in the JSON of `entry`.
 pub(super) fn for_each_state<'a>(entry: &'a JournalEntry, mut visit: impl FnMut(&'a ResourceState)) {
     match &entry.record {
         JournalRecord::Begin { new, .. } => new.iter().for_each(|state| visit(state)),
@@ -78,7 +78,7 @@ impl OldJson {
         }
     }
 
-    /// Returns a record that has the URN and the id, and nothing else; `None` when they were not written down.
+    /// Returns a record of the URN and the id alone; `None` when they were not written.
     pub(super) fn identity(&self) -> Option<Arc<ResourceState>> {
         let urn: Urn = self.urn.as_ref()?.parse().ok()?;
         let resource_type = urn.resource_type().into();
@@ -88,7 +88,7 @@ impl OldJson {
     }
 }
 
-/// A record with its identity. `R` is its JSON: what is written of it, or what was read.
+/// A record with its identity. `R` is its JSON form, for writing or as read.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RefJson<R> {
@@ -137,14 +137,14 @@ enum Kind {
     BaseRebuilt,
 }
 
-/// What tells the kind of an entry; its other members are passed over.
+/// The members that identify an entry and its kind; the others are ignored.
 #[derive(Deserialize)]
 struct Head {
     sequence: u64,
     kind: Kind,
 }
 
-/// Defines the entries of one kind; any other member is refused.
+/// Defines the JSON of one kind of entry. Any other member is refused.
 macro_rules! entries {
     ($($name:ident<$record:ident> {$($(#[$attribute:meta])* $member:ident: $type:ty,)*})*) => {$(
         #[derive(Debug, Serialize, Deserialize)]
@@ -229,7 +229,7 @@ pub(super) struct FailureJson {
     op: StepOp,
 }
 
-/// A default for members of types that have none.
+/// A default for members of types without `Default`.
 const fn none<T>() -> Option<T> {
     None
 }

@@ -1,4 +1,4 @@
-//! Reading an entry: its records first, as one list of states, then the entry with what became of them.
+//! Reading an entry: its records are taken out first, decrypted in one batch, and put back into the entry.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// An entry as it was read, its records still in place so that their secrets can be opened in one batch.
+/// An entry as it was read, whose records can be taken out to decrypt their secrets in one batch.
 #[derive(Debug)]
 pub(in crate::state::journal) struct EntryFields {
     pub(in crate::state::journal) sequence: u64,
@@ -51,7 +51,7 @@ impl EntryFields {
         Ok(Self { sequence, members })
     }
 
-    /// Moves the records that the entry holds to `states`; [`Self::into_entry`] takes them back in the same order.
+    /// Moves the entry's records to `states`. [`Self::into_entry`] takes them back in the same order.
     pub(in crate::state::journal) fn take_states(&mut self, states: &mut Vec<Arc<ResourceState>>) {
         let mut take = |state: &mut StateJson| {
             let placeholder = ResourceState::new(state.0.urn.clone(), state.0.resource_type.clone(), false);
@@ -72,7 +72,7 @@ impl EntryFields {
         }
     }
 
-    /// Makes the entry; `states` gives the records back, `old` knows the records of earlier entries.
+    /// Returns the entry. `states` yields its records, `old` returns the records of earlier entries.
     pub(in crate::state::journal) fn into_entry(
         self,
         mut states: impl Iterator<Item = Arc<ResourceState>>,
@@ -113,7 +113,7 @@ impl EntryFields {
                     marked: marked.map(|marked| (marked.id, marked.mark.into())).collect(),
                     new: success.new.map(|new| named(new.id, next())).transpose()?,
                     in_place: success.in_place,
-                    elided: success.elided,
+                    elide_write: success.elided,
                     untargeted: success.untargeted,
                     skipped_create: state.filter(|_| success.skipped_create),
                     view: success.view,
@@ -124,7 +124,7 @@ impl EntryFields {
             Members::Outputs(outputs) => {
                 let record = JournalRecord::Outputs {
                     new: named(outputs.new.id, next())?,
-                    elided: outputs.elided,
+                    elide_write: outputs.elided,
                 };
                 (outputs.operation, record)
             }

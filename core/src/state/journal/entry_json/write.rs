@@ -14,7 +14,7 @@ use crate::{
     state::{JournalEntry, JournalRecord, deployment::RecordJson},
 };
 
-/// An entry that writes itself as JSON; how secrets stand in it is the form's matter.
+/// The JSON form of an entry. `form` decides how secrets are written.
 #[derive(Clone, Copy)]
 pub struct EntryJson<'a> {
     entry: &'a JournalEntry,
@@ -23,7 +23,7 @@ pub struct EntryJson<'a> {
 }
 
 impl<'a> EntryJson<'a> {
-    /// Gives `entry` the form in which its secrets are to be written.
+    /// Wraps `entry`, whose secrets are written in `form`.
     #[must_use]
     pub const fn new(entry: &'a JournalEntry, form: SecretForm<'a>) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl<'a> EntryJson<'a> {
         }
     }
 
-    /// Names old records by URN and id, too.
+    /// Adds URN and id to the identities of old records.
     #[must_use]
     pub const fn identifying(self) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Serialize for EntryJson<'_> {
                 marked,
                 new,
                 in_place,
-                elided,
+                elide_write,
                 untargeted,
                 skipped_create,
                 view,
@@ -106,7 +106,7 @@ impl Serialize for EntryJson<'_> {
                     .collect(),
                 new: new.as_ref().map(named),
                 in_place: *in_place,
-                elided: *elided,
+                elided: *elide_write,
                 persisted_refresh: entry.record.is_persisted_refresh(),
                 deleted_by_refresh: entry.record.is_deleted_by_refresh(),
                 untargeted: *untargeted,
@@ -122,12 +122,12 @@ impl Serialize for EntryJson<'_> {
                 op: *op,
             }
             .serialize(serializer),
-            JournalRecord::Outputs { new, elided } => OutputsJson {
+            JournalRecord::Outputs { new, elide_write } => OutputsJson {
                 sequence,
                 operation,
                 kind: Kind::Outputs,
                 new: named(new),
-                elided: *elided,
+                elided: *elide_write,
             }
             .serialize(serializer),
             JournalRecord::BaseWritten { resources } => BaseWrittenJson {

@@ -1,4 +1,4 @@
-//! The writer: entries get their number and reach the ledger at once, and become durable in groups.
+//! The writer: entries are numbered and applied to the replay at once, and become durable in groups.
 
 use std::{
     collections::VecDeque,
@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 use crate::{
     error::{Error, Result},
     runtime::{Runtime, Task},
-    state::{JournalEntry, JournalRecord, Ledger, OperationId, StateId, journal::JournalSink},
+    state::{JournalEntry, JournalRecord, JournalReplay, OperationId, StateId, journal::JournalSink},
 };
 
-/// The journal of one operation. Clones share it; the last one that is dropped ends its writer.
+/// The journal of one operation. Clones share it; dropping the last one ends its writer.
 #[derive(Clone)]
 pub struct Journal(Arc<Handle>);
 
@@ -28,48 +28,48 @@ struct Handle {
     writer: Mutex<Option<Task<()>>>,
     next_state: AtomicU64,
     next_operation: AtomicU64,
-    wants_elided: bool,
+    wants_elided_writes: bool,
 }
 
 struct Shared {
     state: Mutex<State>,
-    /// Tells the writer that the queue is no longer empty, or that no more will come.
+    /// Notifies the writer that the queue is no longer empty, or that the journal is closed.
     wake: Notify,
 }
 
 struct State {
-    ledger: Option<Ledger>,
+    replay: Option<JournalReplay>,
     next_sequence: u64,
-    /// What waits to be written, in order; an append adds to the last group.
+    /// The groups to be written, in order; an append adds to the last one.
     queue: VecDeque<Group>,
     failure: Option<Error>,
     closed: bool,
 }
 
 impl State {
-    /// Takes back the begins among entries that did not become durable.
+    /// Removes the begins among entries that did not become durable.
     fn forget_begun(&mut self, entries: &[Arc<JournalEntry>]) {
-        let Some(ledger) = &mut self.ledger else {
+        let Some(replay) = &mut self.replay else {
             return;
         };
         for entry in entries {
             if matches!(entry.record, JournalRecord::Begin { .. }) {
-                ledger.forget(entry.operation);
+                replay.forget(entry.operation);
             }
         }
     }
 }
 
-/// Entries that are written together, and what resolves when they are durable.
+/// Entries that are written together, and their common result.
 #[derive(Default)]
 struct Group {
     entries: Vec<Arc<JournalEntry>>,
     batch: Arc<Batch>,
 }
 
-/// As many entries are written together at most: while one group becomes durable, those of the group before go on, and
-/// no text of more than some megabytes comes to be.
-const LARGEST_GROUP: usize = 2048;
+/// The largest group, in entries. It bounds the encoded text to a few megabytes, and lets the steps of one group
+/// continue while the next becomes durable.
+const MAX_GROUP_LEN: usize = 2048;
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -78,14 +78,14 @@ impl Shared {
 }
 
 impl Journal {
-    /// Starts the journal of an operation over `ledger`.
+    /// Starts the journal of an operation on the state of `replay`.
     #[must_use]
-    pub(crate) fn start(ledger: Ledger, sink: Arc<dyn JournalSink>, runtime: &Runtime) -> Self {
-        let wants_elided = sink.wants_elided();
-        let next_state = AtomicU64::new(ledger.next_state_id().0);
+    pub(crate) fn start(replay: JournalReplay, sink: Arc<dyn JournalSink>, runtime: &Runtime) -> Self {
+        let wants_elided_writes = sink.wants_elided_writes();
+        let next_state = AtomicU64::new(replay.next_state_id().0);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
-                ledger: Some(ledger),
+                replay: Some(replay),
                 next_sequence: 0,
                 queue: VecDeque::new(),
                 failure: None,
@@ -99,31 +99,32 @@ impl Journal {
             writer: Mutex::new(Some(writer)),
             next_state,
             next_operation: AtomicU64::new(1),
-            wants_elided,
+            wants_elided_writes,
         }))
     }
 
-    /// Returns an identity that no record has had.
+    /// Returns a new record identity.
     #[must_use]
     pub fn next_state_id(&self) -> StateId {
         StateId(self.0.next_state.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Returns the identity of another step.
+    /// Returns a new step identity.
     #[must_use]
     pub fn next_operation_id(&self) -> OperationId {
         OperationId(self.0.next_operation.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Numbers an entry and applies it to the ledger, in the order of calls; the returned future tells when it is durable.
+    /// Numbers an entry and applies it to the replay, in the order of calls. The returned future resolves when it is
+    /// durable.
     ///
-    /// The entry is on its way even if the future is dropped. After a failed write the ledger still follows what
-    /// happens, so that nothing is lost for a last attempt to save it, but every append fails with that write's error.
-    /// Only begins do not count then: who hears that a begin failed does not go on to the provider.
+    /// The entry is written even if the future is dropped. After a failed write every append fails with that write's
+    /// error, but the replay still applies the entries, for a last attempt to save the state. Begins are not applied
+    /// then: after a failed begin the provider is not called.
     pub(crate) fn append(&self, operation: OperationId, record: JournalRecord) -> Appended {
         let mut guard = self.0.shared.lock();
         let state = &mut *guard;
-        let Some(ledger) = &mut state.ledger else {
+        let Some(replay) = &mut state.replay else {
             return Appended::resolved(Err(Error::internal("the journal is closed")));
         };
         let entry = JournalEntry {
@@ -135,21 +136,21 @@ impl Journal {
         if let Some(failure) = state.failure.as_ref().filter(|_| begins) {
             return Appended::resolved(Err(failure.clone()));
         }
-        if let Err(error) = ledger.apply(&entry) {
+        if let Err(error) = replay.apply(&entry) {
             return Appended::resolved(Err(error));
         }
         state.next_sequence += 1;
         if let Some(failure) = &state.failure {
             return Appended::resolved(Err(failure.clone()));
         }
-        if entry.record.is_elided() && !self.0.wants_elided {
+        if entry.record.elides_write() && !self.0.wants_elided_writes {
             return Appended::resolved(Ok(()));
         }
         let is_first = state.queue.is_empty();
         if state
             .queue
             .back()
-            .is_none_or(|last| last.entries.len() >= LARGEST_GROUP)
+            .is_none_or(|last| last.entries.len() >= MAX_GROUP_LEN)
         {
             state.queue.push_back(Group::default());
         }
@@ -165,37 +166,37 @@ impl Journal {
         Appended(Progress::Waiting { batch, slot: None })
     }
 
-    /// Looks at the ledger; `look` must be short, as appends wait for it. `None` when the journal is finished.
-    pub fn with_ledger<T>(&self, look: impl FnOnce(&Ledger) -> T) -> Option<T> {
-        self.0.shared.lock().ledger.as_ref().map(look)
+    /// Calls `look` with the replay. `look` must be short, as appends wait for it. `None` when the journal is finished.
+    pub fn with_replay<T>(&self, look: impl FnOnce(&JournalReplay) -> T) -> Option<T> {
+        self.0.shared.lock().replay.as_ref().map(look)
     }
 
-    /// Returns a copy of the ledger with the number of the next entry; `None` when that is `known`, when the journal is
+    /// Returns a copy of the replay with the number of the next entry; `None` when that is `known`, when the journal is
     /// finished, and when a write has failed. Appends wait for the copy only.
     #[must_use]
-    pub fn freeze(&self, known: u64) -> Option<(Ledger, u64)> {
+    pub fn freeze(&self, known: u64) -> Option<(JournalReplay, u64)> {
         let state = self.0.shared.lock();
-        let ledger = state
-            .ledger
+        let replay = state
+            .replay
             .as_ref()
             .filter(|_| state.failure.is_none() && state.next_sequence != known)?;
-        Some((ledger.clone(), state.next_sequence))
+        Some((replay.clone(), state.next_sequence))
     }
 
-    /// Waits until everything is durable and returns the ledger.
+    /// Waits until everything is durable and returns the replay.
     ///
     /// # Errors
-    /// That of the first failed write.
-    pub async fn finish(&self) -> Result<Ledger> {
-        let (ledger, result) = self.close().await?;
-        result.map(|()| ledger)
+    /// The error of the first failed write.
+    pub async fn finish(&self) -> Result<JournalReplay> {
+        let (replay, result) = self.close().await?;
+        result.map(|()| replay)
     }
 
-    /// Waits until everything is durable and returns the ledger together with how that went.
+    /// Waits until everything is durable and returns the replay together with the result of the writes.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Internal`] when the journal was finished before.
-    pub async fn close(&self) -> Result<(Ledger, Result<()>)> {
+    pub async fn close(&self) -> Result<(JournalReplay, Result<()>)> {
         let writer = {
             self.0.shared.lock().closed = true;
             self.0
@@ -210,11 +211,11 @@ impl Journal {
             None => Ok(()),
         };
         let mut state = self.0.shared.lock();
-        let Some(ledger) = state.ledger.take() else {
+        let Some(replay) = state.replay.take() else {
             return Err(Error::internal("the journal is closed"));
         };
         let result = died.and(state.failure.clone().map_or(Ok(()), Err));
-        Ok((ledger, result))
+        Ok((replay, result))
     }
 }
 
@@ -225,7 +226,7 @@ impl Drop for Handle {
     }
 }
 
-/// Writes group after group of what has queued up, until nothing more will come.
+/// Writes the queued groups one after another, until the journal is closed.
 async fn write(shared: Arc<Shared>, sink: Arc<dyn JournalSink>) {
     loop {
         let next = {
@@ -258,7 +259,8 @@ async fn write(shared: Arc<Shared>, sink: Arc<dyn JournalSink>) {
     }
 }
 
-/// Resolves a batch whose writer dies in the middle (a panic in the sink, the end of the runtime), so that nobody waits forever.
+/// Fails a batch on drop when its writer died (a panic in the sink, the end of the runtime), so that no task waits
+/// forever.
 struct Abandoned<'a> {
     batch: &'a Batch,
     shared: &'a Shared,
@@ -293,20 +295,20 @@ struct Batch {
 
 impl Batch {
     fn resolve(&self, result: Result<()>) {
-        // The first result stands.
+        // The first result counts.
         drop(self.result.set(result));
         let wakers = std::mem::take(&mut *self.wakers.lock().unwrap_or_else(PoisonError::into_inner));
         wakers.into_iter().for_each(Waker::wake);
     }
 }
 
-/// Resolves when an entry is durable, or has failed to become so.
+/// Resolves when an entry is durable, or when its write has failed.
 #[must_use = "the program may only see a result after it is durable"]
 pub(crate) struct Appended(Progress);
 
 enum Progress {
     Resolved(Result<()>),
-    /// `slot` is the place of the waker.
+    /// `slot` is the index of the waker.
     Waiting {
         batch: Arc<Batch>,
         slot: Option<usize>,
@@ -331,7 +333,7 @@ impl Future for Appended {
             return Poll::Ready(result.clone());
         }
         let mut wakers = batch.wakers.lock().unwrap_or_else(PoisonError::into_inner);
-        // The result is set before the wakers are taken: under their lock this look is the last word.
+        // The result is set before the wakers are taken: read under their lock it is final.
         if let Some(result) = batch.result.get() {
             return Poll::Ready(result.clone());
         }

@@ -31,14 +31,14 @@ fn created(journal: &Journal, name: &str) -> JournalRecord {
             state,
         }),
         in_place: false,
-        elided: false,
+        elide_write: false,
         untargeted: false,
         skipped_create: None,
         view: false,
     }
 }
 
-/// Lets batches through one by one, and refuses those from a number on.
+/// Accepts batches one by one, and fails those from a given number on.
 struct Gate {
     permits: Semaphore,
     batches: Mutex<Vec<usize>>,
@@ -71,9 +71,9 @@ impl JournalSink for Gate {
 }
 
 #[tokio::test]
-async fn what_queues_up_during_a_write_is_written_as_one_batch() {
+async fn entries_queued_during_a_write_are_written_as_one_batch() {
     let gate = Gate::new(0, usize::MAX);
-    let journal = Journal::start(Ledger::new(Snapshot::default()), gate.clone(), &runtime());
+    let journal = Journal::start(JournalReplay::new(Snapshot::default()), gate.clone(), &runtime());
     let first = journal.append(journal.next_operation_id(), created(&journal, "first"));
     while gate.calls.load(Ordering::SeqCst) == 0 {
         tokio::task::yield_now().await;
@@ -93,7 +93,7 @@ async fn what_queues_up_during_a_write_is_written_as_one_batch() {
 #[tokio::test]
 async fn after_a_failed_write_every_append_fails_alike_and_nothing_more_is_written() {
     let gate = Gate::new(10, 1);
-    let journal = Journal::start(Ledger::new(Snapshot::default()), gate.clone(), &runtime());
+    let journal = Journal::start(JournalReplay::new(Snapshot::default()), gate.clone(), &runtime());
     journal
         .append(OperationId(1), created(&journal, "a"))
         .await
@@ -109,9 +109,9 @@ async fn after_a_failed_write_every_append_fails_alike_and_nothing_more_is_writt
         .unwrap_err();
     assert_eq!(later.message(), "the disk is full");
     assert_eq!(gate.calls.load(Ordering::SeqCst), 2);
-    let (ledger, result) = journal.close().await.unwrap();
+    let (replay, result) = journal.close().await.unwrap();
     assert_eq!(result.unwrap_err().message(), "the disk is full");
-    assert_eq!(ledger.records().count(), 3);
+    assert_eq!(replay.records().count(), 3);
 }
 
 fn begun(name: &str) -> JournalRecord {
@@ -130,14 +130,14 @@ fn begun(name: &str) -> JournalRecord {
 #[tokio::test]
 async fn a_begin_that_did_not_become_durable_leaves_nothing_pending() {
     let gate = Gate::new(10, 1);
-    let journal = Journal::start(Ledger::new(Snapshot::default()), gate.clone(), &runtime());
+    let journal = Journal::start(JournalReplay::new(Snapshot::default()), gate.clone(), &runtime());
     journal.append(OperationId(1), begun("durable")).await.unwrap();
     for (operation, name) in [(2, "refused"), (3, "too late")] {
         let refused = journal.append(OperationId(operation), begun(name)).await;
         assert_eq!(refused.unwrap_err().message(), "the disk is full");
     }
-    let (ledger, _) = journal.close().await.unwrap();
-    let pending: Vec<_> = ledger.pending().map(|(operation, _)| operation).collect();
+    let (replay, _) = journal.close().await.unwrap();
+    let pending: Vec<_> = replay.pending().map(|(operation, _)| operation).collect();
     assert_eq!(pending, [OperationId(1)]);
 }
 
@@ -151,8 +151,12 @@ impl JournalSink for Panics {
 }
 
 #[tokio::test]
-async fn a_sink_that_panics_leaves_nobody_waiting() {
-    let journal = Journal::start(Ledger::new(Snapshot::default()), Arc::new(Panics), &runtime());
+async fn a_panic_in_the_sink_fails_the_waiting_appends() {
+    let journal = Journal::start(
+        JournalReplay::new(Snapshot::default()),
+        Arc::new(Panics),
+        &runtime(),
+    );
     let error = journal
         .append(OperationId(1), created(&journal, "a"))
         .await
@@ -166,7 +170,7 @@ async fn a_sink_that_panics_leaves_nobody_waiting() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entries_of_many_tasks_are_numbered_without_gaps_and_written_in_order() {
     let sink = Arc::new(MemoryJournal::default());
-    let journal = Journal::start(Ledger::new(Snapshot::default()), sink.clone(), &runtime());
+    let journal = Journal::start(JournalReplay::new(Snapshot::default()), sink.clone(), &runtime());
     let tasks: Vec<_> = (0..50)
         .map(|task| {
             let journal = journal.clone();

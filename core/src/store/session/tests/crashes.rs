@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Runs an operation that creates something, as far as its store lets it. What was acknowledged is noted.
+/// Runs an operation that creates a resource until its store fails. Acknowledged creations are recorded.
 pub(super) async fn run(
     stack: &StackStorage,
     name: &'static str,
@@ -16,12 +16,12 @@ pub(super) async fn run(
     };
     journal.append(operation, created(new)).await?;
     acknowledged.push(name);
-    let (ledger, written) = journal.close().await?;
-    session.commit(&mut ledger.compose()?).await?;
+    let (replay, written) = journal.close().await?;
+    session.commit(&mut replay.to_snapshot()?).await?;
     written
 }
 
-/// As [`run`], with refreshes of the checkpoint in between, whose failures are no failures of the operation.
+/// As [`run`], with refreshes of the checkpoint in between, whose failures do not fail the operation.
 pub(super) async fn run_refreshing(
     stack: &StackStorage,
     names: [&'static str; 2],
@@ -40,19 +40,23 @@ pub(super) async fn run_refreshing(
         acknowledged.push(name);
         drop(session.refresh(&journal).await);
     }
-    let (ledger, written) = journal.close().await?;
-    session.commit(&mut ledger.compose()?).await?;
+    let (replay, written) = journal.close().await?;
+    session.commit(&mut replay.to_snapshot()?).await?;
     written
 }
 
 /// Returns an operation's store, which fails at the write `at`.
-pub(super) fn shaken(store: &Arc<dyn Store>, fault: Fault, at: usize) -> (Arc<FaultyStore>, StackStorage) {
+pub(super) fn faulty_storage(
+    store: &Arc<dyn Store>,
+    fault: Fault,
+    at: usize,
+) -> (Arc<FaultyStore>, StackStorage) {
     let faulty = Arc::new(FaultyStore::new(Arc::clone(store), fault, at));
     let stack = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
     (faulty, stack)
 }
 
-/// Checks that a stack opens with what was acknowledged, and that an operation can go on from there.
+/// Checks that a stack opens with the acknowledged creations, and that another operation succeeds.
 pub(super) async fn check(stack: &StackStorage, acknowledged: &[&'static str], fault: Fault, case: &str) {
     let loaded = stack.load(&Base64Provider).await;
     let loaded = loaded.unwrap_or_else(|error| panic!("{case}: {error}"));
@@ -88,11 +92,11 @@ async fn operations_that_fail_at_any_write_one_after_another_leave_a_stack_that_
                     acknowledged.push("a");
                 }
                 let case = format!("{fault:?} at writes {first} and {second}");
-                let (one, shaken_once) = shaken(&store, fault, first);
-                drop(run(&shaken_once, "b", &mut acknowledged).await);
+                let (one, faulty_once) = faulty_storage(&store, fault, first);
+                drop(run(&faulty_once, "b", &mut acknowledged).await);
                 check(&stack, &acknowledged, fault, &case).await;
-                let (two, shaken_twice) = shaken(&store, fault, second);
-                drop(run(&shaken_twice, "c", &mut acknowledged).await);
+                let (two, faulty_twice) = faulty_storage(&store, fault, second);
+                drop(run(&faulty_twice, "c", &mut acknowledged).await);
                 check(&stack, &acknowledged, fault, &case).await;
                 run(&stack, "d", &mut acknowledged).await.unwrap();
                 check(&stack, &acknowledged, fault, &case).await;
@@ -114,9 +118,9 @@ async fn operations_that_fail_at_any_write_one_after_another_leave_a_stack_that_
     }
 }
 
-// A store that is full for a while: commits fail one after another, and none of them is the last.
+// A store that is full for a while: several commits fail one after another.
 #[tokio::test]
-async fn any_number_of_failed_commits_in_a_row_is_survived() {
+async fn the_state_survives_any_number_of_failed_commits() {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
@@ -127,7 +131,7 @@ async fn any_number_of_failed_commits_in_a_row_is_survived() {
     }
     for _ in 0..5 {
         // The announcement is written, the copy of the checkpoint is not.
-        let (_, full) = shaken(&store, Fault::DeathAfter, 0);
+        let (_, full) = faulty_storage(&store, Fault::DeathAfter, 0);
         run(&full, "b", &mut acknowledged).await.unwrap_err();
     }
     let journal = store.get(&stack.name().journal()).await.unwrap().unwrap();

@@ -12,7 +12,7 @@ use crate::{
     runtime::Runtime,
     secrets::{Base64Provider, PassphraseProvider},
     state::{
-        Journal, JournalRecord, Ledger, OperationId, StateRef,
+        Journal, JournalRecord, JournalReplay, OperationId, StateRef,
         deployment::{SecretsAccess, read_checkpoint},
     },
     step::StepOp,
@@ -22,7 +22,7 @@ use crate::{
     },
     urn::Urn,
 };
-use crashes::{run, shaken};
+use crashes::{faulty_storage, run};
 
 const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
 
@@ -93,7 +93,7 @@ fn created(new: StateRef) -> JournalRecord {
         marked: Vec::new(),
         new: Some(new),
         in_place: false,
-        elided: false,
+        elide_write: false,
         untargeted: false,
         skipped_create: None,
         view: false,
@@ -108,11 +108,11 @@ async fn operation(stack: &StackStorage) -> Result<(StackSession, Journal)> {
         snapshot.secrets = Some(Base64Provider.create().await?);
     }
     let session = StackSession::begin(stack, loaded, &mut snapshot, "update").await?;
-    let journal = Journal::start(Ledger::new(snapshot), session.sink(), &runtime());
+    let journal = Journal::start(JournalReplay::new(snapshot), session.sink(), &runtime());
     Ok((session, journal))
 }
 
-/// Reads a checkpoint as a program does that knows no journal: its records, and what is in flight.
+/// Reads a checkpoint without the journal, as other programs do: its records, and its pending operations.
 async fn seen_by_others(store: &Arc<dyn Store>, key: &str) -> (Vec<String>, Vec<String>) {
     let bytes = store.get(key).await.unwrap().unwrap().bytes;
     let access = SecretsAccess::Open(&Base64Provider);
@@ -125,14 +125,14 @@ async fn seen_by_others(store: &Arc<dyn Store>, key: &str) -> (Vec<String>, Vec<
 }
 
 #[tokio::test]
-async fn what_an_operation_commits_is_loaded_again() {
+async fn a_committed_state_is_loaded_again() {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
     let (session, journal) = operation(&stack).await.unwrap();
     create(&journal, "a").await;
-    let ledger = journal.finish().await.unwrap();
-    session.commit(&mut ledger.compose().unwrap()).await.unwrap();
+    let replay = journal.finish().await.unwrap();
+    session.commit(&mut replay.to_snapshot().unwrap()).await.unwrap();
     session
         .record_history(HistoryRecord {
             kind: "update",
@@ -162,7 +162,7 @@ async fn what_an_operation_commits_is_loaded_again() {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_had_journaled_is_loaded_and_folded() {
+async fn the_journal_of_a_dead_process_is_loaded_and_merged() {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
@@ -172,20 +172,20 @@ async fn what_a_dead_process_had_journaled_is_loaded_and_folded() {
         begin(&journal, "b").await;
     }
     for _ in 0..2 {
-        // Looking changes nothing.
+        // A read changes nothing.
         let loaded = stack.load(&Base64Provider).await.unwrap();
         assert_eq!(names(&loaded.snapshot), ["a"]);
         assert_eq!(loaded.snapshot.pending_operations.len(), 1);
         assert!(
-            matches!(loaded.leftover, Leftover::Fold { .. }),
+            matches!(loaded.leftover, Leftover::Merge { .. }),
             "{:?}",
             loaded.leftover
         );
     }
     let (session, journal) = operation(&stack).await.unwrap();
     assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
-    let ledger = journal.finish().await.unwrap();
-    assert!(!ledger.is_dirty());
+    let replay = journal.finish().await.unwrap();
+    assert!(!replay.is_dirty());
     session.discard().await.unwrap();
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(
@@ -218,7 +218,7 @@ async fn a_journal_that_leads_to_an_invalid_state_replaces_nothing_and_can_be_im
     let document = br#"{"version": 3, "deployment": {"manifest": {"time": "2026-01-01T00:00:00Z", "magic": "", "version": ""}}}"#;
     stack.import(&Base64Provider, document, false).await.unwrap();
     assert!(names(&stack.load(&Base64Provider).await.unwrap().snapshot).is_empty());
-    // The journal that led to it is kept under another name.
+    // The journal that yields it is kept under another name.
     let kept = store.list("").await.unwrap();
     assert!(
         kept.iter()
@@ -242,14 +242,14 @@ async fn a_forced_removal_keeps_the_journal_of_an_interrupted_operation() {
     assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
     let kept = store.get(&stack.name().orphan(1)).await.unwrap().unwrap().bytes;
     assert_eq!(kept, journal);
-    // A stack of the same name begins without it.
+    // A new stack of the same name starts without it.
     stack.create().await.unwrap();
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert!(names(&loaded.snapshot).is_empty() && loaded.warnings.is_empty());
 }
 
 #[tokio::test]
-async fn a_torn_line_is_cut_off_before_anything_is_appended_and_is_warned_of() {
+async fn a_torn_line_is_truncated_before_an_append_and_reported() {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
@@ -274,8 +274,8 @@ async fn a_torn_line_is_cut_off_before_anything_is_appended_and_is_warned_of() {
         warning.message.contains("within line 4") && warning.message.contains("29 bytes"),
         "{warning:?}"
     );
-    // Cut, announced, and dead before the checkpoint.
-    let (_, dying) = shaken(&store, Fault::DeathAfter, 1);
+    // The journal is truncated, the checkpoint announced, and the process dies before writing it.
+    let (_, dying) = faulty_storage(&store, Fault::DeathAfter, 1);
     run(&dying, "b", &mut Vec::new()).await.unwrap_err();
     let bytes = store.get(&key).await.unwrap().unwrap().bytes;
     let announced = bytes.strip_prefix(&intact[..]).unwrap();
@@ -287,14 +287,14 @@ async fn a_torn_line_is_cut_off_before_anything_is_appended_and_is_warned_of() {
 }
 
 #[tokio::test]
-async fn a_failed_append_of_which_something_was_written_is_followed_by_whole_lines() {
+async fn a_partial_append_is_truncated_before_the_next_line() {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
-    // The second entry is written in part, and the store can be written to again.
+    // The second entry is written in part; later writes succeed.
     let faulty = Arc::new(FaultyStore::new(Arc::clone(&store), Fault::TornOnce, 1));
-    let shaken = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
-    let (session, journal) = operation(&shaken).await.unwrap();
+    let faulty_stack = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
+    let (session, journal) = operation(&faulty_stack).await.unwrap();
     let new = |name| StateRef {
         id: journal.next_state_id(),
         state: thing(name),
@@ -302,13 +302,13 @@ async fn a_failed_append_of_which_something_was_written_is_followed_by_whole_lin
     let append = |name| journal.append(journal.next_operation_id(), created(new(name)));
     append("a").await.unwrap();
     append("b").await.unwrap_err();
-    let (ledger, written) = journal.close().await.unwrap();
+    let (replay, written) = journal.close().await.unwrap();
     written.unwrap_err();
-    session.journal.fold("another").await.unwrap();
+    session.journal.announce_checkpoint("another").await.unwrap();
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(names(&loaded.snapshot), ["a"]);
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
-    session.commit(&mut ledger.compose().unwrap()).await.unwrap();
+    session.commit(&mut replay.to_snapshot().unwrap()).await.unwrap();
     assert_eq!(
         names(&stack.load(&Base64Provider).await.unwrap().snapshot),
         ["a", "b"]
@@ -328,15 +328,18 @@ async fn a_checkpoint_changed_during_an_operation_is_a_conflict_of_refresh_and_c
     create(&journal, "b").await;
     let error = session.refresh(&journal).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    let ledger = journal.finish().await.unwrap();
-    let error = session.commit(&mut ledger.compose().unwrap()).await.unwrap_err();
+    let replay = journal.finish().await.unwrap();
+    let error = session
+        .commit(&mut replay.to_snapshot().unwrap())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     let left = store.get(CHECKPOINT).await.unwrap().unwrap().bytes;
     assert_eq!(&left[..], other.as_bytes());
 }
 
 #[tokio::test]
-async fn a_writer_whose_journal_became_another_s_writes_nothing_more() {
+async fn a_writer_stops_when_its_journal_belongs_to_another_writer() {
     for taken in ["removed", "replaced", "extended"] {
         let store = memory();
         let stack = storage(&store, "shop/dev");
@@ -362,8 +365,11 @@ async fn a_writer_whose_journal_became_another_s_writes_nothing_more() {
         let error = journal.append(OperationId(9), created(new)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{taken}");
         assert!(error.message().contains(&key), "{taken}: {error}");
-        let (ledger, _) = journal.close().await.unwrap();
-        let error = session.commit(&mut ledger.compose().unwrap()).await.unwrap_err();
+        let (replay, _) = journal.close().await.unwrap();
+        let error = session
+            .commit(&mut replay.to_snapshot().unwrap())
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{taken}");
         assert_eq!(
             session.discard().await.unwrap_err().kind(),

@@ -1,6 +1,6 @@
-//! Journals that do not extend the checkpoint: their work becomes pending operations.
+//! Journals that do not extend the checkpoint: their steps become pending operations.
 
-use super::{crashes::shaken, *};
+use super::{crashes::faulty_storage, *};
 
 /// A resource that a provider manages.
 fn real(name: &str, id: &str) -> Arc<ResourceState> {
@@ -30,8 +30,8 @@ async fn replace_checkpoint(store: &Arc<dyn Store>, resources: Vec<Arc<ResourceS
 }
 
 fn kept(journal: &Journal, name: &str) -> StateRef {
-    let found = journal.with_ledger(|ledger| {
-        let mut records = ledger.records();
+    let found = journal.with_replay(|replay| {
+        let mut records = replay.records();
         records.find(|record| record.state.urn.name() == name).cloned()
     });
     found.flatten().unwrap()
@@ -68,7 +68,7 @@ fn ended(op: StepOp, removed: StateRef, new: Option<Arc<ResourceState>>) -> Jour
             state,
         }),
         in_place: false,
-        elided: false,
+        elide_write: false,
         untargeted: false,
         skipped_create: None,
         view: false,
@@ -91,8 +91,8 @@ fn pending(snapshot: &Snapshot) -> Vec<String> {
     pending
 }
 
-/// A stack with x, y and z, of which an interrupted update has created a, changed x and deleted y; the creation of b and the
-/// deletion of z were in flight.
+/// A stack with x, y and z, of which an interrupted update has created a, changed x and deleted y; the creation of b
+/// and the deletion of z were in flight.
 async fn interrupted(store: &Arc<dyn Store>) -> StackStorage {
     let stack = storage(store, "shop/dev");
     stack.create().await.unwrap();
@@ -139,7 +139,7 @@ const UNSEEN: [&str; 5] = [
 ];
 
 #[tokio::test]
-async fn what_a_journal_did_and_a_foreign_checkpoint_does_not_show_is_pending() {
+async fn steps_that_a_foreign_checkpoint_does_not_contain_are_pending() {
     let store = memory();
     let stack = interrupted(&store).await;
     let key = stack.name().journal();
@@ -169,7 +169,7 @@ async fn what_a_journal_did_and_a_foreign_checkpoint_does_not_show_is_pending() 
     assert!(note.message.contains(&aside), "{note:?}");
     assert!(store.get(&aside).await.unwrap().is_some());
     assert!(store.get(&key).await.unwrap().is_none());
-    // It is in the checkpoint that everyone reads.
+    // It is in the checkpoint that all programs read.
     assert_eq!(seen_by_others(&store, CHECKPOINT).await.1.len(), 5);
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(pending(&loaded.snapshot), UNSEEN);
@@ -185,8 +185,8 @@ async fn a_journal_without_its_checkpoint_is_adopted_once_wherever_that_fails() 
             let mut other = vec![real("x", "x1"), real("y", "y1"), real("z", "z1")];
             other.push(real("other", "o1"));
             replace_checkpoint(&store, other).await;
-            let (faulty, shaken) = shaken(&store, fault, at);
-            let begun = operation(&shaken).await.map(drop);
+            let (faulty, faulty_stack) = faulty_storage(&store, fault, at);
+            let begun = operation(&faulty_stack).await.map(drop);
             let loaded = stack.load(&Base64Provider).await.unwrap();
             assert_eq!(pending(&loaded.snapshot), UNSEEN, "{fault:?} at write {at}");
             drop(operation(&stack).await.unwrap());
@@ -208,7 +208,7 @@ async fn a_journal_without_its_checkpoint_is_adopted_once_wherever_that_fails() 
 }
 
 #[tokio::test]
-async fn what_a_foreign_checkpoint_shows_is_not_pending() {
+async fn steps_that_a_foreign_checkpoint_contains_are_not_pending() {
     let store = memory();
     let stack = interrupted(&store).await;
     let shown = vec![resized(&real("x", "x1")), real("a", "a1")];
@@ -217,7 +217,8 @@ async fn what_a_foreign_checkpoint_shows_is_not_pending() {
     assert_eq!(pending(&loaded.snapshot), ["Creating b "]);
 }
 
-/// Dies after three creations and two refreshes, and another program writes its own checkpoint; returns what is pending.
+/// Dies after three creations and two refreshes, then another program writes its checkpoint. Returns the pending
+/// operations.
 async fn pending_after_another_s_checkpoint(resources: Vec<Arc<ResourceState>>) -> Vec<String> {
     let store = memory();
     let stack = storage(&store, "shop/dev");
@@ -236,14 +237,14 @@ async fn pending_after_another_s_checkpoint(resources: Vec<Arc<ResourceState>>) 
 }
 
 #[tokio::test]
-async fn what_a_refreshed_checkpoint_has_shown_is_left_to_who_replaced_it() {
-    // Whether the second refresh has replaced the checkpoint is not known.
+async fn steps_that_a_refreshed_checkpoint_contained_are_not_pending() {
+    // Whether the second refresh has replaced the checkpoint is unknown.
     let pending = pending_after_another_s_checkpoint(vec![real("a", "a")]).await;
     assert_eq!(pending, ["Creating b b", "Creating c c"]);
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_no_refreshed_one_precedes_has_seen_nothing_of_the_journal() {
+async fn a_checkpoint_without_a_refreshed_predecessor_contains_no_steps_of_the_journal() {
     for older in [Vec::new(), vec![real("z", "z")], vec![real("a", "another")]] {
         let pending = pending_after_another_s_checkpoint(older).await;
         assert_eq!(pending, ["Creating a a", "Creating b b", "Creating c c"]);
@@ -263,7 +264,7 @@ async fn ids_are_not_lost_where_the_secrets_of_a_journal_cannot_be_read() {
         let session = StackSession::begin(&stack, loaded, &mut snapshot, "update")
             .await
             .unwrap();
-        let journal = Journal::start(Ledger::new(snapshot), session.sink(), &runtime());
+        let journal = Journal::start(JournalReplay::new(snapshot), session.sink(), &runtime());
         create_thing(&journal, real("a", "a1")).await;
     }
     let other = r#"{"version":3,"checkpoint":{"stack":"organization/shop/dev","latest":null}}"#;

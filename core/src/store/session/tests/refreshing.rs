@@ -9,7 +9,7 @@ fn owned(names: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_refreshed_checkpoint_shows_what_was_done_and_what_is_in_flight() {
+async fn a_refreshed_checkpoint_contains_completed_steps_and_steps_in_flight() {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
@@ -26,7 +26,7 @@ async fn a_refreshed_checkpoint_shows_what_was_done_and_what_is_in_flight() {
         create(&journal, "c").await;
         session.refresh(&journal).await.unwrap();
         create(&journal, "d").await;
-        // Killed here: the entries after the last refresh are in the journal alone.
+        // Killed here: the entries after the last refresh are only in the journal.
     }
     assert_eq!(
         seen_by_others(&store, CHECKPOINT).await.0,
@@ -35,7 +35,7 @@ async fn a_refreshed_checkpoint_shows_what_was_done_and_what_is_in_flight() {
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(names(&loaded.snapshot), ["d", "a", "c", "before"]);
     assert_eq!(loaded.snapshot.pending_operations.len(), 1);
-    // Recovered, the copy is still that of the state before the operation.
+    // After the recovery the copy is still the state before the operation.
     drop(operation(&stack).await.unwrap());
     assert_eq!(
         seen_by_others(&store, PREVIOUS).await,
@@ -46,7 +46,7 @@ async fn a_refreshed_checkpoint_shows_what_was_done_and_what_is_in_flight() {
 }
 
 #[tokio::test]
-async fn the_commit_goes_on_from_a_refreshed_checkpoint_and_keeps_the_state_before_the_operation() {
+async fn the_commit_replaces_a_refreshed_checkpoint_and_keeps_the_state_before_the_operation() {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
@@ -76,11 +76,11 @@ async fn operations_with_refreshes_that_fail_at_any_write_one_after_another_lose
                 stack.create().await.unwrap();
                 let case = format!("{fault:?} at writes {first} and {second}");
                 let mut acknowledged = Vec::new();
-                let (one, shaken_once) = shaken(&store, fault, first);
-                drop(run_refreshing(&shaken_once, ["a", "b"], &mut acknowledged).await);
+                let (one, faulty_once) = faulty_storage(&store, fault, first);
+                drop(run_refreshing(&faulty_once, ["a", "b"], &mut acknowledged).await);
                 check(&stack, &acknowledged, fault, &case).await;
-                let (two, shaken_twice) = shaken(&store, fault, second);
-                drop(run_refreshing(&shaken_twice, ["c", "d"], &mut acknowledged).await);
+                let (two, faulty_twice) = faulty_storage(&store, fault, second);
+                drop(run_refreshing(&faulty_twice, ["c", "d"], &mut acknowledged).await);
                 check(&stack, &acknowledged, fault, &case).await;
                 run_refreshing(&stack, ["e", "f"], &mut acknowledged)
                     .await
@@ -104,11 +104,11 @@ async fn operations_with_refreshes_that_fail_at_any_write_one_after_another_lose
 }
 
 #[tokio::test]
-async fn an_operation_that_has_changed_nothing_refreshes_nothing() {
+async fn an_operation_without_changes_refreshes_nothing() {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
-    let (faulty, counted) = shaken(&store, Fault::Refused, usize::MAX);
+    let (faulty, counted) = faulty_storage(&store, Fault::Refused, usize::MAX);
     let (session, journal) = operation(&counted).await.unwrap();
     session.refresh(&journal).await.unwrap();
     assert_eq!((faulty.writes(), session.has_refreshed()), (0, false));
@@ -116,7 +116,7 @@ async fn an_operation_that_has_changed_nothing_refreshes_nothing() {
     session.refresh(&journal).await.unwrap();
     let writes = faulty.writes();
     session.refresh(&journal).await.unwrap();
-    assert_eq!(faulty.writes(), writes, "nothing has happened since");
+    assert_eq!(faulty.writes(), writes, "nothing has changed since");
 }
 
 #[tokio::test]
@@ -129,8 +129,8 @@ async fn a_step_that_fails_after_a_refresh_is_not_pending_in_the_end() {
     session.refresh(&journal).await.unwrap();
     let failed = JournalRecord::Failure { op: StepOp::Create };
     journal.append(begun, failed).await.unwrap();
-    let ledger = journal.finish().await.unwrap();
-    assert!(!ledger.is_dirty() && session.has_refreshed());
-    session.commit(&mut ledger.compose().unwrap()).await.unwrap();
+    let replay = journal.finish().await.unwrap();
+    assert!(!replay.is_dirty() && session.has_refreshed());
+    session.commit(&mut replay.to_snapshot().unwrap()).await.unwrap();
     assert_eq!(seen_by_others(&store, CHECKPOINT).await, (owned(&[]), owned(&[])));
 }

@@ -14,7 +14,7 @@ const SIZES: [usize; 2] = [1000, 100_000];
 pub(crate) fn measure(selection: &Selection) -> Result<()> {
     for size in SIZES {
         let name = format!("engine.bytes_per_step.{size}");
-        if selection.wants(&name) {
+        if selection.selects(&name) {
             let bytes = stack::executor()?.block_on(bytes_per_step(size))?;
             selection.print(&name, bytes, "bytes")?;
         }

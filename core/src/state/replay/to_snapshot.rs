@@ -1,83 +1,83 @@
-//! Composing the snapshot that the base and the entries so far make together.
+//! The current snapshot: the base with the entries so far.
 
 use std::sync::Arc;
 
-use super::Ledger;
+use super::JournalReplay;
 use crate::{
     error::Result,
     resource::{PendingOperation, ResourceState},
     state::{Rebase, Snapshot, StateId, StateRef, graph, integrity, normalise::normalise, rebuild},
 };
 
-/// What the format notes of a snapshot that was written although it was not valid.
+/// The metadata key of a snapshot that was written although it was invalid.
 const INTEGRITY_ERROR: &str = "integrity_error";
 
 /// A snapshot with the identities of its records.
-struct Composed {
+struct OrderedSnapshot {
     snapshot: Snapshot,
     identities: Vec<StateId>,
-    /// Whether the records had to be sorted, after which they have not been verified.
+    /// Whether the records were sorted, and have not been verified since.
     is_sorted: bool,
 }
 
-impl Ledger {
-    /// Composes the current snapshot.
+impl JournalReplay {
+    /// Returns the current snapshot.
     ///
-    /// New records stand in the order of their completion, before what is left of the base. When that order puts a
-    /// record before something that it depends on (journals in files lack elided entries, so that a record may still
-    /// stand in the base although it was done first), the records are sorted, stably.
+    /// New records stand in the order of their completion, before those left of the base. When that order puts a
+    /// record before one that it depends on (journals in files lack elided entries, so that a record may still
+    /// stand in the base although its step completed first), the records are sorted, stably.
     ///
     /// # Errors
     /// [`crate::ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
-    pub fn compose(&self) -> Result<Snapshot> {
-        self.compose_ordered(self.pending_operations())
-            .map(|composed| composed.snapshot)
+    pub fn to_snapshot(&self) -> Result<Snapshot> {
+        self.ordered_snapshot(self.pending_operations())
+            .map(|ordered| ordered.snapshot)
     }
 
-    /// Composes the current snapshot and checks that it is valid (see [`integrity::verify`]). A note that an earlier one
-    /// was not does not outlive it.
+    /// Returns the current snapshot after checking that it is valid (see [`integrity::verify`]). The metadata of an
+    /// earlier integrity error is removed.
     ///
     /// # Errors
-    /// As [`Self::compose`], and [`crate::ErrorKind::State`] when it is not valid.
-    pub fn compose_valid(&self) -> Result<Snapshot> {
-        self.compose_checked(self.pending_operations())
-            .map(|composed| composed.snapshot)
+    /// As [`Self::to_snapshot`], and [`crate::ErrorKind::State`] when it is not valid.
+    pub fn to_valid_snapshot(&self) -> Result<Snapshot> {
+        self.checked_snapshot(self.pending_operations())
+            .map(|ordered| ordered.snapshot)
     }
 
-    /// Composes the current snapshot as [`Self::compose_valid`] does, with what it takes to go on from it. `sequence` is the
-    /// number of the next entry; the hash of the checkpoint is left empty.
+    /// Returns the current snapshot as [`Self::to_valid_snapshot`] does, with the line that lets the journal continue
+    /// from it. `sequence` is the number of the next entry; the hash of the checkpoint is left empty.
     ///
     /// # Errors
-    /// As [`Self::compose_valid`].
-    pub fn compose_base(&self, sequence: u64) -> Result<(Snapshot, Rebase)> {
-        // Also those of the base that a step in flight stands for: it may fail and leave them on record.
+    /// As [`Self::to_valid_snapshot`].
+    pub fn to_rebase(&self, sequence: u64) -> Result<(Snapshot, Rebase)> {
+        // Includes those of the base that a step in flight repeats: it may fail and leave them recorded.
         let pending = self.begun.values().chain(self.unsettled()).cloned();
-        let composed = self.compose_checked(pending.collect())?;
+        let ordered = self.checked_snapshot(pending.collect())?;
         let rebase = Rebase {
             checkpoint: String::new(),
             sequence,
             written: 0,
-            records: composed.identities,
+            records: ordered.identities,
             begun: self.begun.keys().copied().collect(),
             dangling: self.has_dangling,
         };
-        Ok((composed.snapshot, rebase))
+        Ok((ordered.snapshot, rebase))
     }
 
-    fn compose_checked(&self, pending: Vec<PendingOperation>) -> Result<Composed> {
-        let mut composed = self.compose_ordered(pending)?;
-        if composed.is_sorted {
-            integrity::verify(&composed.snapshot)?;
+    fn checked_snapshot(&self, pending: Vec<PendingOperation>) -> Result<OrderedSnapshot> {
+        let mut ordered = self.ordered_snapshot(pending)?;
+        if ordered.is_sorted {
+            integrity::verify(&ordered.snapshot)?;
         } else {
-            // Its records were looked at to find out whether they had to be sorted.
-            integrity::verify_snippets(&composed.snapshot)?;
+            // Its records were verified to decide whether they had to be sorted.
+            integrity::verify_snippets(&ordered.snapshot)?;
         }
-        composed.snapshot.metadata.remove(INTEGRITY_ERROR);
-        Ok(composed)
+        ordered.snapshot.metadata.remove(INTEGRITY_ERROR);
+        Ok(ordered)
     }
 
-    fn compose_ordered(&self, pending: Vec<PendingOperation>) -> Result<Composed> {
-        let records = self.composed_records();
+    fn ordered_snapshot(&self, pending: Vec<PendingOperation>) -> Result<OrderedSnapshot> {
+        let records = self.repaired_records();
         let mut identities: Vec<_> = records.iter().map(|record| record.id).collect();
         let mut snapshot = Snapshot {
             resources: records.into_iter().map(|record| record.state).collect(),
@@ -96,7 +96,7 @@ impl Ledger {
             snapshot.resources = resources.collect();
             identities = order.into_iter().map(|index| identities[index]).collect();
         }
-        Ok(Composed {
+        Ok(OrderedSnapshot {
             snapshot,
             identities,
             is_sorted,
@@ -114,11 +114,11 @@ impl Ledger {
         }
     }
 
-    fn composed_records(&self) -> Vec<StateRef> {
+    fn repaired_records(&self) -> Vec<StateRef> {
         if !self.has_dangling {
             return self.records().cloned().collect();
         }
-        // In the middle of a refresh: what it has removed so far may leave references that its end will cut.
+        // During a refresh, removed records may leave dangling references, which its end removes.
         let mut records = self.ordered_records();
         let repaired = rebuild(&records).repaired;
         let mut repaired = repaired.into_iter().peekable();
@@ -130,10 +130,10 @@ impl Ledger {
         records
     }
 
-    /// Returns the records that there are, each after all that it refers to, as far as that is there.
+    /// Returns the existing records, each after all existing records that it refers to.
     ///
-    /// Records that were read when their program registered them stand in the order of that, and may still refer to
-    /// others that the program has not come to.
+    /// Records that were refreshed at their registration stand in the order of registration, and may still refer to
+    /// others that the program has not registered yet.
     pub(super) fn ordered_records(&self) -> Vec<StateRef> {
         let records: Vec<_> = self.records().cloned().collect();
         if self.new.is_empty() {
@@ -142,7 +142,7 @@ impl Ledger {
         let states: Vec<_> = records.iter().map(|record| Arc::clone(&record.state)).collect();
         match graph::valid_order(&states) {
             Ok(order) => order.into_iter().map(|index| records[index].clone()).collect(),
-            // Whoever composes them is told of the cycle.
+            // The snapshot built from them reports the cycle.
             Err(_) => records,
         }
     }
@@ -156,8 +156,8 @@ impl Ledger {
     }
 }
 
-/// Returns the order in which each record in use stands after the records in use that it refers to, where they stand
-/// otherwise: an old copy before it makes the snapshot valid, and will be deleted.
+/// Returns the order in which each record in use stands after the records in use that it refers to; `None` when they
+/// stand so. An old copy before it makes the snapshot valid, but will be deleted.
 fn order_past_copies(records: &[Arc<ResourceState>]) -> Option<Vec<usize>> {
     if !records.iter().any(|record| record.delete) {
         return None;
@@ -172,7 +172,7 @@ mod tests {
     use crate::{token::TypeToken, urn::Urn};
 
     #[test]
-    fn a_record_stands_after_the_one_in_use_that_it_refers_to_and_not_only_after_its_old_copy() {
+    fn a_record_stands_after_the_live_record_that_it_refers_to_not_only_after_its_old_copy() {
         let urn = |name: &str| Urn::new("dev", "shop", "", "pkg:index:Type", name);
         let state = |name: &str| ResourceState::new(urn(name), TypeToken::from("pkg:index:Type"), true);
         let mut copy = state("a");
@@ -183,8 +183,8 @@ mod tests {
             resources: vec![copy.into(), user.into(), state("a").into()],
             ..Snapshot::default()
         };
-        let composed = Ledger::new(base).compose_valid().unwrap();
-        let names = composed
+        let snapshot = JournalReplay::new(base).to_valid_snapshot().unwrap();
+        let names = snapshot
             .resources
             .iter()
             .map(|state| (state.urn.name(), state.delete));
@@ -200,7 +200,7 @@ mod tests {
         let mut base = Snapshot::default();
         base.metadata.insert(INTEGRITY_ERROR.to_owned(), note);
         base.metadata.insert("future".to_owned(), 1.into());
-        let composed = Ledger::new(base).compose_valid().unwrap();
-        assert_eq!(composed.metadata.keys().collect::<Vec<_>>(), ["future"]);
+        let snapshot = JournalReplay::new(base).to_valid_snapshot().unwrap();
+        assert_eq!(snapshot.metadata.keys().collect::<Vec<_>>(), ["future"]);
     }
 }

@@ -1,20 +1,20 @@
-//! Circles: which records need each other, directly or not.
+//! Cycles: groups of records that need each other, directly or not.
 
 use std::sync::Arc;
 
 use super::references::References;
 use crate::{resource::ResourceState, urn::Urn};
 
-/// Which of some records stand on circles together. Found in linear time, with a stack of its own.
-pub(crate) struct Circles<'a> {
+/// The strongly connected components of a list of records. Found in linear time, without recursion.
+pub(crate) struct Cycles<'a> {
     records: &'a [Arc<ResourceState>],
     references: References<'a>,
-    /// Of each record the place of the first one, in the order of the search, that stands on circles with it.
+    /// For each record the index of its component's root: the first member in the order of the search.
     roots: Vec<usize>,
 }
 
-impl<'a> Circles<'a> {
-    /// Searches `records`; references mean what they mean to [`super::stable_order`].
+impl<'a> Cycles<'a> {
+    /// Searches `records`. References are resolved as in [`super::stable_order`].
     pub(crate) fn of(records: &'a [Arc<ResourceState>]) -> Self {
         let references = References::of(records);
         let roots = roots(records.len(), |index| references.needs(records, index));
@@ -25,26 +25,26 @@ impl<'a> Circles<'a> {
         }
     }
 
-    /// Tells whether the record at `from` and the one that its reference to `urn` means stand on a circle together.
-    pub(crate) fn join(&self, from: usize, urn: &Urn) -> bool {
+    /// Returns whether the record at `from` and the one that its reference to `urn` resolves to are on one cycle.
+    pub(crate) fn are_joined(&self, from: usize, urn: &Urn) -> bool {
         let target = self.references.find(self.records, from, urn);
         target.is_some_and(|target| self.roots[target] == self.roots[from])
     }
 }
 
-/// A node whose needs are being followed.
+/// A node whose needs are being visited.
 struct Visit {
     node: usize,
     needs: std::vec::IntoIter<usize>,
 }
 
-/// Finds for each of `count` nodes the root of its strongly connected component, after Tarjan.
+/// Returns for each of `count` nodes the root of its strongly connected component (Tarjan's algorithm).
 fn roots(count: usize, needs: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
     const UNSEEN: usize = usize::MAX;
     let mut numbers = vec![UNSEEN; count];
     let mut lowest = vec![UNSEEN; count];
     let mut roots = vec![UNSEEN; count];
-    // Those whose component is not known yet, in the order in which they were found.
+    // The nodes whose component is not known yet, in the order of discovery.
     let mut open = Vec::new();
     let mut visits: Vec<Visit> = Vec::new();
     let mut next = 0;
@@ -97,26 +97,26 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_on_no_circle_stands_alone() {
+    fn a_node_on_no_cycle_is_a_component_of_its_own() {
         assert_eq!(roots_of(&[&[], &[0], &[0, 1]]), [0, 1, 2]);
     }
 
     #[test]
-    fn what_needs_a_circle_is_not_on_it_and_neither_is_what_it_needs() {
+    fn neighbours_of_a_cycle_are_not_on_it() {
         let roots = roots_of(&[&[1], &[2, 4], &[1, 3], &[], &[1]]);
         assert_eq!((roots[1], roots[1]), (roots[2], roots[4]));
         assert!(roots[0] != roots[1] && roots[3] != roots[1] && roots[0] != roots[3]);
     }
 
     #[test]
-    fn circles_that_need_each_other_one_way_only_are_two() {
+    fn cycles_that_are_connected_in_one_direction_are_two() {
         let roots = roots_of(&[&[1], &[0, 2], &[3], &[2]]);
         assert_eq!((roots[0], roots[2]), (roots[1], roots[3]));
         assert_ne!(roots[0], roots[2]);
     }
 
     #[test]
-    fn a_very_long_circle_is_one() {
+    fn a_very_long_cycle_is_found() {
         let count = 200_000;
         let roots = roots(count, |index| vec![(index + 1) % count]);
         assert!(roots.iter().all(|root| *root == roots[0]));

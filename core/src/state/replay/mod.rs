@@ -1,7 +1,7 @@
-//! The ledger: the base snapshot with every journal entry so far applied to it, from which the current one is composed.
+//! The replay: the base snapshot with every journal entry so far applied to it, which yields the current snapshot.
 
 mod check;
-mod compose;
+mod to_snapshot;
 mod places;
 mod settled;
 
@@ -22,37 +22,37 @@ use crate::{
 use places::Place;
 use settled::{Scope, Settled};
 
-/// What the entries so far have changed.
+/// The extent of the changes by the entries so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Changes {
-    /// Nothing: the base is still the truth.
+    /// No changes: the base is current.
     #[default]
     None,
-    /// Only what entries marked as elided hold; one write at the end of the operation is enough.
-    OnlyElided,
-    /// More than that.
+    /// Only changes of elide_write entries; one write at the end of the operation suffices.
+    OnlyElidedWrites,
+    /// Other changes.
     Some,
 }
 
-/// The base snapshot with entries applied. Applying costs no more than the entry's own size.
+/// The base snapshot with entries applied. Applying an entry costs time proportional to its size.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct JournalReplay {
     base: Snapshot,
-    /// The base's records at their places; `None` where one was removed or has moved on to `new`.
+    /// The base's records at their positions; `None` where one was removed or has moved to `new`.
     old: Vec<Option<StateRef>>,
     /// New and changed records in the order of their completion.
     new: Vec<Option<StateRef>>,
-    /// Where records are; those of the base that never moved have no entry.
+    /// The position of each record. Those of the base that never moved have no entry.
     places: FxHashMap<StateId, Place>,
     begun: BTreeMap<OperationId, PendingOperation>,
-    /// True once a refresh has removed a record whose dependents may still point to it.
+    /// True once a refresh has removed a record to which dependents may still refer.
     has_dangling: bool,
     settled: Settled,
     changes: Changes,
     next_state: u64,
 }
 
-impl Ledger {
+impl JournalReplay {
     /// Starts from a base, whose records get the identities 0, 1, 2…
     #[must_use]
     pub fn new(base: Snapshot) -> Self {
@@ -79,7 +79,7 @@ impl Ledger {
         }
     }
 
-    /// Goes on from a checkpoint that holds part of a journal's entries.
+    /// Continues from a checkpoint that contains part of a journal's entries.
     ///
     /// # Errors
     /// [`ErrorKind::State`] when it does not have the records and pending operations that `rebase` names.
@@ -95,19 +95,19 @@ impl Ledger {
         }
         let begun = base.pending_operations.drain(..rebase.begun.len());
         let begun = rebase.begun.iter().copied().zip(begun).collect();
-        let mut ledger = Self::new(base);
-        let records = rebase.records.iter().zip(&ledger.base.resources);
+        let mut replay = Self::new(base);
+        let records = rebase.records.iter().zip(&replay.base.resources);
         let records = records.map(|(id, state)| {
             Some(StateRef {
                 id: *id,
                 state: Arc::clone(state),
             })
         });
-        ledger.rebase(records.collect());
-        ledger.begun = begun;
-        ledger.has_dangling = rebase.dangling;
-        ledger.changes = Changes::Some;
-        Ok(ledger)
+        replay.rebase(records.collect());
+        replay.begun = begun;
+        replay.has_dangling = rebase.dangling;
+        replay.changes = Changes::Some;
+        Ok(replay)
     }
 
     /// Returns the snapshot that the entries started from.
@@ -116,29 +116,29 @@ impl Ledger {
         &self.base
     }
 
-    /// Returns a record as it is now; `None` once it is removed.
+    /// Returns the current content of a record; `None` once it is removed.
     #[must_use]
     pub fn get(&self, id: StateId) -> Option<&Arc<ResourceState>> {
         self.slot(id)?.as_ref().map(|record| &record.state)
     }
 
-    /// Returns the records that there are: new ones in the order of completion, then what is left of the base.
+    /// Returns the existing records: new ones in the order of completion, then those left of the base.
     pub fn records(&self) -> impl Iterator<Item = &StateRef> {
         self.new.iter().chain(&self.old).flatten()
     }
 
-    /// Returns what has begun and not ended, in the order of beginning.
+    /// Returns the steps in flight, in the order of their begins.
     pub fn pending(&self) -> impl Iterator<Item = (OperationId, &PendingOperation)> {
         self.begun.iter().map(|(id, pending)| (*id, pending))
     }
 
-    /// Returns the lowest identity that no record has had yet.
+    /// Returns the lowest unused record identity.
     #[must_use]
     pub fn next_state_id(&self) -> StateId {
         StateId(self.next_state)
     }
 
-    /// Tells what the entries so far have changed; operations that are still pending count as a change.
+    /// Returns the extent of the changes so far. Steps in flight count as a change.
     #[must_use]
     pub(crate) fn changes(&self) -> Changes {
         let settles = self.unsettled().count() < self.base.pending_operations.len();
@@ -149,21 +149,21 @@ impl Ledger {
         }
     }
 
-    /// Tells whether anything changed since the base.
+    /// Returns whether anything changed since the base.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
         self.changes() != Changes::None
     }
 
-    /// Takes the base's manager out of play: later compositions name `secrets` instead.
+    /// Replaces the base's secrets manager: later snapshots name `secrets`.
     pub fn set_secrets(&mut self, secrets: Option<Arc<dyn crate::secrets::SecretsManager>>) {
         self.base.secrets = secrets;
     }
 
-    /// Applies one entry; those of one operation must come in the order in which they happened.
+    /// Applies one entry. Entries must come in their order.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] when the entry speaks of a record that there is not. The ledger is then unchanged.
+    /// [`ErrorKind::State`] when the entry refers to a record that does not exist. The replay is then unchanged.
     pub fn apply(&mut self, entry: &JournalEntry) -> Result<()> {
         self.check(entry)?;
         match &entry.record {
@@ -191,12 +191,12 @@ impl Ledger {
                 marked,
                 new,
                 in_place,
-                elided,
+                elide_write,
                 ..
             } => {
                 let ended = self.begun.remove(&entry.operation);
                 self.settle_worked_on(*op, ended.as_ref(), removed, new.as_ref());
-                self.succeed(removed, marked, new.as_ref(), *in_place, *elided);
+                self.succeed(removed, marked, new.as_ref(), *in_place, *elide_write);
                 self.has_dangling |= *op == StepOp::Refresh && new.is_none() && !removed.is_empty();
             }
             JournalRecord::Failure { op } => {
@@ -204,10 +204,10 @@ impl Ledger {
                     self.settle_worked_on(*op, Some(&ended), &[], None);
                 }
             }
-            JournalRecord::Outputs { new, elided } => {
+            JournalRecord::Outputs { new, elide_write } => {
                 let changed = self.get(new.id).is_none_or(|old| !same_record(old, &new.state));
                 self.replace(new.clone());
-                self.note(changed, *elided);
+                self.note(changed, *elide_write);
             }
             JournalRecord::BaseWritten { resources } => {
                 self.rebase(resources.iter().cloned().map(Some).collect());
@@ -234,23 +234,23 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes back that a step has begun: its begin did not become durable, so that the step never went on.
+    /// Removes the begin of a step: it did not become durable, so that the step was not executed.
     pub fn forget(&mut self, operation: OperationId) {
         self.begun.remove(&operation);
     }
 
-    /// Drops the base's interrupted operations other than creations, at the end of a run that succeeded. Interrupted
-    /// creations stay: one may have made something that has no record.
+    /// Drops the base's interrupted operations other than creations, at the end of a successful run. Interrupted
+    /// creations stay: one may have created a resource that has no record.
     pub fn settle_pending(&mut self) {
         self.settled.extend(Scope::ExceptCreations);
     }
 
-    /// Drops the base's interrupted creations, too, as the user asked.
+    /// Drops the base's interrupted creations, too, as the user requested.
     pub fn settle_creations(&mut self) {
         self.settled.extend(Scope::All);
     }
 
-    /// Returns the entry content for a rebuild of everything that there is now (see `rebuild`).
+    /// Returns the entry content for a rebuild of all existing records (see `rebuild`).
     #[must_use]
     pub fn rebuild_base(&self) -> JournalRecord {
         let rebuilt = rebuild(&self.ordered_records());
@@ -267,7 +267,7 @@ impl Ledger {
         marked: &[(StateId, StateMark)],
         new: Option<&StateRef>,
         in_place: bool,
-        elided: bool,
+        elide_write: bool,
     ) {
         let old = removed.first().and_then(|id| self.get(*id)).cloned();
         let changed = !marked.is_empty()
@@ -276,7 +276,7 @@ impl Ledger {
                 (None, None) => false,
                 _ => true,
             };
-        self.note(changed, elided);
+        self.note(changed, elide_write);
         let mut place = None;
         for id in removed {
             place = place.or(self.place(*id));
@@ -298,17 +298,17 @@ impl Ledger {
         }
     }
 
-    fn note(&mut self, changed: bool, elided: bool) {
-        let change = match (changed, elided) {
+    fn note(&mut self, changed: bool, elide_write: bool) {
+        let change = match (changed, elide_write) {
             (false, _) => Changes::None,
-            (true, true) => Changes::OnlyElided,
+            (true, true) => Changes::OnlyElidedWrites,
             (true, false) => Changes::Some,
         };
         self.changes = self.changes.max(change);
     }
 }
 
-/// Tells whether both are the same record in every respect; mostly they share one allocation.
+/// Returns whether both records are equal. Usually they share one allocation.
 fn same_record(left: &Arc<ResourceState>, right: &Arc<ResourceState>) -> bool {
     Arc::ptr_eq(left, right) || left == right
 }

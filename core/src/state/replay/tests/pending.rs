@@ -1,4 +1,4 @@
-//! Tests of pending operations: what an earlier run left stays on record until a run has dealt with it.
+//! Tests of pending operations: those of an earlier run stay recorded until a run has settled them.
 
 use super::*;
 
@@ -9,10 +9,10 @@ fn pending(name: &str, kind: PendingOperationKind) -> PendingOperation {
     }
 }
 
-/// A ledger over the records a, b and c, with these operations pending.
-fn ledger_with_pending(pending_operations: Vec<PendingOperation>) -> Ledger {
+/// Returns a replay of the records a, b and c, with these operations pending.
+fn replay_with_pending(pending_operations: Vec<PendingOperation>) -> JournalReplay {
     let names = ["a", "b", "c"];
-    Ledger::new(Snapshot {
+    JournalReplay::new(Snapshot {
         resources: names.map(|name| Arc::new(record(name, false))).to_vec(),
         pending_operations,
         ..Snapshot::default()
@@ -36,64 +36,64 @@ fn begin(op: StepOp, kind: PendingOperationKind, name: &str) -> JournalRecord {
     }
 }
 
-fn apply(ledger: &mut Ledger, records: impl IntoIterator<Item = JournalRecord>) {
+fn apply(replay: &mut JournalReplay, records: impl IntoIterator<Item = JournalRecord>) {
     for (sequence, record) in (0..).zip(records) {
-        ledger.apply(&entry(sequence, 1, record)).unwrap();
+        replay.apply(&entry(sequence, 1, record)).unwrap();
     }
 }
 
-fn pending_of(ledger: &Ledger) -> Vec<(String, PendingOperationKind)> {
-    let composed = ledger.compose().unwrap().pending_operations;
+fn pending_of(replay: &JournalReplay) -> Vec<(String, PendingOperationKind)> {
+    let pending = replay.to_snapshot().unwrap().pending_operations;
     let named = |pending: PendingOperation| (pending.resource.urn.name().to_owned(), pending.kind);
-    composed.into_iter().map(named).collect()
+    pending.into_iter().map(named).collect()
 }
 
 #[test]
-fn a_pending_operation_stays_until_a_step_has_worked_on_its_resource() {
+fn a_pending_operation_stays_until_a_step_on_its_resource_ends() {
     use PendingOperationKind::{Creating, Deleting, Updating};
     let base = [("a", Deleting), ("b", Updating), ("y", Creating)];
-    let mut ledger = ledger_with_pending(base.map(|(name, kind)| pending(name, kind)).to_vec());
-    assert!(!ledger.is_dirty());
+    let mut replay = replay_with_pending(base.map(|(name, kind)| pending(name, kind)).to_vec());
+    assert!(!replay.is_dirty());
     let failure = |op| JournalRecord::Failure { op };
 
     apply(
-        &mut ledger,
+        &mut replay,
         [begin(StepOp::Create, Creating, "z"), failure(StepOp::Create)],
     );
     assert_eq!(
-        pending_of(&ledger),
+        pending_of(&replay),
         base.map(|(name, kind)| (name.to_owned(), kind))
     );
-    assert!(!ledger.is_dirty(), "a step on another resource settles nothing");
+    assert!(!replay.is_dirty(), "a step on another resource settles nothing");
 
     apply(
-        &mut ledger,
+        &mut replay,
         [begin(StepOp::Update, Updating, "b"), failure(StepOp::Update)],
     );
     assert_eq!(
-        pending_of(&ledger),
+        pending_of(&replay),
         [("a".to_owned(), Deleting), ("y".to_owned(), Creating)]
     );
-    assert!(ledger.is_dirty());
+    assert!(replay.is_dirty());
 
-    ledger.settle_pending();
-    assert_eq!(pending_of(&ledger), [("y".to_owned(), Creating)]);
-    ledger.settle_creations();
-    assert_eq!(pending_of(&ledger), []);
+    replay.settle_pending();
+    assert_eq!(pending_of(&replay), [("y".to_owned(), Creating)]);
+    replay.settle_creations();
+    assert_eq!(pending_of(&replay), []);
 }
 
 #[test]
 fn an_operation_that_is_interrupted_again_is_pending_once() {
     use PendingOperationKind::{Deleting, Updating};
-    let mut ledger = ledger_with_pending(vec![pending("a", Deleting), pending("b", Updating)]);
-    apply(&mut ledger, [begin(StepOp::Delete, Deleting, "a")]);
+    let mut replay = replay_with_pending(vec![pending("a", Deleting), pending("b", Updating)]);
+    apply(&mut replay, [begin(StepOp::Delete, Deleting, "a")]);
     assert_eq!(
-        pending_of(&ledger),
+        pending_of(&replay),
         [("a".to_owned(), Deleting), ("b".to_owned(), Updating)]
     );
-    ledger.forget(OperationId(1));
+    replay.forget(OperationId(1));
     assert_eq!(
-        pending_of(&ledger).len(),
+        pending_of(&replay).len(),
         2,
         "a begin that was not durable settles nothing"
     );
@@ -109,7 +109,7 @@ fn a_step_on_an_old_copy_settles_nothing_of_its_successor() {
         id: StateId(1),
         state: Arc::new(copy),
     };
-    let mut ledger = Ledger::new(Snapshot {
+    let mut replay = JournalReplay::new(Snapshot {
         resources: vec![Arc::new(record("a", false)), Arc::clone(&copy.state)],
         pending_operations: vec![pending("a", Updating)],
         ..Snapshot::default()
@@ -126,12 +126,12 @@ fn a_step_on_an_old_copy_settles_nothing_of_its_successor() {
     let failure = JournalRecord::Failure {
         op: StepOp::DeleteReplaced,
     };
-    apply(&mut ledger, [begin, failure]);
-    assert_eq!(pending_of(&ledger), [("a".to_owned(), Updating)]);
+    apply(&mut replay, [begin, failure]);
+    assert_eq!(pending_of(&replay), [("a".to_owned(), Updating)]);
 }
 
 #[test]
-fn the_end_of_a_refresh_settles_what_it_has_read() {
+fn the_end_of_a_refresh_settles_the_resources_that_it_read() {
     use PendingOperationKind::{Deleting, Updating};
     let refreshed = |id: u64, name: &str| JournalRecord::Success {
         op: StepOp::Refresh,
@@ -143,36 +143,36 @@ fn the_end_of_a_refresh_settles_what_it_has_read() {
             state: Arc::new(record(name, false)),
         }),
         in_place: true,
-        elided: false,
+        elide_write: false,
         untargeted: false,
         skipped_create: None,
         view: false,
     };
-    let mut ledger = ledger_with_pending(vec![
+    let mut replay = replay_with_pending(vec![
         pending("a", Deleting),
         pending("b", Updating),
         pending("gone", Deleting),
     ]);
-    apply(&mut ledger, [refreshed(0, "a")]);
-    let rebuilt = ledger.rebuild_base();
-    apply(&mut ledger, [rebuilt]);
+    apply(&mut replay, [refreshed(0, "a")]);
+    let rebuilt = replay.rebuild_base();
+    apply(&mut replay, [rebuilt]);
     assert_eq!(
-        pending_of(&ledger),
+        pending_of(&replay),
         [("b".to_owned(), Updating), ("gone".to_owned(), Deleting)],
         "b could not be read"
     );
-    apply(&mut ledger, [refreshed(1, "b")]);
-    let rebuilt = ledger.rebuild_base();
-    apply(&mut ledger, [rebuilt]);
-    assert_eq!(pending_of(&ledger), []);
+    apply(&mut replay, [refreshed(1, "b")]);
+    let rebuilt = replay.rebuild_base();
+    apply(&mut replay, [rebuilt]);
+    assert_eq!(pending_of(&replay), []);
 }
 
 #[test]
-fn a_snapshot_from_the_middle_keeps_what_is_pending_until_a_step_in_flight_has_ended() {
+fn a_refreshed_checkpoint_keeps_pending_operations_until_the_step_in_flight_ends() {
     use PendingOperationKind::Deleting;
     for succeeds in [false, true] {
         let state = Arc::new(record("a", true));
-        let mut live = Ledger::new(Snapshot {
+        let mut live = JournalReplay::new(Snapshot {
             resources: vec![Arc::clone(&state)],
             pending_operations: vec![PendingOperation {
                 resource: Arc::clone(&state),
@@ -193,16 +193,16 @@ fn a_snapshot_from_the_middle_keeps_what_is_pending_until_a_step_in_flight_has_e
             detailed_diff: None,
         };
         live.apply(&entry(0, 1, begun)).unwrap();
-        let (snapshot, rebase) = live.compose_base(1).unwrap();
-        let mut resumed = Ledger::resume(snapshot, &rebase).unwrap();
+        let (snapshot, rebase) = live.to_rebase(1).unwrap();
+        let mut resumed = JournalReplay::resume(snapshot, &rebase).unwrap();
         assert_eq!(pending_of(&resumed), pending_of(&live));
         let ended = if succeeds {
             deleted("a")
         } else {
             JournalRecord::Failure { op: StepOp::Delete }
         };
-        for ledger in [&mut live, &mut resumed] {
-            ledger.apply(&entry(1, 1, ended.clone())).unwrap();
+        for replay in [&mut live, &mut resumed] {
+            replay.apply(&entry(1, 1, ended.clone())).unwrap();
         }
         assert_eq!(pending_of(&resumed), pending_of(&live), "succeeds: {succeeds}");
     }
@@ -216,7 +216,7 @@ fn deleted(name: &str) -> JournalRecord {
         marked: Vec::new(),
         new: None,
         in_place: false,
-        elided: false,
+        elide_write: false,
         untargeted: false,
         skipped_create: None,
         view: false,

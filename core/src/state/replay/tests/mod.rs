@@ -1,4 +1,4 @@
-//! Tests of the ledger: every prefix of any journal composes to a snapshot that can be used.
+//! Tests of the replay: every prefix of any journal yields a valid snapshot.
 
 mod pending;
 
@@ -11,7 +11,7 @@ use super::*;
 use crate::{
     error::ErrorKind,
     property::{PropertyMap, PropertyValue},
-    state::{DependencyGraph, integrity, may_elide, normalise},
+    state::{DependencyGraph, integrity, may_elide_write, normalise},
     urn::Urn,
 };
 
@@ -45,14 +45,14 @@ fn provider() -> ResourceState {
     state
 }
 
-/// Plays an update as the engine would journal it: random, but obeying what the engine promises.
+/// Generates the journal of a random update under the engine's invariants.
 struct Play {
     random: StdRng,
-    ledger: Ledger,
+    replay: JournalReplay,
     entries: Vec<JournalEntry>,
     operation: u64,
     next_id: u64,
-    /// URNs registered so far in this run, components apart.
+    /// The URNs registered so far in this run, without components.
     registered: Vec<Urn>,
     components: Vec<Urn>,
     done: BTreeSet<StateId>,
@@ -64,7 +64,7 @@ impl Play {
     fn new(seed: u64) -> Self {
         let mut play = Self {
             random: StdRng::seed_from_u64(seed),
-            ledger: Ledger::new(Snapshot::default()),
+            replay: JournalReplay::new(Snapshot::default()),
             entries: Vec::new(),
             operation: 0,
             next_id: 0,
@@ -86,7 +86,7 @@ impl Play {
         }
         integrity::verify(&base).unwrap();
         play.next_id = base.resources.len() as u64;
-        play.ledger = Ledger::new(base);
+        play.replay = JournalReplay::new(base);
         play.registered.clear();
         play.components.clear();
         play
@@ -103,7 +103,7 @@ impl Play {
         }
     }
 
-    /// A random resource that depends only on what is registered.
+    /// Returns a random resource that depends only on registered ones.
     fn goal(&mut self, name: &str, component: bool) -> ResourceState {
         let mut state = record(name, component);
         for candidate in self.registered.clone() {
@@ -137,7 +137,7 @@ impl Play {
             operation: OperationId(self.operation),
             record,
         };
-        self.ledger.apply(&entry).unwrap();
+        self.replay.apply(&entry).unwrap();
         self.entries.push(entry);
     }
 
@@ -162,9 +162,9 @@ impl Play {
     }
 
     fn success(&mut self, op: StepOp, removed: Vec<StateId>, new: Option<StateRef>) {
-        let elided = op == StepOp::Same
+        let elide_write = op == StepOp::Same
             && matches!((&removed[..], &new), ([old], Some(new)) if *old == new.id
-                && may_elide(self.ledger.get(*old).unwrap(), &new.state));
+                && may_elide_write(self.replay.get(*old).unwrap(), &new.state));
         self.push(JournalRecord::Success {
             op,
             result_op: op,
@@ -172,7 +172,7 @@ impl Play {
             marked: Vec::new(),
             new,
             in_place: op == StepOp::Refresh,
-            elided,
+            elide_write,
             untargeted: false,
             skipped_create: None,
             view: false,
@@ -187,7 +187,7 @@ impl Play {
             marked: vec![(id, mark)],
             new,
             in_place: false,
-            elided: false,
+            elide_write: false,
             untargeted: false,
             skipped_create: None,
             view: false,
@@ -203,14 +203,14 @@ impl Play {
     }
 
     fn find(&self, urn: &Urn) -> Option<StateRef> {
-        self.ledger
+        self.replay
             .records()
             .find(|record| record.state.urn == *urn && !record.state.delete)
             .cloned()
     }
 
     fn refresh(&mut self) {
-        let mut records: Vec<_> = self.ledger.records().cloned().collect();
+        let mut records: Vec<_> = self.replay.records().cloned().collect();
         while !records.is_empty() {
             let place = self.random.random_range(0..records.len());
             let old = records.swap_remove(place);
@@ -225,13 +225,13 @@ impl Play {
             self.success(StepOp::Refresh, vec![old.id], new);
         }
         self.operation = 0;
-        let rebuilt = self.ledger.rebuild_base();
+        let rebuilt = self.replay.rebuild_base();
         self.push(rebuilt);
     }
 
-    /// Deletes before the replacement everything that needs `old`, then `old` itself.
+    /// Deletes everything that needs `old`, then `old`, before the replacement.
     fn delete_before(&mut self, old: &StateRef) {
-        let records: Vec<_> = self.ledger.records().cloned().collect();
+        let records: Vec<_> = self.replay.records().cloned().collect();
         let states: Vec<_> = records.iter().map(|record| Arc::clone(&record.state)).collect();
         let place = records.iter().position(|record| record.id == old.id).unwrap();
         let mut condemned = DependencyGraph::new(&states).transitive_dependents(&[place], false);
@@ -296,12 +296,12 @@ impl Play {
         if component && self.chance(50) {
             let mut state = (*registered.state).clone();
             state.outputs = PropertyMap::from_iter([("done", true.into())]);
-            let elided = may_elide(&registered.state, &state);
+            let elide_write = may_elide_write(&registered.state, &state);
             let new = StateRef {
                 id: registered.id,
                 state: Arc::new(state),
             };
-            self.push(JournalRecord::Outputs { new, elided });
+            self.push(JournalRecord::Outputs { new, elide_write });
         }
     }
 
@@ -310,7 +310,7 @@ impl Play {
             0..=2 => {
                 let mut same = goal.clone();
                 if self.chance(60) {
-                    // What was there, if all that it needs is there already.
+                    // The old record, if all that it needs is registered already.
                     let mut kept = (*old.state).clone();
                     kept.urn = goal.urn.clone();
                     kept.aliases.clone_from(&goal.aliases);
@@ -357,7 +357,7 @@ impl Play {
     }
 
     fn delete_rest(&mut self) {
-        let records: Vec<_> = self.ledger.records().cloned().collect();
+        let records: Vec<_> = self.replay.records().cloned().collect();
         let records = normalised(&records);
         let states: Vec<_> = records.iter().map(|record| Arc::clone(&record.state)).collect();
         let condemned: Vec<_> = (0..records.len())
@@ -398,7 +398,7 @@ fn normalised(records: &[StateRef]) -> Vec<StateRef> {
 
 fn play(seed: u64) -> (Snapshot, Vec<JournalEntry>) {
     let mut play = Play::new(seed);
-    let base = play.ledger.base().clone();
+    let base = play.replay.base().clone();
     if play.chance(30) {
         play.refresh();
     }
@@ -444,17 +444,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn every_prefix_of_a_journal_composes_to_a_valid_snapshot(seed in any::<u64>()) {
+    fn every_prefix_of_a_journal_yields_a_valid_snapshot(seed in any::<u64>()) {
         let (base, entries) = play(seed);
-        let mut whole = Ledger::new(base.clone());
-        let mut written = Ledger::new(base);
+        let mut whole = JournalReplay::new(base.clone());
+        let mut written = JournalReplay::new(base);
         for (number, entry) in entries.iter().enumerate() {
             whole.apply(entry).unwrap();
-            if !entry.record.is_elided() {
+            if !entry.record.elides_write() {
                 written.apply(entry).unwrap();
             }
-            let from_whole = whole.compose().map_err(|error| TestCaseError::fail(format!("{number}: {error}")))?;
-            let from_written = written.compose().map_err(|error| TestCaseError::fail(format!("{number}: {error}")))?;
+            let failed = |error: Error| TestCaseError::fail(format!("{number}: {error}"));
+            let from_whole = whole.to_snapshot().map_err(failed)?;
+            let from_written = written.to_snapshot().map_err(failed)?;
             for snapshot in [&from_whole, &from_written] {
                 if let Err(error) = integrity::verify(snapshot) {
                     return Err(TestCaseError::fail(format!("after entry {number} {entry:#?}: {error}")));
@@ -470,22 +471,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn what_follows_a_snapshot_from_the_middle_leads_to_the_same_end(seed in any::<u64>(), cut in any::<usize>()) {
+    fn continuing_from_a_refreshed_checkpoint_yields_the_same_snapshot(seed in any::<u64>(), cut in any::<usize>()) {
         let (base, entries) = play(seed);
         let cut = cut % (entries.len() + 1);
-        let mut whole = Ledger::new(base);
+        let mut whole = JournalReplay::new(base);
         for entry in &entries[..cut] {
             whole.apply(entry).unwrap();
         }
-        let (snapshot, rebase) = whole.compose_base(cut as u64).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let (snapshot, rebase) = whole.to_rebase(cut as u64).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(snapshot.resources.len(), rebase.records.len());
-        let mut resumed = Ledger::resume(snapshot, &rebase).unwrap();
+        let mut resumed = JournalReplay::resume(snapshot, &rebase).unwrap();
         for (number, entry) in entries.iter().enumerate().skip(cut) {
             whole.apply(entry).unwrap();
-            if !entry.record.is_elided() {
+            if !entry.record.elides_write() {
                 resumed.apply(entry).map_err(|error| TestCaseError::fail(format!("{number}: {error}")))?;
             }
-            let (from_whole, from_resumed) = (whole.compose().unwrap(), resumed.compose());
+            let (from_whole, from_resumed) = (whole.to_snapshot().unwrap(), resumed.to_snapshot());
             let from_resumed = from_resumed.map_err(|error| TestCaseError::fail(format!("{number}: {error}")))?;
             if let Err(error) = integrity::verify(&from_resumed) {
                 return Err(TestCaseError::fail(format!("after entry {number} {entry:#?}: {error}")));
@@ -497,7 +498,7 @@ proptest! {
 }
 
 #[test]
-fn a_snapshot_of_other_records_is_no_base() {
+fn a_snapshot_of_other_records_is_refused_as_base() {
     let rebase = Rebase {
         checkpoint: String::new(),
         sequence: 0,
@@ -506,7 +507,7 @@ fn a_snapshot_of_other_records_is_no_base() {
         begun: Vec::new(),
         dangling: false,
     };
-    let error = Ledger::resume(Snapshot::default(), &rebase).unwrap_err();
+    let error = JournalReplay::resume(Snapshot::default(), &rebase).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::State);
 }
 
@@ -518,7 +519,7 @@ fn entry(sequence: u64, operation: u64, record: JournalRecord) -> JournalEntry {
     }
 }
 
-fn same(id: u64, state: ResourceState, elided: bool) -> JournalRecord {
+fn same(id: u64, state: ResourceState, elide_write: bool) -> JournalRecord {
     JournalRecord::Success {
         op: StepOp::Same,
         result_op: StepOp::Same,
@@ -529,7 +530,7 @@ fn same(id: u64, state: ResourceState, elided: bool) -> JournalRecord {
             state: Arc::new(state),
         }),
         in_place: false,
-        elided,
+        elide_write,
         untargeted: false,
         skipped_create: None,
         view: false,
@@ -537,23 +538,23 @@ fn same(id: u64, state: ResourceState, elided: bool) -> JournalRecord {
 }
 
 #[test]
-fn a_same_step_that_changes_nothing_leaves_the_ledger_clean() {
+fn a_same_step_that_changes_nothing_leaves_the_replay_clean() {
     let base = Snapshot {
         resources: vec![Arc::new(record("a", true))],
         ..Snapshot::default()
     };
-    let mut ledger = Ledger::new(base);
-    ledger
+    let mut replay = JournalReplay::new(base);
+    replay
         .apply(&entry(0, 1, same(0, record("a", true), true)))
         .unwrap();
-    assert_eq!(ledger.changes(), Changes::None);
+    assert_eq!(replay.changes(), Changes::None);
     let mut hinted = record("a", true);
     hinted.options.ignore_changes = vec!["size".to_owned()];
-    ledger.apply(&entry(1, 2, same(0, hinted.clone(), true))).unwrap();
-    assert_eq!(ledger.changes(), Changes::OnlyElided);
+    replay.apply(&entry(1, 2, same(0, hinted.clone(), true))).unwrap();
+    assert_eq!(replay.changes(), Changes::OnlyElidedWrites);
     hinted.protect = true;
-    ledger.apply(&entry(2, 3, same(0, hinted, false))).unwrap();
-    assert_eq!(ledger.changes(), Changes::Some);
+    replay.apply(&entry(2, 3, same(0, hinted, false))).unwrap();
+    assert_eq!(replay.changes(), Changes::Some);
 }
 
 #[test]
@@ -562,13 +563,13 @@ fn an_entry_about_a_record_that_is_gone_is_refused_and_changes_nothing() {
         resources: vec![Arc::new(record("a", true))],
         ..Snapshot::default()
     };
-    let mut ledger = Ledger::new(base);
-    let error = ledger
+    let mut replay = JournalReplay::new(base);
+    let error = replay
         .apply(&entry(7, 1, same(3, record("a", true), false)))
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::State);
     assert!(error.message().contains("entry 7"), "{error}");
-    assert!(!ledger.is_dirty());
+    assert!(!replay.is_dirty());
 }
 
 #[test]
@@ -587,14 +588,14 @@ fn an_unchanged_secret_keeps_its_ciphertext_through_an_update() {
         panic!("a secret");
     };
     secret.ciphertext.set(ciphertext).unwrap();
-    let mut ledger = Ledger::new(Snapshot {
+    let mut replay = JournalReplay::new(Snapshot {
         resources: vec![Arc::new(old)],
         ..Snapshot::default()
     });
     let mut new = with_secret();
     new.protect = true;
-    ledger.apply(&entry(0, 1, same(0, new, false))).unwrap();
-    let Some(PropertyValue::Secret(secret)) = ledger.get(StateId(0)).unwrap().inputs.get("password") else {
+    replay.apply(&entry(0, 1, same(0, new, false))).unwrap();
+    let Some(PropertyValue::Secret(secret)) = replay.get(StateId(0)).unwrap().inputs.get("password") else {
         panic!("a secret");
     };
     assert_eq!(&*secret.ciphertext.get().unwrap().text, "sealed");

@@ -1,4 +1,4 @@
-//! The desk at which a provider publishes what it does to the views of the resource that it works on.
+//! Publishing of steps on views by the provider of their owner.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,36 +13,36 @@ use crate::{
     urn::Urn,
 };
 
-/// What is recorded of the views of one resource, and where its provider publishes steps on them while a call runs.
+/// The recorded views of one resource, and the publisher of steps on them during a call.
 ///
-/// All clones are one. The default has no views and listens to nobody.
+/// Clones share both. The default has no views and accepts no steps.
 #[derive(Clone, Debug, Default)]
-pub struct Views(Option<Arc<Desk>>);
+pub struct Views(Option<Arc<ViewPublisher>>);
 
 #[derive(Debug)]
-struct Desk {
+struct ViewPublisher {
     owner: Urn,
     recorded: Vec<View>,
-    paper: Arc<Mutex<Paper>>,
+    state: Arc<Mutex<PublishState>>,
 }
 
 #[derive(Debug, Default)]
-struct Paper {
+struct PublishState {
     closed: bool,
     known: FxHashMap<Urn, Known>,
     steps: Vec<PublishedView>,
-    /// Why steps that came with an answer were refused.
+    /// Why steps of a response were refused.
     faults: Vec<String>,
 }
 
-/// A view that there is, or was when the call began.
+/// A view that exists, or existed when the call began.
 #[derive(Clone, Debug)]
 struct Known {
     parent: Urn,
     exists: bool,
 }
 
-/// A step that was published, with the URNs of its view and of what that lies in.
+/// A published step with the URNs of its view and of the view's parent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PublishedView {
     pub(crate) urn: Urn,
@@ -50,19 +50,19 @@ pub(crate) struct PublishedView {
     pub(crate) step: ViewStep,
 }
 
-/// What a step does to the record of its view.
+/// The effect of a step on the record of its view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// There is a record afterwards.
+    /// The record exists afterwards.
     Leaves,
-    /// There is none afterwards.
+    /// The record does not exist afterwards.
     Removes,
-    /// It only marks what other steps do.
+    /// The step only marks what other steps do.
     Marks,
 }
 
 impl Effect {
-    /// Tells what `op` does; a refresh says so by its new state.
+    /// Returns the effect of `op`; that of a refresh depends on its new state.
     pub(crate) const fn of(op: StepOp, has_new: bool) -> Self {
         match op {
             StepOp::Same
@@ -86,33 +86,33 @@ impl Effect {
 }
 
 impl Views {
-    /// Opens a desk for one call about `owner`, whose views are recorded as `records`, each after what it lies in.
+    /// Creates the views of one call about `owner`; `records` are its recorded views, parents first.
     pub(crate) fn open<'a>(owner: &Urn, records: impl Iterator<Item = &'a ResourceState>) -> Self {
-        let mut paper = Paper::default();
+        let mut publish_state = PublishState::default();
         let mut recorded = Vec::new();
         for state in records {
             let parent = state.parent.clone().unwrap_or_else(|| owner.clone());
             recorded.push(view_of_record(state));
             let known = Known { parent, exists: true };
-            paper.known.insert(state.urn.clone(), known);
+            publish_state.known.insert(state.urn.clone(), known);
         }
-        Self(Some(Arc::new(Desk {
+        Self(Some(Arc::new(ViewPublisher {
             owner: owner.clone(),
             recorded,
-            paper: Arc::new(Mutex::new(paper)),
+            state: Arc::new(Mutex::new(publish_state)),
         })))
     }
 
-    /// Returns the recorded views, each after what it lies in.
+    /// Returns the recorded views, parents first.
     #[must_use]
     pub fn recorded(&self) -> &[View] {
-        self.0.as_ref().map_or(&[], |desk| &desk.recorded)
+        self.0.as_ref().map_or(&[], |publisher| &publisher.recorded)
     }
 
-    /// Returns the same desk, whose recorded views are told without their secrets' wrapping: for providers that know none.
+    /// Returns the same views with plain recorded values, for providers that accept no secrets.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
-        let Some(desk) = self.0.as_ref().filter(|desk| !desk.recorded.is_empty()) else {
+        let Some(publisher) = self.0.as_ref().filter(|publisher| !publisher.recorded.is_empty()) else {
             return self.clone();
         };
         let plain = |view: &View| View {
@@ -120,72 +120,73 @@ impl Views {
             outputs: view.outputs.without_secrets(),
             ..view.clone()
         };
-        Self(Some(Arc::new(Desk {
-            owner: desk.owner.clone(),
-            recorded: desk.recorded.iter().map(plain).collect(),
-            paper: Arc::clone(&desk.paper),
+        Self(Some(Arc::new(ViewPublisher {
+            owner: publisher.owner.clone(),
+            recorded: publisher.recorded.iter().map(plain).collect(),
+            state: Arc::clone(&publisher.state),
         })))
     }
 
-    /// Returns the resource whose views these are; `None` when nobody listens.
+    /// Returns the owner of the views; `None` if no steps are accepted.
     pub(crate) fn owner(&self) -> Option<&Urn> {
-        self.0.as_ref().map(|desk| &desk.owner)
+        self.0.as_ref().map(|publisher| &publisher.owner)
     }
 
-    /// Publishes steps, in the order in which they were taken. Either all of them are taken over, or none.
+    /// Publishes steps, in the order of their execution. Either all of them are accepted, or none.
     ///
     /// # Errors
-    /// [`ProviderStatus::FailedPrecondition`] once the call has ended; [`ProviderStatus::InvalidArgument`] for a step
-    /// without type or name, without the new state that it needs, or whose view lies in one that there is not.
+    /// [`ProviderStatus::FailedPrecondition`] after the end of the call; [`ProviderStatus::InvalidArgument`] for a step
+    /// without type, name or required new state, or whose parent view does not exist.
     pub fn publish(&self, steps: Vec<ViewStep>) -> ProviderResult<()> {
         let over = || ProviderError::new(ProviderStatus::FailedPrecondition, "the operation has ended");
-        let desk = self.0.as_ref().ok_or_else(over)?;
-        let mut paper = desk.paper();
-        if paper.closed {
+        let publisher = self.0.as_ref().ok_or_else(over)?;
+        let mut state = publisher.state();
+        if state.closed {
             return Err(over());
         }
-        let mut known = paper.known.clone();
+        let mut known = state.known.clone();
         let mut published = Vec::with_capacity(steps.len());
         for step in steps {
-            published.push(resolve(&desk.owner, step, &mut known).map_err(refused)?);
+            published.push(resolve(&publisher.owner, step, &mut known).map_err(refused)?);
         }
-        paper.known = known;
-        paper.steps.append(&mut published);
+        state.known = known;
+        state.steps.append(&mut published);
         Ok(())
     }
 
-    /// Publishes the steps that came with the answer of a call. That must not be lost over them: where they are refused,
-    /// people are warned.
+    /// Publishes the steps of a call's response. The response is kept if they are refused; [`Self::take_faults`]
+    /// returns the reasons.
     pub fn publish_with_answer(&self, steps: Vec<ViewStep>) {
         if steps.is_empty() {
             return;
         }
-        if let (Err(error), Some(desk)) = (self.publish(steps), &self.0) {
-            desk.paper().faults.push(error.message);
+        if let (Err(error), Some(publisher)) = (self.publish(steps), &self.0) {
+            publisher.state().faults.push(error.message);
         }
     }
 
-    /// Takes the reasons for which steps were refused.
+    /// Takes the reasons why steps were refused.
     pub(crate) fn take_faults(&self) -> Vec<String> {
-        let desk = self.0.as_ref();
-        desk.map(|desk| std::mem::take(&mut desk.paper().faults))
+        let publisher = self.0.as_ref();
+        publisher
+            .map(|publisher| std::mem::take(&mut publisher.state().faults))
             .unwrap_or_default()
     }
 
-    /// Takes what was published; from now on nobody listens.
+    /// Takes the published steps; later ones are refused.
     pub(crate) fn close(&self) -> Vec<PublishedView> {
-        let Some(desk) = &self.0 else {
+        let Some(publisher) = &self.0 else {
             return Vec::new();
         };
-        let mut paper = desk.paper();
-        paper.closed = true;
-        std::mem::take(&mut paper.steps)
+        let mut state = publisher.state();
+        state.closed = true;
+        std::mem::take(&mut state.steps)
     }
 }
 
-impl Desk {
-    fn paper(&self) -> MutexGuard<'_, Paper> {
-        self.paper.lock().unwrap_or_else(PoisonError::into_inner)
+impl ViewPublisher {
+    fn state(&self) -> MutexGuard<'_, PublishState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -193,7 +194,7 @@ fn refused(message: String) -> ProviderError {
     ProviderError::new(ProviderStatus::InvalidArgument, message)
 }
 
-/// Returns the recorded state of a view as its provider knows it.
+/// Returns the recorded state of a view in the provider's format.
 fn view_of_record(state: &ResourceState) -> View {
     let in_another = state
         .parent
@@ -211,9 +212,9 @@ fn view_of_record(state: &ResourceState) -> View {
     }
 }
 
-/// Finds out which view a step is about, and notes what there is after it.
+/// Determines the view of a step, and updates the known views.
 ///
-/// Type and name of the new state count, else those of the old one; what a state lacks is taken from the step.
+/// Type and name are those of the new state, else of the old one; missing fields are taken from the step.
 fn resolve(
     owner: &Urn,
     mut step: ViewStep,
@@ -250,7 +251,7 @@ fn resolve(
                     resource_type,
                     name: other,
                 } = parent;
-                format!("view {kind} '{name}' lies in view {resource_type} '{other}', which there is not")
+                format!("parent view {resource_type} '{other}' of view {kind} '{name}' was not found")
             })?,
         },
         (None, None) => {
@@ -281,7 +282,7 @@ fn resolve(
     Ok(PublishedView { urn, parent, step })
 }
 
-/// Finds a view by type and name; with `exists` only one that is there at this moment.
+/// Finds a view by type and name; with `exists` only a view that exists now.
 fn find(known: &FxHashMap<Urn, Known>, named: &ViewName, exists: bool) -> Option<Urn> {
     let is_named =
         |urn: &Urn| urn.resource_type() == named.resource_type.as_str() && urn.name() == named.name.as_str();
@@ -289,7 +290,7 @@ fn find(known: &FxHashMap<Urn, Known>, named: &ViewName, exists: bool) -> Option
         .iter()
         .filter(|(urn, known)| is_named(urn) && (known.exists || !exists))
         .map(|(urn, _)| urn);
-    // Whatever the order in which they are kept: the shortest is the one that lies least deep.
+    // Independent of the map's order: the shortest URN is the least nested one.
     let first = found.next()?;
     Some(found.fold(first, |best, urn| {
         match urn.as_str().len() < best.as_str().len() {
@@ -300,7 +301,7 @@ fn find(known: &FxHashMap<Urn, Known>, named: &ViewName, exists: bool) -> Option
     .cloned()
 }
 
-/// Notes that a view is gone, and with it all that lay in it.
+/// Removes a view and all views inside it.
 fn remove(known: &mut FxHashMap<Urn, Known>, urn: &Urn) {
     let mut gone = vec![urn.clone()];
     while let Some(urn) = gone.pop() {

@@ -1,4 +1,4 @@
-//! Listening in on decryption: what a state held encrypted becomes known to the redactor without another look at it.
+//! Registers decrypted values with the redactor.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use serde_json::Value;
 use super::{Redactor, SecretsManager, SecretsProvider};
 use crate::{error::Result, property::json::read_plaintext};
 
-/// A provider or a manager that teaches a redactor what is decrypted.
-pub(crate) struct Overheard<S> {
+/// A provider or a manager that registers every decrypted value with a redactor.
+pub(crate) struct RedactingSecrets<S> {
     inner: S,
     redactor: Redactor,
 }
 
-impl<S> Overheard<S> {
-    /// Listens to what `inner` decrypts.
+impl<S> RedactingSecrets<S> {
+    /// Wraps `inner`.
     pub(crate) const fn new(inner: S, redactor: Redactor) -> Self {
         Self { inner, redactor }
     }
 }
 
-impl<S> Overheard<S> {
+impl<S> RedactingSecrets<S> {
     fn wrap(&self, manager: Arc<dyn SecretsManager>) -> Arc<dyn SecretsManager> {
-        Arc::new(Overheard::new(manager, self.redactor.clone()))
+        Arc::new(RedactingSecrets::new(manager, self.redactor.clone()))
     }
 }
 
 #[async_trait]
-impl SecretsProvider for Overheard<Arc<dyn SecretsProvider>> {
+impl SecretsProvider for RedactingSecrets<Arc<dyn SecretsProvider>> {
     async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
         Ok(self.wrap(self.inner.open(kind, state).await?))
     }
@@ -43,7 +43,7 @@ impl SecretsProvider for Overheard<Arc<dyn SecretsProvider>> {
 }
 
 #[async_trait]
-impl SecretsManager for Overheard<Arc<dyn SecretsManager>> {
+impl SecretsManager for RedactingSecrets<Arc<dyn SecretsManager>> {
     fn kind(&self) -> &str {
         self.inner.kind()
     }
@@ -67,7 +67,7 @@ impl SecretsManager for Overheard<Arc<dyn SecretsManager>> {
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
         let plaintexts = self.inner.decrypt(ciphertexts).await?;
         for plaintext in &plaintexts {
-            // The plaintexts of configuration are bare.
+            // The plaintexts of configuration are not JSON.
             match read_plaintext(plaintext) {
                 Some(value) => self.redactor.learn_value(&value),
                 None => self.redactor.learn([plaintext]),
@@ -83,9 +83,9 @@ mod tests {
     use crate::secrets::Base64Provider;
 
     #[tokio::test]
-    async fn what_is_decrypted_is_kept_out_of_texts_from_then_on() {
+    async fn decrypted_values_are_redacted() {
         let redactor = Redactor::new();
-        let provider = Overheard::new(
+        let provider = RedactingSecrets::new(
             Arc::new(Base64Provider) as Arc<dyn SecretsProvider>,
             redactor.clone(),
         );

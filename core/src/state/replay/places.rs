@@ -1,23 +1,23 @@
-//! Where each record stands: at its place in the base, among the new ones, or nowhere any more.
+//! The position of each record: in the base, among the new ones, or removed.
 
 use std::sync::Arc;
 
-use super::Ledger;
+use super::JournalReplay;
 use crate::state::{StateId, StateMark, StateRef, ciphertext};
 
-/// Where a record stands.
+/// The position of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// At its place in the base.
+    /// An index in the base.
     Old(usize),
-    /// Among the new and changed ones.
+    /// An index among the new and changed ones.
     New(usize),
-    /// Nowhere any more.
+    /// Removed.
     Gone,
 }
 
-impl Ledger {
-    /// Finds a record; those of the base that never moved are where their identities say.
+impl JournalReplay {
+    /// Finds a record. The position of a base record that never moved is its identity.
     pub(super) fn place(&self, id: StateId) -> Option<Place> {
         match self.places.get(&id) {
             Some(Place::Gone) => None,
@@ -92,7 +92,7 @@ impl Ledger {
                 self.next_state = self.next_state.max(record.id.0.saturating_add(1));
             }
         }
-        // Identities below the new length that no record has any more must not be taken for places in the new list.
+        // Unused identities below the new length must not be read as positions in the new list.
         for id in 0..records.len() as u64 {
             self.places.entry(StateId(id)).or_insert(Place::Gone);
         }

@@ -1,4 +1,4 @@
-//! A host that is killed takes its plugins, and what they have started, with it.
+//! The plugins of a killed host, and their child processes, end with it.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,13 +17,13 @@ use std::{
 use host_process::{FIFO, script};
 use stackwright::{plugin::PluginProcess, runtime::Runtime};
 
-/// Not a test of its own: the host that the test below starts and kills.
+/// Not a separate test: the host process that the test below starts and kills.
 #[tokio::test]
 #[ignore = "the host process of the other test"]
-#[expect(clippy::disallowed_methods, reason = "the test talks to its other self")]
+#[expect(clippy::disallowed_methods, reason = "the environment carries the argument")]
 async fn host() {
     let fifo = std::env::var(FIFO).unwrap();
-    // Deaf to interrupts, with a child of its own; both hold the fifo open as long as they live.
+    // Ignores signals, and has a child; both hold the fifo open while they run.
     let start = script(format!(
         "trap '' INT HUP TERM; exec 9>'{fifo}'; sleep 600 & echo 1; wait"
     ));
@@ -56,7 +56,7 @@ fn a_killed_host_leaves_no_plugin_and_no_child_of_a_plugin() {
     host.kill().unwrap();
     host.wait().unwrap();
 
-    // The end of the fifo comes when the last process that holds it open is gone.
+    // The fifo ends when the last process that holds it open has ended.
     let mut rest = Vec::new();
     alive.read_to_end(&mut rest).unwrap();
     assert_eq!(rest, b"");

@@ -1,17 +1,17 @@
-//! Whether an entry makes sense: it may only speak of records that there are.
+//! Validity of an entry: it may only refer to existing records.
 
-use super::Ledger;
+use super::JournalReplay;
 use crate::{
     error::{Error, ErrorKind, Result},
     state::{JournalEntry, JournalRecord, StateId, StateRef},
 };
 
-impl Ledger {
-    /// Refuses an entry that the records do not bear out; nothing is changed.
+impl JournalReplay {
+    /// Refuses an entry that contradicts the records; nothing is changed.
     pub(super) fn check(&self, entry: &JournalEntry) -> Result<()> {
         let unknown = |id: &StateId| {
             let message = format!(
-                "journal entry {} speaks of record {}, which there is not",
+                "journal entry {} refers to record {}, which does not exist",
                 entry.sequence, id.0
             );
             Err(Error::new(ErrorKind::State, message))
@@ -25,16 +25,16 @@ impl Ledger {
         };
         let is_unknown = |id: &&StateId| self.get(**id).is_none();
         match &entry.record {
-            // A journal without the entry must still know the record that later entries speak of.
+            // A journal without the entry must still contain the record that later entries refer to.
             JournalRecord::Success {
                 removed,
                 marked,
                 new,
-                elided: true,
+                elide_write: true,
                 ..
             } if !marked.is_empty() || removed.iter().ne(new.iter().map(|new| &new.id)) => {
                 Err(Error::internal(format!(
-                    "journal entry {} is elided, but changes identities",
+                    "journal entry {} elides its write, but changes identities",
                     entry.sequence
                 )))
             }

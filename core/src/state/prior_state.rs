@@ -1,4 +1,4 @@
-//! The base: what was recorded before the run, indexed for the questions that registrations ask.
+//! The prior state: the records of the last operation, indexed by URN and by dependency.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,16 +11,16 @@ use crate::{
     urn::Urn,
 };
 
-/// The records of the last operation, in order, and where each URN stands.
+/// The records of the last operation, in order, and the index of each URN's live record.
 #[derive(Debug, Default)]
-pub(crate) struct Base {
+pub(crate) struct PriorState {
     records: Vec<StateRef>,
     live: FxHashMap<Urn, usize>,
     graph: OnceLock<DependencyGraph>,
     plugins: Vec<serde_json::Value>,
 }
 
-impl Base {
+impl PriorState {
     /// Indexes `records`.
     ///
     /// # Errors
@@ -87,12 +87,12 @@ impl Base {
             |record: &&StateRef| record.state.urn == reference.urn && record.state.id == reference.id;
         match self.live(&reference.urn).filter(matches) {
             Some(record) => Some(&record.state),
-            // An old copy that waits for its deletion may still serve the resources that go with it.
+            // A copy that is marked for deletion may still be the provider of resources that are deleted with it.
             None => self.records.iter().find(matches).map(|record| &record.state),
         }
     }
 
-    /// Returns who depends on whom; built at the first question.
+    /// Returns the dependency graph of the records; built at the first call.
     pub(crate) fn graph(&self) -> &DependencyGraph {
         self.graph.get_or_init(|| {
             let states: Vec<_> = self

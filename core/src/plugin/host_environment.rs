@@ -1,4 +1,4 @@
-//! What a plugin's process takes over from the host: variables and the working directory, as they are at one moment.
+//! The environment variables and the working directory that plugin processes inherit from the host.
 
 use std::{
     collections::BTreeMap,
@@ -9,37 +9,37 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-/// The environment and the working directory of the host at one moment.
+/// The environment variables and the working directory of the host at one moment.
 ///
-/// They often hold the credentials that a plugin works with, so a process that has others must never be taken for one
-/// that has these. It is read once and handed to the process, lest it change between the comparison and the start.
+/// They often contain the credentials of a plugin, so processes with different environments are never interchanged.
+/// Read once per process, so that the compared environment is the one the process starts with.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Inheritance {
+pub struct HostEnvironment {
     variables: BTreeMap<OsString, OsString>,
     directory: Option<PathBuf>,
 }
 
-impl Inheritance {
-    /// Takes what the host has now.
+impl HostEnvironment {
+    /// Reads the current environment of the host.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
-        reason = "plugins live in the host's environment, and this is the one place that looks at it"
+        reason = "plugins inherit the host's environment, and this is the only place that reads it"
     )]
     pub fn now() -> Self {
         Self {
             variables: std::env::vars_os().collect(),
-            // One that was deleted is nobody's business but the process's.
+            // `None` if the directory was deleted; the child process then fails on its own.
             directory: std::env::current_dir().ok(),
         }
     }
 
-    /// Returns the variables.
+    /// Returns all variables.
     pub(super) const fn variables(&self) -> &BTreeMap<OsString, OsString> {
         &self.variables
     }
 
-    /// Returns a variable.
+    /// Returns the value of a variable.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
@@ -49,35 +49,35 @@ impl Inheritance {
         self.directory.as_deref()
     }
 
-    /// Returns what tells this environment from any other without holding it.
-    pub(crate) fn digest(&self) -> InheritanceDigest {
+    /// Returns a digest that identifies this environment without containing it.
+    pub(crate) fn digest(&self) -> HostEnvironmentDigest {
         let mut digest = Sha256::new();
         for part in self.variables.iter().flat_map(|(name, value)| [name, value]) {
             let bytes = part.as_encoded_bytes();
             digest.update((bytes.len() as u64).to_le_bytes());
             digest.update(bytes);
         }
-        InheritanceDigest(digest.finalize().into())
+        HostEnvironmentDigest(digest.finalize().into())
     }
 }
 
-impl fmt::Debug for Inheritance {
+impl fmt::Debug for HostEnvironment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Credentials are among the variables.
+        // Variables may contain credentials.
         formatter
-            .debug_struct("Inheritance")
+            .debug_struct("HostEnvironment")
             .field("directory", &self.directory)
             .finish_non_exhaustive()
     }
 }
 
-/// The SHA-256 of an environment's variables: comparable, and none of their values is kept.
+/// The SHA-256 of an environment's variables: comparable, without their values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct InheritanceDigest([u8; 32]);
+pub(crate) struct HostEnvironmentDigest([u8; 32]);
 
 #[cfg(test)]
-impl Inheritance {
-    /// Returns the same with one more variable.
+impl HostEnvironment {
+    /// Returns the same environment with one more variable.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.insert(name.into(), value.into());
         self
@@ -88,18 +88,18 @@ impl Inheritance {
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Inheritance {
-        let empty = Inheritance {
+    fn of(variables: &[(&str, &str)]) -> HostEnvironment {
+        let empty = HostEnvironment {
             variables: BTreeMap::new(),
             directory: None,
         };
-        variables
-            .iter()
-            .fold(empty, |inheritance, (name, value)| inheritance.with(name, value))
+        variables.iter().fold(empty, |host_environment, (name, value)| {
+            host_environment.with(name, value)
+        })
     }
 
     #[test]
-    fn environments_are_told_apart_by_every_name_and_value_and_not_by_their_order() {
+    fn the_digest_depends_on_every_name_and_value_and_not_on_their_order() {
         let digest = |variables: &[(&str, &str)]| of(variables).digest();
         let first = digest(&[("A", "1"), ("B", "2")]);
         assert!(first == digest(&[("B", "2"), ("A", "1")]));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_of_an_environment_has_no_values() {
+    fn the_debug_output_of_an_environment_contains_no_values() {
         let text = format!("{:?}", of(&[("TOKEN", "hush")]));
         assert!(!text.contains("hush") && !text.contains("TOKEN"));
     }

@@ -1,4 +1,4 @@
-//! Every scenario of the repository can be read, says what it shows, and shows something that no other does.
+//! Every scenario of the repository can be read and has a unique title.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,9 +12,9 @@ use std::{collections::BTreeSet, path::Path};
 use stackwright_testkit::scenario::read_directory;
 
 #[test]
-fn every_story_can_be_read_and_says_what_it_shows() {
+fn every_scenario_can_be_read_and_has_a_unique_title() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
-    let mut sentences = BTreeSet::new();
+    let mut titles = BTreeSet::new();
     let scenarios = read_directory(&folder).unwrap();
     assert!(
         scenarios.len() >= 60,
@@ -25,13 +25,13 @@ fn every_story_can_be_read_and_says_what_it_shows() {
         let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
         assert!(
             scenario.scenario.ends_with('.'),
-            "{}: {:?} is no sentence",
+            "{}: the title {:?} is not a sentence",
             scenario.path.display(),
             scenario.scenario
         );
         assert!(
-            sentences.insert(scenario.scenario.clone()),
-            "two scenarios say {:?}",
+            titles.insert(scenario.scenario.clone()),
+            "two scenarios have the title {:?}",
             scenario.scenario
         );
     }

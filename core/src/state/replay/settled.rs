@@ -1,30 +1,30 @@
-//! Settling: which operations that an earlier run did not bring to their end are still on record.
+//! Settling: which interrupted operations of an earlier run stay recorded.
 
 use std::collections::BTreeSet;
 
-use super::Ledger;
+use super::JournalReplay;
 use crate::{
     resource::{PendingOperation, PendingOperationKind, ResourceState},
     state::{StateId, StateRef},
     step::StepOp,
 };
 
-/// What has been settled of the base's pending operations; it only ever grows.
+/// The settled ones of the base's pending operations. The set only grows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settled {
     scope: Scope,
-    /// The places, among the base's pending operations, of those whose resources a step of this run has worked on.
+    /// The indexes of the base's pending operations whose resources a step of this run has processed.
     worked_on: BTreeSet<usize>,
 }
 
-/// Which kinds of pending operations are settled as a whole.
+/// The kinds of pending operations that are settled together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
     /// None of them.
     #[default]
     None,
-    /// All but creations: an interrupted creation may have made something that has no record. One whose id is known is
-    /// settled when a step has worked on that id.
+    /// All but creations: an interrupted creation may have created a resource without a record. One whose id is known
+    /// is settled when a step has processed that id.
     ExceptCreations,
     /// All of them.
     All,
@@ -39,7 +39,7 @@ impl Settled {
         let is_creation = pending.kind == PendingOperationKind::Creating;
         match self.scope {
             Scope::All => true,
-            // What it has made, if anything, is not known.
+            // Its result, if any, is unknown.
             _ if is_creation && pending.resource.id.is_empty() => false,
             Scope::ExceptCreations if !is_creation => true,
             _ => self.worked_on.contains(&place),
@@ -47,8 +47,8 @@ impl Settled {
     }
 }
 
-impl Ledger {
-    /// Returns the base's pending operations that are still on record.
+impl JournalReplay {
+    /// Returns the base's pending operations that are not settled.
     pub(super) fn unsettled(&self) -> impl Iterator<Item = &PendingOperation> {
         let pending = self.base.pending_operations.iter().enumerate();
         pending
@@ -56,8 +56,8 @@ impl Ledger {
             .map(|(_, pending)| pending)
     }
 
-    /// Returns the base's pending operations that are to be written: those on record, except where an operation of the
-    /// same kind on the same resource has begun since.
+    /// Returns the base's pending operations to be written: the unsettled ones, except where an operation of the same
+    /// kind on the same resource has begun since.
     pub(super) fn pending_of_base(&self) -> impl Iterator<Item = &PendingOperation> {
         self.unsettled().filter(|pending| {
             let mut begun = self.begun.values();
@@ -67,8 +67,8 @@ impl Ledger {
         })
     }
 
-    /// Settles the pending operations on the resources of a step that ended: those whose operation it brought to an end,
-    /// and those whose records a successful step removes or replaces after a call of the provider.
+    /// Settles the pending operations on the resources of an ended step: the resource of its own pending operation, and
+    /// the records that a successful step removes or replaces after a provider call.
     pub(super) fn settle_worked_on(
         &mut self,
         op: StepOp,
@@ -98,8 +98,8 @@ impl Ledger {
         self.settled.worked_on.extend(worked_on);
     }
 
-    /// Returns whether a finished refresh leaves no pending operation other than creations: those on record are about
-    /// resources that have no record.
+    /// Returns whether a finished refresh leaves no pending operation other than creations: the unsettled ones are on
+    /// resources without a record.
     pub(super) fn refresh_settles_pending(&self) -> bool {
         self.unsettled()
             .filter(|pending| pending.kind != PendingOperationKind::Creating)
@@ -111,7 +111,7 @@ impl Ledger {
     }
 }
 
-/// Returns whether both describe the same real resource. An old copy that awaits its deletion has another id.
+/// Returns whether both describe the same real resource. A copy that is marked for deletion has another id.
 fn is_same(left: &ResourceState, right: &ResourceState) -> bool {
     left.urn == right.urn && left.id == right.id
 }

@@ -1,4 +1,4 @@
-/** Values that hold themselves, or are nested too deep: told by the path, in inputs as in outputs. */
+/** Cyclic values and values that are nested too deep: the error names the path, in inputs and in outputs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -8,7 +8,7 @@ import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
 
-function circle() {
+function cycle() {
     const box = { list: [1, { inner: {} }] };
     box.list[1].inner.box = box;
     return box;
@@ -22,31 +22,31 @@ function deep(levels) {
     return value;
 }
 
-/** A tree whose leaves know what they hang on: there are very many ways through it. */
+/** Returns a tree whose leaves refer to the root: the number of paths is exponential. */
 function tree(breadth) {
     const root = { leaves: [] };
     root.leaves = Array.from({ length: breadth }, () => ({ root }));
     return root;
 }
 
-test("inputs that hold themselves are refused by the path where the circle closes", async () => {
+test("cyclic inputs are refused by the path that closes the cycle", async () => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev");
     const own = {};
     own.self = own;
     for (const [make, message] of [
-        [(context) => context.resource(THING, "a", { box: circle() }), /the inputs of the resource "a" hold themselves: box\.list\[1\]\.inner\.box is the same object as box$/],
+        [(context) => context.resource(THING, "a", { box: cycle() }), /the inputs of the resource "a" hold themselves: box\.list\[1\]\.inner\.box is the same object as box$/],
         [(context) => context.resource(THING, "a", own), /self is the same object as all of them$/],
-        [(context) => context.resource(THING, "a", { box: new Secret(circle()) }), /box\.list\[1\]\.inner\.box is the same object as box$/],
+        [(context) => context.resource(THING, "a", { box: new Secret(cycle()) }), /box\.list\[1\]\.inner\.box is the same object as box$/],
         [(context) => context.resource(THING, "a", { box: tree(100) }), /box\.leaves\[0\]\.root is the same object as box$/],
         [(context) => context.resource(THING, "a", { deep: deep(300) }), /the inputs of the resource "a" are nested more than 200 levels deep/],
         [(context) => context.resource(THING, "a", { deep: deep(100_000) }), /are nested more than 200 levels deep/],
-        [(context) => context.invoke("mem:index:double", { x: circle() }), /the arguments of mem:index:double hold themselves: x\.list/],
-        [(context) => context.export("out", circle()), /the values of the output "out" hold themselves: list\[1\]\.inner\.box/],
+        [(context) => context.invoke("mem:index:double", { x: cycle() }), /the arguments of mem:index:double hold themselves: x\.list/],
+        [(context) => context.export("out", cycle()), /the values of the output "out" hold themselves: list\[1\]\.inner\.box/],
         [
             (context) => {
                 const a = context.resource(THING, "a");
-                const box = circle();
+                const box = cycle();
                 box.list[0] = a.id;
                 context.resource(THING, "b", { box });
             },
@@ -68,7 +68,7 @@ test("inputs that hold themselves are refused by the path where the circle close
     assert.ok(!provider.calls.includes("create b"));
 });
 
-test("one object may stand in two places", async () => {
+test("an object may occur in two places", async () => {
     const shared = { x: 1 };
     const stack = await memoryEngine(new Memory()).stack("shop/dev");
     const result = await stack.up({
@@ -77,12 +77,12 @@ test("one object may stand in two places", async () => {
     assert.deepEqual(result.outputs.out.other, [shared, shared]);
 });
 
-test("outputs of a provider that hold themselves are refused by the path", async () => {
+test("cyclic outputs of a provider are refused by the path", async () => {
     const provider = new Memory();
     const own = {};
     own.self = own;
     for (const [outputs, message] of [
-        [{ box: circle() }, /create can not be read: outputs\.box\.list\[1\]\.inner\.box: it is the same object as box, which so holds itself/],
+        [{ box: cycle() }, /create can not be read: outputs\.box\.list\[1\]\.inner\.box: it is the same object as box, which so holds itself/],
         [own, /outputs\.self: the value holds itself there/],
         [{ deep: deep(300) }, /outputs\.deep\.in\.in\S*: it is nested more than 200 levels deep/],
     ]) {
