@@ -14,6 +14,7 @@ mod figure;
 mod journal;
 mod latency;
 mod memory;
+mod plugin;
 mod provider;
 mod refreshing;
 mod stack;
@@ -62,10 +63,10 @@ const FAMILIES: [Family; 7] = [
 
 fn main() -> ExitCode {
     let argument = std::env::args().nth(1).unwrap_or_default();
-    let result = if argument == memory::CHILD {
-        memory::child()
-    } else {
-        run(&Selection::new(argument))
+    let result = match argument.as_str() {
+        memory::CHILD => memory::child(),
+        plugin::ARGUMENT => plugin::serve(),
+        _ => run(&Selection::new(argument)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

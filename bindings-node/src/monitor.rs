@@ -51,6 +51,23 @@ impl Bridge {
             reply.send(answer.unwrap_or_else(|_| Answer::Failed(Error::internal("the engine panicked"))));
         }));
     }
+
+    /// Answers at once where that is possible, and otherwise as [`Self::answer_later`] does.
+    fn answer_soon(
+        &self,
+        run: &Run,
+        call: u32,
+        mut work: impl Future<Output = Answer> + Send + Unpin + 'static,
+    ) {
+        let at_once = {
+            let _entered = self.shared.handle().enter();
+            (&mut work).now_or_never()
+        };
+        match at_once {
+            Some(answer) => self.shared.send(Message::Answer { call, answer }),
+            None => self.answer_later(run, call, work),
+        }
+    }
 }
 
 /// Owes JavaScript an answer; gives one also when it is dropped.
@@ -106,7 +123,7 @@ impl Bridge {
         }
         // Claims are decided here, in the order of the calls; the rest goes on elsewhere.
         let answer = run.monitor.call(&method, request);
-        self.answer_later(&run, call, async move { protocol_answer(answer.await) });
+        self.answer_soon(&run, call, answer.map(protocol_answer));
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use pyo3::{
     prelude::*,
     sync::PyOnceLock,
@@ -199,15 +200,30 @@ impl Run {
         answer(py, outcome)
     }
 
-    /// Starts one call of the protocol; `callback(code, payload)` gets its answer.
-    fn start(&self, method: &str, request: &[u8], completions: &Completions, callback: Py<PyAny>) {
-        let pending = self.monitor().call(method, Bytes::copy_from_slice(request));
+    /// Starts one call of the protocol. Returns its answer when that is there at once; else `callback(code, payload)` gets it.
+    fn start(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        request: &[u8],
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<Option<(i32, Py<PyAny>)>> {
+        let mut pending = self.monitor().call(method, Bytes::copy_from_slice(request));
+        let at_once = {
+            let _entered = self.handle.enter();
+            (&mut pending).now_or_never()
+        };
+        if let Some(outcome) = at_once {
+            return answer(py, outcome).map(Some);
+        }
         let queue = std::sync::Arc::clone(&completions.queue);
         let work = async move {
             let outcome = pending.await;
             queue.push(move |py| callback.call1(py, answer(py, outcome)?).map(drop));
         };
         drop(self.handle.spawn(self.calls.track_future(work)));
+        Ok(None)
     }
 
     /// Says something to people; `severity` is `debug`, `info`, `warning` or `error`.

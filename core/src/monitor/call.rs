@@ -1,5 +1,7 @@
 //! Calls as bytes: encoded protocol messages, for programs in the host's process.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _};
 use prost::Message;
@@ -9,7 +11,7 @@ use stackwright_proto::pulumirpc::{
 };
 
 use crate::{
-    monitor::{Monitor, WireStatus, features::UnsupportedFeature, wire},
+    monitor::{Monitor, Start, WireStatus, features::UnsupportedFeature, wire},
     provider::ProviderStatus,
 };
 
@@ -18,25 +20,27 @@ type Answer = Result<Vec<u8>, WireStatus>;
 impl Monitor {
     /// Calls a method of the ResourceMonitor or the Engine service, named `Service/Method`, with an encoded request.
     ///
-    /// Decisions that depend on the order of arrival are made in this call, not when the future is polled.
+    /// Decisions that depend on the order of arrival are made in this call, not when the future is polled. The work begins on
+    /// the calling thread, and continues as a task of the runtime when it has to wait.
     ///
     /// # Errors
     /// The status of the call; `Unimplemented` for a method that is not known, `InvalidArgument` for a request that
     /// cannot be decoded.
     pub fn call(&self, method: &str, request: Bytes) -> BoxFuture<'static, Answer> {
-        let monitor = self.clone();
+        let monitor = &Self(Arc::clone(&self.0), Start::Inline);
         match method {
             "ResourceMonitor/RegisterResource" => answered(decode(request), |request| {
-                wire::register_resource(self, request, false)
+                wire::register_resource(monitor, request, false)
             }),
             "ResourceMonitor/ReadResource" => {
-                answered(decode(request), |request| wire::read_resource(self, request))
+                answered(decode(request), |request| wire::read_resource(monitor, request))
             }
             "ResourceMonitor/RegisterResourceOutputs" => answered(decode(request), |request| {
-                wire::register_resource_outputs(self, request)
+                wire::register_resource_outputs(monitor, request)
             }),
-            "ResourceMonitor/Invoke" => answered(decode(request), |request| wire::invoke(self, request)),
+            "ResourceMonitor/Invoke" => answered(decode(request), |request| wire::invoke(monitor, request)),
             "ResourceMonitor/SignalAndWaitForShutdown" => {
+                let monitor = monitor.clone();
                 async move { monitor.signal_and_wait_for_shutdown().await.map(|()| Vec::new()) }.boxed()
             }
             _ => futures::future::ready(self.call_at_once(method, request)).boxed(),

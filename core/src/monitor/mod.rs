@@ -58,7 +58,17 @@ use parents::Parents;
 
 /// The API of a running program. Cloning is cheap; all clones share the monitor.
 #[derive(Clone)]
-pub struct Monitor(Arc<Shared>);
+pub struct Monitor(Arc<Shared>, Start);
+
+/// Where the work of a request begins.
+#[derive(Clone, Copy)]
+enum Start {
+    /// As a task of the runtime: many requests of a fast program are worked on in parallel.
+    Spawned,
+    /// On the calling thread, as far as it does not wait: a program of an SDK takes much longer for a request than the engine
+    /// does, and its next one often needs the answer.
+    Inline,
+}
 
 struct Shared {
     generator: Arc<Generator>,
@@ -94,7 +104,7 @@ impl Monitor {
     pub(crate) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, fetch: Arc<dyn Fetch>) -> Self {
         let in_flight = InFlight::default();
         let defaults = DefaultProviders::new(Arc::clone(&generator), Arc::clone(&run), in_flight.clone());
-        Self(Arc::new(Shared {
+        let shared = Shared {
             generator,
             run,
             fetch,
@@ -111,7 +121,8 @@ impl Monitor {
             signalled: CancellationToken::new(),
             finished: CancellationToken::new(),
             closed: CancellationToken::new(),
-        }))
+        };
+        Self(Arc::new(shared), Start::Spawned)
     }
 
     /// Returns the fault of the configuration of default providers.

@@ -7,7 +7,9 @@ use smol_str::SmolStr;
 use crate::{
     error::Error,
     generator::{ClaimGuard, References, RegisterOutcome, RunEnded},
-    monitor::{Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight},
+    monitor::{
+        Monitor, Registered, Registration, Start, WireStatus, defaults::ProviderUse, in_flight::Flight,
+    },
     property::{PropertyMap, PropertyPath, Survey, hash::fill_hashes},
     provider::ProviderStatus,
     resource::{Goal, PropertyDependencies, ProviderReference},
@@ -48,7 +50,7 @@ impl Monitor {
         self.spawn_work(work)
     }
 
-    /// Spawns the work of an accepted request, and returns its result.
+    /// Starts the work of an accepted request, and returns its result.
     pub(super) fn spawn_work<T, W>(
         &self,
         work: Result<W, Refused>,
@@ -58,7 +60,11 @@ impl Monitor {
         W: Future<Output = Result<T, WireStatus>> + Send + 'static,
     {
         let monitor = self.clone();
-        let work = work.map(|work| self.runtime().spawner.spawn(work));
+        let spawner = &self.runtime().spawner;
+        let work = work.map(|work| match self.1 {
+            Start::Spawned => spawner.spawn(work),
+            Start::Inline => spawner.begin(work),
+        });
         async move {
             match work {
                 Ok(task) => task

@@ -1,6 +1,11 @@
 //! Spawning: tasks on the host's Tokio runtime, and blocking work beside it.
 
-use std::{future::Future, pin::Pin, task::Poll};
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
 
 use crate::error::{Error, Result};
 
@@ -29,32 +34,128 @@ impl Spawner {
 
     /// Starts a task that continues when the returned [`Task`] is dropped.
     pub fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Task<T> {
-        Task(self.0.spawn(future))
+        Task(Stage::Spawned(self.0.spawn(future)))
+    }
+
+    /// Works on a task as far as it gets on the calling thread, which need not belong to the runtime, and starts the rest
+    /// as [`Self::spawn`] does. A task that never waits costs no change of threads.
+    pub fn begin<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Task<T> {
+        let mut future = Box::pin(future);
+        let polled = {
+            let _entered = self.0.enter();
+            let mut context = Context::from_waker(Waker::noop());
+            catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)))
+        };
+        match polled {
+            // The task polls again, which registers its own waker.
+            Ok(Poll::Pending) => self.spawn(future),
+            Ok(Poll::Ready(value)) => Task(Stage::Ended(Some(Ok(value)))),
+            Err(_) => Task(Stage::Ended(Some(Err(died(&"it panicked"))))),
+        }
     }
 
     /// Runs blocking work on the runtime's pool of blocking threads.
     pub fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Task<T> {
-        Task(self.0.spawn_blocking(work))
+        Task(Stage::Spawned(self.0.spawn_blocking(work)))
     }
 }
 
 /// A started task; awaiting it returns its value, or an [`crate::ErrorKind::Internal`] error when it panicked.
 #[derive(Debug)]
-pub struct Task<T>(tokio::task::JoinHandle<T>);
+pub struct Task<T>(Stage<T>);
+
+#[derive(Debug)]
+enum Stage<T> {
+    Spawned(tokio::task::JoinHandle<T>),
+    /// Over before it was spawned; `None` once the value was taken.
+    Ended(Option<Result<T>>),
+}
 
 impl<T> Task<T> {
     /// Requests that the runtime drops the task at its next await.
     pub fn abort(&self) {
-        self.0.abort();
+        if let Stage::Spawned(handle) = &self.0 {
+            handle.abort();
+        }
+    }
+
+    /// Returns the value of a task that is over already, or the task.
+    ///
+    /// # Errors
+    /// The task that goes on.
+    pub fn ended(self) -> std::result::Result<Result<T>, Self> {
+        match self.0 {
+            Stage::Ended(Some(value)) => Ok(value),
+            _ => Err(self),
+        }
     }
 }
+
+// The value is moved out, never pinned.
+impl<T> Unpin for Task<T> {}
 
 impl<T> Future for Task<T> {
     type Output = Result<T>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0)
-            .poll(context)
-            .map_err(|error| Error::internal(format!("a task of the engine died: {error}")))
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Stage::Spawned(handle) => Pin::new(handle).poll(context).map_err(|error| died(&error)),
+            Stage::Ended(value) => match value.take() {
+                Some(value) => Poll::Ready(value),
+                None => Poll::Pending,
+            },
+        }
+    }
+}
+
+fn died(reason: &dyn std::fmt::Display) -> Error {
+    Error::internal(format!("a task of the engine died: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spawner() -> (tokio::runtime::Runtime, Spawner) {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let spawner = Spawner::new(runtime.handle().clone());
+        (runtime, spawner)
+    }
+
+    #[test]
+    fn a_task_that_never_waits_ends_on_the_calling_thread() {
+        let (_runtime, spawner) = spawner();
+        let task = spawner.begin(async { std::thread::current().id() });
+        assert_eq!(task.ended().unwrap().unwrap(), std::thread::current().id());
+    }
+
+    #[test]
+    fn a_task_that_waits_goes_on_when_it_is_dropped() {
+        let (_runtime, spawner) = spawner();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (release, released) = tokio::sync::oneshot::channel::<()>();
+        let task = spawner.begin(async move {
+            released.await.unwrap();
+            sender.send(std::thread::current().id()).unwrap();
+        });
+        drop(task.ended().unwrap_err());
+        release.send(()).unwrap();
+        let thread = receiver.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
+        assert_ne!(thread, std::thread::current().id());
+    }
+
+    #[test]
+    fn a_panic_becomes_the_error_of_the_task() {
+        let (runtime, spawner) = spawner();
+        let quiet = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let task = spawner.begin(async { panic!("on purpose") });
+        std::panic::set_hook(quiet);
+        let error: Error = runtime.block_on(task).map(|(): ()| ()).unwrap_err();
+        assert_eq!(error.message(), "a task of the engine died: it panicked");
     }
 }

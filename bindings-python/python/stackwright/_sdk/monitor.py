@@ -40,8 +40,8 @@ class Suspended(BaseException):
 class Call:
     """One function of the SDK that makes calls, run on the event loop's own thread without blocking it.
 
-    The function is run once to start its call, left at that point, and run again from its beginning when the answer is
-    there, which then comes at once. The SDK's functions do nothing before their call that could not be done twice.
+    A call whose answer is there at once returns it. Otherwise the function is left at that point, and run again from its
+    beginning when the answer is there. The SDK's functions do nothing before their call that could not be done twice.
     """
 
     __slots__ = ("_answers", "_completions", "_function", "_monitor", "_position", "future")
@@ -75,8 +75,11 @@ class Call:
         self._position = position + 1
         if position < len(self._answers):
             return self._answers[position]
-        self._monitor.run.start(method, request.SerializeToString(), self._completions, self._resume)
-        raise Suspended
+        answer = self._monitor.run.start(method, request.SerializeToString(), self._completions, self._resume)
+        if answer is None:
+            raise Suspended
+        self._answers.append(answer)
+        return answer
 
     def _resume(self, code: int, payload: Any) -> None:
         if not self.future.done():
