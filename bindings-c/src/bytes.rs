@@ -1,10 +1,10 @@
-//! Bytes across the border: views that a caller lends for the length of a call, and owned bytes that it must free.
+//! Bytes in the ABI: views that are borrowed for the duration of a call, and owned bytes that the caller frees.
 
 use std::ffi::{CStr, c_char};
 
 use crate::failure::Failure;
 
-/// Bytes that somebody else owns, valid during the call that they are passed to.
+/// Borrowed bytes, valid for the duration of the call that they are passed to.
 ///
 /// `data` is ignored when `length` is 0; it needs no terminator.
 #[repr(C)]
@@ -12,12 +12,12 @@ use crate::failure::Failure;
 pub struct sw_bytes_view_t {
     /// The first byte.
     pub data: *const c_char,
-    /// How many there are.
+    /// The number of bytes.
     pub length: usize,
 }
 
 impl sw_bytes_view_t {
-    /// Lends bytes to C code for the length of a call.
+    /// Returns a view of `bytes`, which must outlive it.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         Self {
             data: bytes.as_ptr().cast(),
@@ -25,7 +25,7 @@ impl sw_bytes_view_t {
         }
     }
 
-    /// Lends nothing.
+    /// Returns a view of no bytes, whose data is null.
     pub(crate) const fn empty() -> Self {
         Self {
             data: std::ptr::null(),
@@ -33,7 +33,7 @@ impl sw_bytes_view_t {
         }
     }
 
-    /// Returns the bytes that C code lent; `what` names them in the failure.
+    /// Returns the viewed bytes; `what` names them in the failure.
     ///
     /// # Safety
     /// `data` must be readable for `length` bytes for as long as the slice is used.
@@ -45,13 +45,13 @@ impl sw_bytes_view_t {
             return Err(Failure::misuse(format!("the data of {what} is null")));
         }
         if self.length > isize::MAX as usize {
-            return Err(Failure::misuse(format!("the length of {what} is impossible")));
+            return Err(Failure::misuse(format!("the length of {what} is too large")));
         }
-        // SAFETY: not null, a possible length, and readable for it by this function's contract.
+        // SAFETY: not null, of a valid length, and readable for it by this function's contract.
         Ok(unsafe { std::slice::from_raw_parts(self.data.cast(), self.length) })
     }
 
-    /// Returns the UTF-8 text that C code lent.
+    /// Returns the viewed UTF-8 text; `what` names it in the failure.
     ///
     /// # Safety
     /// As for [`Self::bytes`].
@@ -63,7 +63,7 @@ impl sw_bytes_view_t {
     }
 }
 
-/// Views a NUL-terminated text; a null pointer gives an empty view. The text must outlive the view.
+/// Returns a view of a NUL-terminated text; an empty one for null. The text must outlive the view.
 ///
 /// # Safety
 /// `text` must be null or point to a NUL-terminated text.
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn sw_text(text: *const c_char) -> sw_bytes_view_t {
     sw_bytes_view_t::new(text.to_bytes())
 }
 
-/// Bytes that the library made for the caller. Unique: one owner, who frees them with `sw_bytes_free`.
+/// Bytes that the library returns. The caller owns them and frees them with `sw_bytes_free`.
 ///
 /// A NUL follows the last byte and is not counted, so that JSON can be used as a C string.
 pub struct sw_bytes_t(Vec<u8>);
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn sw_bytes_data(bytes: *const sw_bytes_t) -> *const c_cha
     unsafe { bytes.as_ref() }.map_or(std::ptr::null(), |bytes| bytes.0.as_ptr().cast())
 }
 
-/// Returns how many bytes there are, without the NUL that follows; 0 for null.
+/// Returns the number of bytes, without the NUL that follows; 0 for null.
 ///
 /// # Safety
 /// `bytes` must be null or have come from this library and not have been freed.
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn sw_bytes_length(bytes: *const sw_bytes_t) -> usize {
     unsafe { bytes.as_ref() }.map_or(0, |bytes| bytes.content().len())
 }
 
-/// Views owned bytes, for passing them on; an empty view for null. Valid until `sw_bytes_free`.
+/// Returns a view of owned bytes; an empty one for null. Valid until `sw_bytes_free`.
 ///
 /// # Safety
 /// `bytes` must be null or have come from this library and not have been freed.
@@ -154,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn null_is_empty_everywhere() {
-        // SAFETY: null is allowed everywhere.
+    fn null_is_treated_as_empty() {
+        // SAFETY: null is allowed in each call.
         unsafe {
             assert_eq!(sw_bytes_length(std::ptr::null()), 0);
             assert!(sw_bytes_data(std::ptr::null()).is_null());

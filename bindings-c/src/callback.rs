@@ -1,4 +1,4 @@
-//! Callbacks: the result of an asynchronous call, delivered exactly once whatever happens to the call.
+//! Callbacks: the result of an asynchronous call, delivered exactly once, also when the call is dropped or panics.
 
 use std::{ffi::c_void, sync::Arc};
 
@@ -10,12 +10,12 @@ use crate::{
     status::sw_status_t,
 };
 
-/// Takes the result of an asynchronous call, on a thread of the runtime.
+/// Receives the result of an asynchronous call, on a thread of the runtime.
 ///
 /// Called EXACTLY ONCE for each call that returned `SW_STATUS_OK`, never for one that did not, and possibly before
 /// that call has returned. `result` (a NUL follows it; its data is null when there is none) and `error` (null on
-/// success) are lent for the length of the callback. It must return soon and must not make a call that waits: those
-/// return `SW_STATUS_MISUSE` here.
+/// success) are borrowed for the duration of the callback. It must return soon and must not make a blocking call, which
+/// returns `SW_STATUS_MISUSE` here.
 pub type sw_callback_t = Option<
     unsafe extern "C" fn(
         user_data: *mut c_void,
@@ -34,7 +34,7 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// Takes a callback on; from here on it will be called.
+    /// Creates a delivery, which calls `callback` exactly once. Null is misuse.
     pub(crate) fn new(callback: sw_callback_t, user_data: *mut c_void, gate: Arc<Gate>) -> Outcome<Self> {
         let function = callback.ok_or_else(|| Failure::misuse("the callback is null"))?;
         Ok(Self {
@@ -58,12 +58,12 @@ impl Delivery {
             Ok(result) => {
                 let result = result.map(terminated);
                 let view = result.as_deref().map_or(sw_bytes_view_t::empty(), lent);
-                // SAFETY: the host gave the function for this pointer; the view lives until it returns.
+                // SAFETY: the host gave the function for this pointer; the view is valid until it returns.
                 unsafe { function(user_data.0, sw_status_t::SW_STATUS_OK, view, std::ptr::null()) };
             }
             Err(failure) => {
                 let error = sw_error_t::new(failure);
-                // SAFETY: the host gave the function for this pointer; the error lives until it returns.
+                // SAFETY: the host gave the function for this pointer; the error is valid until it returns.
                 unsafe {
                     function(
                         user_data.0,
@@ -85,13 +85,13 @@ impl Drop for Delivery {
     }
 }
 
-/// Adds the NUL that follows every text the library lends.
+/// Appends the NUL that follows each text that is passed to the host.
 pub(crate) fn terminated(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.push(0);
     bytes
 }
 
-/// Lends [`terminated`] bytes without their NUL.
+/// Returns a view of [`terminated`] bytes without their NUL.
 pub(crate) fn lent(terminated: &[u8]) -> sw_bytes_view_t {
     sw_bytes_view_t::new(terminated.split_last().map_or(&[], |(_, content)| content))
 }
@@ -127,7 +127,7 @@ mod tests {
         error: *const sw_error_t,
     ) {
         assert_eq!(error.is_null(), status == sw_status_t::SW_STATUS_OK);
-        // SAFETY: lent for this call.
+        // SAFETY: borrowed for this call.
         let bytes = unsafe { result.bytes("result") }.unwrap_or_default().to_vec();
         // SAFETY: the tests below pass a `Seen`.
         unsafe { &mut *user_data.cast::<Seen>() }
@@ -145,7 +145,7 @@ mod tests {
         let delivery = make();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _kept = delivery;
-            panic!("in the middle");
+            panic!("test panic");
         }));
         assert!(panicked.is_err());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Engines: built from a JSON document of settings and tables of the host's functions.
+//! Engines: created from a JSON document of settings and tables of the host's functions.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::{
     failure::{Failure, Outcome},
     guard::{Growing, Slot, guard, live, sized},
     host::{Host, sw_host_t},
-    provider::{Table, sw_provider_t},
+    provider::{CProvider, sw_provider_t},
     runtime::{Shared, sw_runtime_t},
     status::sw_status_t,
 };
 
-/// A provider with the package that it serves.
+/// A provider of the host and its package.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sw_package_t {
     /// `sizeof(sw_package_t)`.
     pub struct_size: usize,
-    /// The package, `files` for instance: the first part of its resources' types.
+    /// The name of the package, `files` for instance: the first part of its resources' types.
     pub package: sw_bytes_view_t,
     /// Its provider.
     pub provider: *const sw_provider_t,
@@ -37,13 +37,13 @@ unsafe impl Growing for sw_package_t {
     const SHORTEST: usize = size_of::<Self>();
 }
 
-/// What an engine is made of. Set `struct_size` to the structure's size and what is not needed to zero.
+/// The options of an engine. Set `struct_size` to the structure's size and unused fields to zero.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sw_engine_options_t {
     /// `sizeof(sw_engine_options_t)`.
     pub struct_size: usize,
-    /// The threads to work on.
+    /// The runtime whose threads the engine uses. Required.
     pub runtime: *mut sw_runtime_t,
     /// JSON: an object with these members, of which only the store is required.
     ///
@@ -53,16 +53,16 @@ pub struct sw_engine_options_t {
     ///
     /// @members Plugins
     ///
-    /// Members of `secrets`, for a host's table that has `encrypt` and `decrypt`; data that is encrypted otherwise is opened as
+    /// Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is decrypted as
     /// without them:
     ///
     /// @members SecretsSettings
     pub settings: sw_bytes_view_t,
-    /// Providers in this process; null when there are none.
+    /// The providers in this process; null when there are none.
     pub packages: *const sw_package_t,
-    /// How many packages there are.
+    /// The number of packages.
     pub package_count: usize,
-    /// What the host wants to be asked and told; null when nothing.
+    /// The host's functions that the engine calls; null for none.
     pub host: *const sw_host_t,
 }
 
@@ -71,8 +71,8 @@ unsafe impl Growing for sw_engine_options_t {
     const SHORTEST: usize = std::mem::offset_of!(Self, packages);
 }
 
-/// An engine: where states live, what encrypts them, and who provides what. Shared by the stacks that it opens,
-/// which outlive it.
+/// An engine: a store, a secrets provider and the providers of packages. Shared by the stacks that it opens, which may
+/// outlive the handle.
 pub struct sw_engine_t {
     pub(crate) parts: Arc<Parts>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct Parts {
 }
 
 impl Drop for Parts {
-    /// Ends the plugin processes that are kept warm, when nobody can use them any more.
+    /// Ends idle plugin processes; no operation can use them any more.
     fn drop(&mut self) {
         if !self.shared.closing.is_cancelled() {
             let engine = self.engine.clone();
@@ -95,12 +95,13 @@ impl Drop for Parts {
     }
 }
 
-/// Makes an engine.
+/// Creates an engine.
 ///
-/// On success the tables of the packages and of the host are taken over: their `free` will be called. On failure they are not.
+/// On success the library owns the `user_data` of the packages' and the host's tables, and calls their `free`. On failure it
+/// does not.
 ///
 /// # Safety
-/// `options` must be null or readable, with everything in it; `engine` writable, `error` null or writable.
+/// `options` must be null or readable, as must what it points to; `engine` writable, `error` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_engine_new(
     options: *const sw_engine_options_t,
@@ -120,15 +121,15 @@ pub unsafe extern "C" fn sw_engine_new(
         let settings = unsafe { options.settings.bytes("the settings") }?;
         let settings: EngineDocument = binding::read(settings, Language::C, "an engine")?;
         // SAFETY: readable by this function's contract.
-        let tables = unsafe { tables(&options, &shared) }?;
-        let packages = tables
+        let providers = unsafe { providers(&options, &shared) }?;
+        let packages = providers
             .iter()
-            .map(|(package, table)| (package.clone(), Arc::clone(table) as _))
+            .map(|(package, provider)| (package.clone(), Arc::clone(provider) as _))
             .collect();
         // SAFETY: null or readable by this function's contract.
         let host = unsafe { Host::new(options.host, &shared, packages) }?;
-        let engine = build(settings, &tables, host.as_ref(), &shared)?;
-        tables.iter().for_each(|(_, table)| table.adopt());
+        let engine = build(settings, &providers, host.as_ref(), &shared)?;
+        providers.iter().for_each(|(_, provider)| provider.adopt());
         host.iter().for_each(|host| host.adopt());
         place.fill(Box::into_raw(Box::new(sw_engine_t {
             parts: Arc::new(Parts { engine, host, shared }),
@@ -139,17 +140,17 @@ pub unsafe extern "C" fn sw_engine_new(
     unsafe { guard(error, body) }
 }
 
-type Tables = Vec<(String, Arc<Table>)>;
+type Providers = Vec<(String, Arc<CProvider>)>;
 
 /// # Safety
-/// The packages must be readable, with everything in them.
-unsafe fn tables(options: &sw_engine_options_t, shared: &Arc<Shared>) -> Outcome<Tables> {
-    let mut tables = Tables::new();
+/// The packages must be readable, as must what they point to.
+unsafe fn providers(options: &sw_engine_options_t, shared: &Arc<Shared>) -> Outcome<Providers> {
+    let mut providers = Providers::new();
     if options.package_count > 0 && options.packages.is_null() {
         return Err(Failure::misuse("the packages are null"));
     }
     for index in 0..options.package_count {
-        // SAFETY: there are that many packages by this function's contract.
+        // SAFETY: the index is below the number of packages.
         let package = unsafe { options.packages.add(index) };
         // SAFETY: readable by this function's contract.
         let package =
@@ -157,15 +158,15 @@ unsafe fn tables(options: &sw_engine_options_t, shared: &Arc<Shared>) -> Outcome
         // SAFETY: readable by this function's contract.
         let name = unsafe { package.package.text("the name of a package") }?;
         // SAFETY: readable by this function's contract.
-        let table = unsafe { Table::new(package.provider, name, Arc::clone(shared)) }?;
-        tables.push((name.to_owned(), Arc::new(table)));
+        let provider = unsafe { CProvider::new(package.provider, name, Arc::clone(shared)) }?;
+        providers.push((name.to_owned(), Arc::new(provider)));
     }
-    Ok(tables)
+    Ok(providers)
 }
 
 fn build(
     settings: EngineDocument,
-    tables: &Tables,
+    providers: &Providers,
     host: Option<&Arc<Host>>,
     shared: &Arc<Shared>,
 ) -> Outcome<Engine> {
@@ -175,7 +176,7 @@ fn build(
         None => ".".into(),
     };
     let base = std::path::absolute(base)
-        .map_err(|error| Failure::invalid(format!("there is no working directory: {error}")))?;
+        .map_err(|error| Failure::invalid(format!("the working directory is unavailable: {error}")))?;
     let _context = shared.handle.enter();
     let store = stackwright::store::open(&settings.store, &base, &runtime)?;
     let mut secrets: Arc<dyn SecretsProvider> = match settings.passphrase {
@@ -193,8 +194,8 @@ fn build(
         .runtime(runtime)
         .store(store)
         .secrets(secrets);
-    for (package, table) in tables {
-        builder = builder.provider(package.clone(), Arc::clone(table) as _);
+    for (package, provider) in providers {
+        builder = builder.provider(package.clone(), Arc::clone(provider) as _);
     }
     if let Some(resolver) = host.and_then(Host::resolver) {
         builder = builder.resolver(resolver);
@@ -216,7 +217,7 @@ fn build(
     Ok(builder.plugins(plugins).pool(pool).build()?)
 }
 
-/// Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.
+/// Returns the names of stacks as a JSON array of `project/stack`: those of `project`, or all when it is empty.
 ///
 /// # Safety
 /// `engine` must be null or alive, `project` readable, `stacks` writable, `error` null or writable.
@@ -252,14 +253,14 @@ pub unsafe extern "C" fn sw_engine_stacks(
     unsafe { guard(error, body) }
 }
 
-/// Frees an engine; its stacks and operations go on. Nothing happens for null.
+/// Frees an engine's handle; its stacks and operations continue. Null is ignored.
 ///
 /// # Safety
 /// `engine` must be null or have come from `sw_engine_new` and not have been freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_engine_free(engine: *mut sw_engine_t) {
     if !engine.is_null() {
-        // SAFETY: made by `sw_engine_new`, and not freed before by this function's contract.
+        // SAFETY: created by `sw_engine_new`, and not freed before by this function's contract.
         drop(unsafe { Box::from_raw(engine) });
     }
 }

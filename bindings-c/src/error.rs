@@ -1,4 +1,4 @@
-//! Errors as objects: what failed, where, and what to do about it.
+//! Error objects: status, message, URN, provider, phase, configuration key and hints.
 
 use std::ffi::{CString, c_char};
 
@@ -9,8 +9,8 @@ use crate::{
     status::{sw_status_name, sw_status_t},
 };
 
-/// An error with everything that a caller may branch on or show. Unique: one owner, who frees it with
-/// `sw_error_free`. Its texts are UTF-8, NUL-terminated, and live as long as it.
+/// An error. The caller owns it and frees it with `sw_error_free`. Its texts are UTF-8, NUL-terminated, and valid until
+/// then.
 pub struct sw_error_t {
     status: sw_status_t,
     message: CString,
@@ -22,7 +22,7 @@ pub struct sw_error_t {
     hints: Vec<CString>,
 }
 
-/// Makes a C text; a NUL inside, which C could not see past, becomes the replacement character.
+/// Converts a text to a C string; a NUL inside is replaced by U+FFFD.
 fn text(value: &str) -> CString {
     CString::new(value)
         .or_else(|_| CString::new(value.replace('\0', "\u{fffd}")))
@@ -81,7 +81,7 @@ unsafe fn part(
         .map_or(std::ptr::null(), |text| text.as_ptr())
 }
 
-/// Returns what kind of error it is; `SW_STATUS_OK` for null.
+/// Returns the kind of the error; `SW_STATUS_OK` for null.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn sw_error_kind(error: *const sw_error_t) -> sw_status_t 
     unsafe { error.as_ref() }.map_or(sw_status_t::SW_STATUS_OK, |error| error.status)
 }
 
-/// Returns the name of the kind, `invalid_input` for instance. The text lives as long as the library.
+/// Returns the name of the kind, `invalid_input` for instance. The text is static.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn sw_error_kind_name(error: *const sw_error_t) -> *const 
     sw_status_name(unsafe { sw_error_kind(error) } as i32)
 }
 
-/// Returns the text for people; null for null.
+/// Returns the message; null for null.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn sw_error_message(error: *const sw_error_t) -> *const c_
     unsafe { part(error, |error| Some(&error.message)) }
 }
 
-/// Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands in
-/// the diagnostics begins with `BAIL: `. Null for null.
+/// Returns the message of the reference engine for such an error, for tools that match on it. It begins with `BAIL: `
+/// when the diagnostics contain the reason. Null for null.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn sw_error_reference_message(error: *const sw_error_t) ->
     unsafe { part(error, |error| Some(&error.reference_message)) }
 }
 
-/// Returns the configuration key, as `namespace:name`, whose value the error is about; null when it is not about one.
+/// Returns the configuration key, as `namespace:name`, whose value caused the error; null when there is none.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn sw_error_config_key(error: *const sw_error_t) -> *const
     unsafe { part(error, |error| error.config_key.as_ref()) }
 }
 
-/// Returns the URN of the resource that the error is about; null when it is not about one.
+/// Returns the URN of the resource whose step failed; null when there is none.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn sw_error_urn(error: *const sw_error_t) -> *const c_char
     unsafe { part(error, |error| error.urn.as_ref()) }
 }
 
-/// Returns the provider that the error came from; null when none is known.
+/// Returns the provider that reported the error; null when there is none.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn sw_error_provider(error: *const sw_error_t) -> *const c
     unsafe { part(error, |error| error.provider.as_ref()) }
 }
 
-/// Returns the phase that failed, `create` for instance; null when none is known.
+/// Returns the phase that failed, `create` for instance; null when it is unknown.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn sw_error_phase(error: *const sw_error_t) -> *const c_ch
     unsafe { part(error, |error| error.phase.as_ref()) }
 }
 
-/// Returns how many pieces of advice come with the error; 0 for null.
+/// Returns the number of hints; 0 for null.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn sw_error_hint_count(error: *const sw_error_t) -> usize 
     unsafe { error.as_ref() }.map_or(0, |error| error.hints.len())
 }
 
-/// Returns a piece of advice for people; null when there is none at `index`.
+/// Returns the hint at `index`; null when there is none.
 ///
 /// # Safety
 /// `error` must be null or have come from this library and not have been freed.
@@ -203,14 +203,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_carries_everything_that_the_engine_knows() {
+    fn an_error_object_has_all_fields_of_the_engines_error() {
         let inner = Error::new(ErrorKind::Provider, "no\0such bucket")
             .with_provider("aws")
             .with_phase("create")
             .with_config_key("aws:region")
             .with_hint("make one");
         let error = sw_error_t::boxed(inner.into());
-        // SAFETY: made above and freed below, once; the texts live as long as the error.
+        // SAFETY: made above and freed below, once; the texts are valid until then.
         unsafe {
             assert_eq!(sw_error_kind(error), sw_status_t::SW_STATUS_PROVIDER);
             assert_eq!(CStr::from_ptr(sw_error_kind_name(error)), c"provider");

@@ -1,13 +1,13 @@
-//! Failures of entries, before they become a status and an error object.
+//! Failures of exported functions, before they are converted to a status and an error object.
 
 use crate::status::sw_status_t;
 
-/// Why an entry did not do what it was asked to.
+/// The reason for which an exported function failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The caller broke a rule of the ABI.
+    /// The caller violated a rule of the ABI.
     Misuse(String),
-    /// The engine says no.
+    /// An error of the engine.
     Engine(stackwright::Error),
 }
 
@@ -40,5 +40,5 @@ impl From<stackwright::urn::InvalidUrn> for Failure {
     }
 }
 
-/// The result of what an entry does.
+/// The result of an exported function's body.
 pub(crate) type Outcome<T> = Result<T, Failure>;

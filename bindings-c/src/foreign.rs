@@ -1,4 +1,4 @@
-//! Foreign code: the host's pointers, and where on which thread its functions are running just now.
+//! Code of the host: its pointers, its running functions, and the kind of call that the current thread is in.
 
 use std::{
     cell::Cell,
@@ -11,14 +11,14 @@ use std::{
 
 use crate::failure::{Failure, Outcome};
 
-/// Frees the `user_data` of a table of functions. Called once, when the library will not call the table again.
+/// Frees the `user_data` of a table of functions. Called once, after the last call of the table's functions.
 pub type sw_free_t = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
-/// A pointer of the host's that is passed back to its functions and never looked at.
+/// A pointer of the host that is passed back to its functions and never dereferenced.
 #[derive(Clone, Copy)]
 pub(crate) struct Pointer(pub(crate) *mut c_void);
 
-// SAFETY: the pointer is only handed back; the header says that functions are called from any thread.
+// SAFETY: the pointer is only passed back; the header states that functions are called from any thread.
 unsafe impl Send for Pointer {}
 // SAFETY: as above.
 unsafe impl Sync for Pointer {}
@@ -31,7 +31,7 @@ pub(crate) struct UserData {
 }
 
 impl UserData {
-    /// Borrows the host's pointer until [`Self::adopt`]: a call that fails takes nothing over.
+    /// Borrows the host's pointer until [`Self::adopt`], so that a call that fails does not take ownership.
     pub(crate) fn new(pointer: *mut c_void, free: sw_free_t) -> Self {
         Self {
             pointer: Pointer(pointer),
@@ -40,7 +40,7 @@ impl UserData {
         }
     }
 
-    /// Takes the pointer over: it will be freed when nobody can call the table any more.
+    /// Takes ownership of the pointer, which is freed on drop.
     pub(crate) fn adopt(&self) {
         self.adopted.store(true, Ordering::Release);
     }
@@ -55,20 +55,20 @@ impl Drop for UserData {
     fn drop(&mut self) {
         if let (true, Some(free)) = (self.adopted.load(Ordering::Acquire), self.free) {
             let _inside = Inside::enter(Place::Callback);
-            // SAFETY: the host gave the function for this pointer, and this is the only call of it.
+            // SAFETY: the host supplied the function for this pointer, and this is its only call.
             unsafe { free(self.pointer.0) };
         }
     }
 }
 
-/// Where the code of the host runs.
+/// The kind of call that the current thread is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// On a thread of its own, outside of any call from the library.
+    /// A thread of the host, outside of any call by the library.
     Outside,
-    /// In a callback on a thread that others wait for: it must not block.
+    /// A call on a thread of the runtime: it must not block.
     Callback,
-    /// On a thread that was made for it: it may block, but it may not end the runtime.
+    /// A call on a dedicated thread: it may block, but must not free the runtime.
     OwnThread,
 }
 
@@ -76,7 +76,7 @@ thread_local! {
     static PLACE: Cell<Place> = const { Cell::new(Place::Outside) };
 }
 
-/// Marks the thread as being inside the host's code, until dropped.
+/// Marks the current thread as executing code of the host, until dropped.
 pub(crate) struct Inside(Place);
 
 impl Inside {
@@ -91,18 +91,18 @@ impl Drop for Inside {
     }
 }
 
-/// Refuses a blocking call where it would hold up, or deadlock, the engine.
+/// Fails with misuse where a blocking call would delay or deadlock the engine.
 pub(crate) fn ensure_may_block() -> Outcome<()> {
     match PLACE.get() {
         Place::OwnThread => Ok(()),
         Place::Outside if tokio::runtime::Handle::try_current().is_err() => Ok(()),
         Place::Outside | Place::Callback => Err(Failure::misuse(
-            "a call that waits must not be made from a callback; use its async variant",
+            "a blocking call must not be made from a callback; use its async variant",
         )),
     }
 }
 
-/// Refuses what may only be done from outside of every call from the library.
+/// Fails with misuse inside of a call by the library; `what` names the refused function.
 pub(crate) fn ensure_outside(what: &str) -> Outcome<()> {
     if PLACE.get() == Place::Outside && tokio::runtime::Handle::try_current().is_err() {
         Ok(())
@@ -113,18 +113,18 @@ pub(crate) fn ensure_outside(what: &str) -> Outcome<()> {
     }
 }
 
-/// Counts the calls into the host's code, so that the end of the runtime can wait for them.
+/// Counts the running calls of the host's functions, so that `sw_runtime_free` can wait for them.
 #[derive(Default)]
 pub(crate) struct Gate {
     running: Mutex<usize>,
     idle: Condvar,
 }
 
-/// One call into the host's code.
+/// One running call of a host's function; counted until dropped.
 pub(crate) struct Pass(Arc<Gate>);
 
 impl Gate {
-    /// Counts a call until the pass is dropped.
+    /// Counts a call until the returned pass is dropped.
     pub(crate) fn enter(self: &Arc<Self>) -> Pass {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         Pass(Arc::clone(self))
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn user_data_is_freed_once_and_only_when_it_was_taken_over() {
+    fn user_data_is_freed_once_and_only_after_adoption() {
         let counter = Cell::new(0);
         let pointer = (&raw const counter).cast_mut().cast();
         drop(UserData::new(pointer, Some(count)));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_callback_may_not_block_and_a_program_may_not_end_the_runtime() {
+    fn callbacks_must_not_block_and_programs_must_not_free_the_runtime() {
         assert!(ensure_may_block().is_ok() && ensure_outside("it").is_ok());
         {
             let _program = Inside::enter(Place::OwnThread);

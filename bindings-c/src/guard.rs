@@ -1,4 +1,4 @@
-//! The guard around every entry: failures become a status and an error object, and no panic crosses the border.
+//! The guard of exported functions: converts failures to a status and an error object, and catches panics.
 
 use std::{
     mem::MaybeUninit,
@@ -11,7 +11,7 @@ use crate::{
     status::sw_status_t,
 };
 
-/// Runs an entry's body, and turns its failure or panic into a status and, where the caller wants one, an error.
+/// Runs an exported function's body. A failure or panic becomes a status and, unless `error` is null, an error object.
 ///
 /// # Safety
 /// `error` must be null or writable.
@@ -52,7 +52,7 @@ unsafe fn write_error(error: *mut *mut sw_error_t, failure: Option<Failure>) {
     }
 }
 
-/// Returns what a handle points to; `what` names it in the failure.
+/// Returns a reference to the handle's target; `what` names it in the failure.
 ///
 /// # Safety
 /// `pointer` must be null or point to a live `T` for as long as the reference is used.
@@ -61,20 +61,20 @@ pub(crate) unsafe fn live<'a, T>(pointer: *const T, what: &str) -> Outcome<&'a T
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::misuse(format!("{what} is null")))
 }
 
-/// A structure that the caller fills, and that can grow at its end without breaking hosts that were compiled before.
+/// A structure that the caller fills. New fields are appended, so that hosts compiled with an earlier header still work.
 ///
 /// # Safety
-/// Its first field must be the `usize` that says how long the caller's is, and zeros must be a valid value of each.
+/// Its first field must be a `usize` with the size of the caller's structure, and zero must be valid for each field.
 pub(crate) unsafe trait Growing: Copy {
-    /// The shortest that there was: to the end of the last field that a caller must fill.
+    /// The minimum `struct_size`: up to the end of the last required field.
     const SHORTEST: usize;
 }
 
-/// Copies a structure of the caller's, whose first field says how long it is; nothing is read beyond that, and what is
-/// missing is zero. `None` for null; `what` names it in the failure.
+/// Copies a structure of the caller up to the size in its first field; later fields are zero. `None` for null; `what`
+/// names it in the failure.
 ///
 /// # Safety
-/// `pointer` must be null or readable for as many bytes as its first field, a `usize`, says.
+/// `pointer` must be null or readable for the number of bytes in its first field, a `usize`.
 pub(crate) unsafe fn sized<T: Growing>(pointer: *const T, what: &str) -> Outcome<Option<T>> {
     if pointer.is_null() {
         return Ok(None);
@@ -90,28 +90,28 @@ pub(crate) unsafe fn sized<T: Growing>(pointer: *const T, what: &str) -> Outcome
     let mut copy = MaybeUninit::<T>::zeroed();
     // SAFETY: readable for its size by this function's contract, and not longer than the copy.
     unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), size) };
-    // SAFETY: the fields that were copied are the caller's; the rest is zero, which `T` allows.
+    // SAFETY: the copied fields are the caller's; the rest is zero, which `T` allows.
     Ok(Some(unsafe { copy.assume_init() }))
 }
 
-/// A place for a result, checked before any work is done and emptied at once.
+/// A result pointer of the caller; set to null on creation.
 pub(crate) struct Slot<T>(*mut *mut T);
 
 impl<T> Slot<T> {
-    /// Takes a place that must be given.
+    /// Creates the slot of a required result; null is misuse, and `what` names it.
     ///
     /// # Safety
     /// `pointer` must be null or writable until the slot is dropped.
     pub(crate) unsafe fn required(pointer: *mut *mut T, what: &str) -> Outcome<Self> {
         if pointer.is_null() {
-            return Err(Failure::misuse(format!("the place for the {what} is null")));
+            return Err(Failure::misuse(format!("the pointer for the {what} is null")));
         }
         // SAFETY: not null, and writable by this function's contract.
         unsafe { pointer.write(std::ptr::null_mut()) };
         Ok(Self(pointer))
     }
 
-    /// Takes a place that may be left out.
+    /// Creates the slot of an optional result; `None` for null.
     ///
     /// # Safety
     /// As for [`Self::required`].
@@ -120,7 +120,7 @@ impl<T> Slot<T> {
         unsafe { Self::required(pointer, "result") }.ok()
     }
 
-    /// Hands the result over.
+    /// Writes the result, which the caller then owns.
     pub(crate) fn fill(self, value: *mut T) {
         // SAFETY: writable by the contract of the constructors.
         unsafe { self.0.write(value) };
@@ -133,12 +133,12 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_internal_error() {
-        let outcome = caught::<()>(|| panic!("dropped a plate"));
+        let outcome = caught::<()>(|| panic!("test panic"));
         let Err(Failure::Engine(error)) = outcome else {
             panic!("no error")
         };
         assert_eq!(error.kind(), stackwright::ErrorKind::Internal);
-        assert!(error.message().contains("dropped a plate"));
+        assert!(error.message().contains("test panic"));
     }
 
     #[repr(C)]
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_structure_of_an_earlier_header_is_read_as_far_as_it_goes() {
+    fn a_structure_of_an_earlier_header_is_read_up_to_its_size() {
         extern "C" fn nothing() {}
         let read = |struct_size| {
             let form = Form {

@@ -1,4 +1,4 @@
-//! A little JSON for hosts without a library for it: find a value in a document, and quote a text.
+//! JSON functions for hosts without a JSON library: read the value at a pointer, and quote a text.
 
 use serde_json::value::RawValue;
 
@@ -10,10 +10,10 @@ use crate::{
     status::sw_status_t,
 };
 
-/// Finds the value at `pointer` (RFC 6901: `/inputs/path`, `/failures/0`; empty for the whole document) and gives its
-/// JSON text as it stands in the document; null when there is no such value.
+/// Returns the JSON text of the value at `pointer` (RFC 6901: `/inputs/path`, `/failures/0`; empty for the whole
+/// document), unchanged; null when there is no such value.
 ///
-/// Returns `SW_STATUS_INVALID_INPUT` when what was read on the way is not JSON.
+/// Returns `SW_STATUS_INVALID_INPUT` for a document that is not JSON and a pointer that does not begin with a slash.
 ///
 /// # Safety
 /// `document` and `pointer` must be readable, `value` writable, `error` null or writable.
@@ -37,10 +37,10 @@ pub unsafe extern "C" fn sw_json_get(
     unsafe { guard(error, body) }
 }
 
-/// Finds the value at `pointer` as `sw_json_get` does and gives the text of the string that it must be; null when
-/// there is no such value, or null stands there.
+/// Returns the content of the string at `pointer`, which is that of `sw_json_get`; null when there is no such value,
+/// and for a JSON null.
 ///
-/// Returns `SW_STATUS_INVALID_INPUT` when something else stands there.
+/// Returns `SW_STATUS_INVALID_INPUT` for a value of another type.
 ///
 /// # Safety
 /// `document` and `pointer` must be readable, `text` writable, `error` null or writable.
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_leads_through_objects_and_lists() {
+    fn pointers_resolve_in_objects_and_lists() {
         let document = r#"{"a/b": [1, {"~": "x\ny"}], "n": null}"#;
         let at = |pointer| value_at(document, pointer).ok().flatten();
         assert_eq!(at(""), Some(document));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_or_no_pointer_is_an_error() {
+    fn invalid_json_and_invalid_pointers_are_errors() {
         assert!(value_at("{", "/a").is_err());
         assert!(value_at("{}", "a").is_err());
     }

@@ -4,7 +4,7 @@
 
 #![expect(
     non_camel_case_types,
-    reason = "the names are those of the header, so that a reader finds one in the other"
+    reason = "the names are those of the header, so that each is found in the other"
 )]
 
 pub mod version;

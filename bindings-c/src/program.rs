@@ -1,4 +1,4 @@
-//! Programs written in C: a function that runs on a thread of its own and registers resources with its context.
+//! Programs of the host: a function that runs on a dedicated thread and registers resources with its context.
 
 use std::{ffi::c_void, sync::Arc};
 
@@ -22,13 +22,13 @@ use crate::{
 /// The version of `sw_program_t` that this header describes.
 pub const SW_PROGRAM_VERSION: u32 = 1;
 
-/// Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
-/// at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made (the run
-/// then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also
-/// fails when a registration or an output could not be read (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`): without it, the
-/// resource would be deleted. A program may do without what the engine refuses.
+/// Declares the resources of a stack. Runs on a dedicated thread and may block; several runs may overlap. Returns
+/// `SW_STATUS_OK`, the status of a failed call (the run then fails with the error of the last call with that status), or
+/// `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also fails when a registration or an output is malformed
+/// (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`), because the resource would be deleted otherwise. Other failed calls do not
+/// fail the run by themselves.
 ///
-/// The context is lent until the function has returned and every callback of its asynchronous calls has been called.
+/// The context is valid until the function has returned and every callback of its asynchronous calls has been called.
 pub type sw_run_t = Option<unsafe extern "C" fn(user_data: *mut c_void, context: *mut sw_context_t) -> i32>;
 
 /// A program. The table is copied.
@@ -41,7 +41,7 @@ pub struct sw_program_t {
     pub version: u32,
     /// Passed to `run`.
     pub user_data: *mut c_void,
-    /// Frees `user_data` when `run` will not be called any more; may be null.
+    /// Frees `user_data` after the last call of `run`; may be null.
     pub free: sw_free_t,
     /// The program.
     pub run: sw_run_t,
@@ -54,14 +54,14 @@ unsafe impl Growing for sw_program_t {
 
 type Function = unsafe extern "C" fn(*mut c_void, *mut sw_context_t) -> i32;
 
-/// A program of the host's, for any number of runs.
-pub(crate) struct Entry {
+/// A program of the host, for any number of runs.
+pub(crate) struct CProgram {
     run: Function,
     data: UserData,
 }
 
-impl Entry {
-    /// Takes a table of the host's; null is no program.
+impl CProgram {
+    /// Reads a table of the host; `None` for null.
     ///
     /// # Safety
     /// `table` must be null or readable for its `struct_size`.
@@ -72,7 +72,7 @@ impl Entry {
         };
         if table.version != SW_PROGRAM_VERSION {
             return Err(Failure::misuse(
-                "the program has a version that this library does not know",
+                "the program has an unknown version",
             ));
         }
         let run = table
@@ -82,17 +82,17 @@ impl Entry {
         Ok(Some(Arc::new(Self { run, data })))
     }
 
-    /// Takes `user_data` over; before, it stays the host's.
+    /// Takes ownership of `user_data`, which the host has until then.
     pub(crate) fn adopt(&self) {
         self.data.adopt();
     }
 }
 
-/// The program as one operation runs it.
+/// The program of one operation.
 pub(crate) struct Run {
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) program: Arc<CProgram>,
     pub(crate) shared: Arc<Shared>,
-    /// Tells when the last function of the operation has returned.
+    /// The runs whose function has not returned yet.
     pub(crate) running: TaskTracker,
 }
 
@@ -106,33 +106,34 @@ impl Program for Run {
             .map_err(|status| error_of(&status))?;
         let context = sw_context_t::new(context, &root, Arc::clone(&self.shared))?;
         let (sender, receiver) = oneshot::channel();
-        let (entry, shared) = (Arc::clone(&self.entry), Arc::clone(&self.shared));
+        let (program, shared) = (Arc::clone(&self.program), Arc::clone(&self.shared));
         let (pass, token) = (self.shared.gate.enter(), self.running.token());
         let thread = std::thread::Builder::new().name("stackwright-program".to_owned());
         let run = move || {
-            let result = entry.run_to_the_end(&context, &shared);
-            // Freed before anybody hears that the run is over.
-            drop((context, entry, shared));
-            // The operation may have ended without its program.
+            let result = program.run_to_the_end(&context, &shared);
+            // Freed before the result is sent.
+            drop((context, program, shared));
+            // The receiver is gone when the operation ended before its program.
             drop(sender.send(result));
             drop((pass, token));
         };
         if let Err(error) = thread.spawn(run) {
-            let message = format!("the system gave no thread for the program: {error}");
+            let message = format!("cannot start a thread for the program: {error}");
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
         receiver
             .await
-            .unwrap_or_else(|_| Err(Error::internal("the program's thread died")))
+            .unwrap_or_else(|_| Err(Error::internal("the program's thread ended without a result")))
     }
 }
 
-impl Entry {
+impl CProgram {
+    /// Calls the function and waits for the callbacks of its asynchronous calls.
     fn run_to_the_end(&self, context: &sw_context_t, shared: &Shared) -> stackwright::Result<()> {
         let code = {
             let _inside = Inside::enter(Place::OwnThread);
             let pointer = std::ptr::from_ref(context).cast_mut();
-            // SAFETY: the host gave the function for this pointer; the context outlives the call.
+            // SAFETY: the host supplied the function for this pointer; the context outlives the call.
             unsafe { (self.run)(self.data.pointer(), pointer) }
         };
         shared.handle.block_on(context.finish());

@@ -1,4 +1,4 @@
-//! The runtime: the threads that the engines work on, owned by the caller; there is no hidden one.
+//! The runtime: the threads of the engines, owned by the caller. There is no global one.
 
 use std::{
     future::Future,
@@ -20,23 +20,23 @@ use crate::{
     threads::Threads,
 };
 
-/// What threads are called that the host gave no name.
+/// The default name of threads.
 const THREAD_NAME: &str = "stackwright";
 
-/// How long the end of a runtime waits for operations to notice that they are cancelled.
-const GRACE: Duration = Duration::from_secs(30);
+/// The time that `sw_runtime_free` waits for cancelled operations, and again for the engine's blocking threads.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(30);
 
-/// How a runtime is made. Set `struct_size` to the structure's size and everything else to zero or a value.
+/// The options of a runtime. Set `struct_size` to the structure's size and unused fields to zero.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sw_runtime_options_t {
     /// `sizeof(sw_runtime_options_t)`.
     pub struct_size: usize,
-    /// How many threads work; 0 for one per core.
+    /// The number of worker threads; 0 for one per core.
     pub threads: u32,
-    /// How many threads the engine has beside those for what blocks in its own work: files, keys, hashes; 0 for 512.
-    /// Functions of the host that may block take none of them: each that runs has a thread of the library's to itself,
-    /// as many as there are at that time, and idle threads are used again.
+    /// The maximum number of threads for blocking work of the engine: files, key derivation, hashes; 0 for 512.
+    /// Functions of the host that may block use none of them: each running one has a thread of its own. The number of
+    /// those threads has no limit, and idle ones are reused.
     pub blocking_threads: u32,
     /// The name of the threads; empty for `stackwright`.
     pub thread_name: sw_bytes_view_t,
@@ -47,19 +47,19 @@ unsafe impl Growing for sw_runtime_options_t {
     const SHORTEST: usize = std::mem::offset_of!(Self, thread_name);
 }
 
-/// The threads that engines work on. Shared by the engines that are built on it, which keep working until
-/// `sw_runtime_free`. One process may have several.
+/// The threads of engines. Shared by the engines that are created with it, which work until `sw_runtime_free`. A process
+/// may have several.
 pub struct sw_runtime_t {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What a runtime and everything built on it have in common.
+/// The state that a runtime shares with its engines, stacks and operations.
 pub(crate) struct Shared {
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
     pub(crate) handle: tokio::runtime::Handle,
-    /// What functions of the host that may block are called on.
+    /// The threads of the host's functions that may block.
     pub(crate) threads: Threads,
-    /// Set when the runtime is about to end.
+    /// Cancelled when the runtime begins to end.
     pub(crate) closing: CancellationToken,
     /// The tasks that the end of the runtime waits for.
     pub(crate) tasks: TaskTracker,
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Waits for `future` on the caller's thread; the end of the runtime ends the wait.
+    /// Waits for `future` on the caller's thread. The end of the runtime drops it with a cancellation error.
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
         ensure_may_block()?;
         self.ensure_open()?;
@@ -75,7 +75,7 @@ impl Shared {
         self.handle.block_on(self.until_closing(future))
     }
 
-    /// Waits for `future`, which ends soon after the runtime begins to end.
+    /// Waits for `future`, which must end soon after the runtime begins to end.
     pub(crate) fn block_on_to_the_end<T>(&self, future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
         ensure_may_block()?;
         self.ensure_open()?;
@@ -83,7 +83,7 @@ impl Shared {
         self.handle.block_on(future)
     }
 
-    /// Lets `future`, which ends soon after the runtime begins to end, run on and delivers its result.
+    /// Spawns `future`, which must end soon after the runtime begins to end, and delivers its result.
     pub(crate) fn deliver(
         &self,
         delivery: Delivery,
@@ -101,7 +101,7 @@ impl Shared {
         }
     }
 
-    /// Refuses new work once the runtime is ending.
+    /// Fails with misuse when the runtime is ending.
     pub(crate) fn ensure_open(&self) -> Outcome<()> {
         if self.closing.is_cancelled() {
             return Err(Failure::misuse("the runtime has been freed"));
@@ -115,13 +115,13 @@ impl Shared {
         self.handle.block_on(async {
             tokio::select! {
                 () = self.tasks.wait() => {}
-                () = SystemClock.wait(GRACE) => {}
+                () = SystemClock.wait(SHUTDOWN_GRACE) => {}
             }
         });
         self.gate.wait_until_idle();
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(runtime) = runtime {
-            runtime.shutdown_timeout(GRACE);
+            runtime.shutdown_timeout(SHUTDOWN_GRACE);
         }
         self.threads.end();
         self.gate.wait_until_idle();
@@ -136,7 +136,7 @@ fn closed() -> Failure {
     .into()
 }
 
-/// Makes a runtime; `options` may be null.
+/// Creates a runtime; `options` may be null.
 ///
 /// # Safety
 /// `options` must be null or readable, `runtime` writable, `error` null or writable.
@@ -176,7 +176,7 @@ unsafe fn builder(options: *const sw_runtime_options_t) -> Outcome<(tokio::runti
     // SAFETY: readable by this function's contract.
     let name = unsafe { options.thread_name.text("the name of the threads") }?;
     if name.contains('\0') {
-        return Err(Failure::invalid("the name of the threads has a NUL in it"));
+        return Err(Failure::invalid("the name of the threads contains a NUL"));
     }
     let name = if name.is_empty() { THREAD_NAME } else { name };
     builder.thread_name(name);
@@ -187,7 +187,7 @@ fn start(mut builder: tokio::runtime::Builder, name: String) -> Outcome<sw_runti
     let runtime = builder.build().map_err(|error| {
         stackwright::Error::new(
             stackwright::ErrorKind::Unavailable,
-            format!("the system gave no threads: {error}"),
+            format!("cannot start the runtime's threads: {error}"),
         )
     })?;
     let handle = runtime.handle().clone();
@@ -203,14 +203,14 @@ fn start(mut builder: tokio::runtime::Builder, name: String) -> Outcome<sw_runti
     })
 }
 
-/// Ends a runtime: cancels what runs on it, lets each pending callback fire, then stops the threads and frees it.
+/// Ends a runtime: cancels its operations, delivers each pending callback, then stops the threads and frees it.
 ///
-/// Returns when the last callback, program and provider function has returned; none runs afterwards, but for the
-/// `free` functions of tables whose engines, stacks and operations are freed later. Those handles may be freed before
-/// or after, and answer `SW_STATUS_MISUSE` to everything else from here on.
+/// Returns when the last callback, program and provider function has returned. Afterwards only the `free` functions of
+/// tables are called, when their engines, stacks and operations are freed. Those handles may be freed before or after;
+/// their other functions return `SW_STATUS_MISUSE` from then on.
 ///
-/// Returns `SW_STATUS_MISUSE`, with nothing freed, when called from a callback, a program or a provider's function.
-/// Nothing happens for null.
+/// Returns `SW_STATUS_MISUSE` without freeing when called from a callback, a program or a provider's function. Null is
+/// ignored.
 ///
 /// # Safety
 /// `runtime` must be null or have come from `sw_runtime_new` and not have been freed.
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn sw_runtime_free(runtime: *mut sw_runtime_t) -> sw_statu
         if runtime.is_null() {
             return Ok(());
         }
-        // SAFETY: made by `sw_runtime_new`, and not freed before by this function's contract.
+        // SAFETY: created by `sw_runtime_new`, and not freed before by this function's contract.
         let runtime = unsafe { Box::from_raw(runtime) };
         runtime.shared.end();
         Ok(())
@@ -242,7 +242,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_end_of_a_runtime_ends_a_call_that_never_would() {
+    fn the_end_of_a_runtime_cancels_pending_calls() {
         let runtime = test_runtime();
         let shared = Arc::clone(&runtime.shared);
         let (sender, receiver) = std::sync::mpsc::channel();

@@ -2,41 +2,41 @@
 
 use stackwright::{ErrorClass, ErrorKind};
 
-/// What a call came to. Codes are stable and only ever appended to.
+/// The result of a call. Codes are stable; new ones are appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 #[must_use]
 pub enum sw_status_t {
-    /// The caller broke a rule of this ABI: a null pointer, a wrong `struct_size`, a blocking call inside a callback.
+    /// The caller violated a rule of this ABI: a null pointer, a wrong `struct_size`, a blocking call inside a callback.
     SW_STATUS_MISUSE = -1,
-    /// The call did what it was asked to do.
+    /// The call succeeded.
     SW_STATUS_OK = 0,
-    /// The caller passed something wrong; the message names what and where. Nothing was changed.
+    /// An argument is invalid; the message names it. Nothing was changed.
     SW_STATUS_INVALID_INPUT = 1,
     /// The stack, resource or file does not exist.
     SW_STATUS_NOT_FOUND = 2,
-    /// Somebody else holds the stack's lock, or changed its state meanwhile. Try again later.
+    /// Another operation holds the stack's lock or has changed its state. A later call may succeed.
     SW_STATUS_CONFLICT = 3,
     /// A provider refused or failed a call; the message is the provider's own.
     SW_STATUS_PROVIDER = 4,
-    /// A plugin process could not be found, started or spoken to.
+    /// A plugin could not be found, started or connected to.
     SW_STATUS_PLUGIN = 5,
     /// The recorded state is corrupt, of an unknown version, or would become invalid.
     SW_STATUS_STATE = 6,
-    /// Secrets could not be encrypted, or what encrypts those of a stack is not known here.
+    /// Secrets could not be encrypted, or the stack's secrets provider is unknown.
     SW_STATUS_SECRETS = 7,
-    /// The operation was cancelled; what had run is recorded.
+    /// The operation was cancelled; its finished steps are recorded.
     SW_STATUS_CANCELLED = 8,
-    /// A store or service did not answer; the same call may succeed later.
+    /// A store or service is unavailable; a later call may succeed.
     SW_STATUS_UNAVAILABLE = 9,
-    /// The program raised an error of its own.
+    /// The program failed.
     SW_STATUS_PROGRAM = 10,
-    /// The deployment failed; its diagnostics and events say where. What succeeded is recorded.
+    /// The deployment failed; its diagnostics and events contain the reason. Successful steps are recorded.
     SW_STATUS_FAILED = 11,
     /// A bug in the engine.
     SW_STATUS_INTERNAL = 12,
-    /// A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
-    /// configuration when it is a value of that.
+    /// A secret could not be decrypted, for instance because of a wrong passphrase. For a configuration value, the
+    /// message names its key.
     SW_STATUS_DECRYPT = 13,
 }
 
@@ -60,17 +60,17 @@ impl sw_status_t {
         Self::SW_STATUS_DECRYPT,
     ];
 
-    /// Returns the status of an engine's error; a kind that this table does not know is `SW_STATUS_INTERNAL`.
+    /// Returns the status of an engine's error; `SW_STATUS_INTERNAL` for a kind without a status.
     pub(crate) fn of(kind: ErrorKind) -> Self {
         Self::from_code(kind.code()).unwrap_or(Self::SW_STATUS_INTERNAL)
     }
 
-    /// Returns the status with an integer that C code handed back.
+    /// Returns the status with this code; `None` for an unknown code.
     pub(crate) fn from_code(code: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|status| *status as i32 == code)
     }
 
-    /// Returns the engine's kind; `None` for success and misuse, which are this ABI's own.
+    /// Returns the engine's kind; `None` for success and misuse, which only this ABI has.
     pub(crate) fn kind(self) -> Option<ErrorKind> {
         ErrorKind::ALL
             .iter()
@@ -100,10 +100,10 @@ impl sw_status_t {
     }
 }
 
-/// Returns what a host that sorts errors as the reference engine does takes a status code for: `bail` when the
-/// diagnostics say what was wrong, `decrypt` or `internal`; `none` for success.
+/// Returns the reference engine's class of a status code: `bail` when the diagnostics contain the reason, `decrypt` or
+/// `internal`; `none` for success.
 ///
-/// The text lives as long as the library.
+/// The text is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_status_class_name(status: i32) -> *const std::ffi::c_char {
     let status = sw_status_t::from_code(status);
@@ -116,9 +116,9 @@ pub extern "C" fn sw_status_class_name(status: i32) -> *const std::ffi::c_char {
     name.as_ptr()
 }
 
-/// Returns the name of a status code, `invalid_input` for instance; `unknown` for a code that does not exist.
+/// Returns the name of a status code, `invalid_input` for instance; `unknown` for an unknown code.
 ///
-/// The text lives as long as the library.
+/// The text is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_status_name(status: i32) -> *const std::ffi::c_char {
     sw_status_t::from_code(status)
@@ -138,7 +138,7 @@ mod tests {
             assert_eq!(status as i32, kind.code(), "{}", kind.name());
             assert_eq!(status.kind(), Some(*kind));
             assert_eq!(status.name().to_str(), Ok(kind.name()));
-            // SAFETY: the text is NUL-terminated and lives as long as the library.
+            // SAFETY: the text is NUL-terminated and static.
             let class = unsafe { std::ffi::CStr::from_ptr(sw_status_class_name(kind.code())) };
             assert_eq!(class.to_str(), Ok(kind.class().name()));
             let line = format!(" SW_STATUS_{} = {},", kind.name().to_uppercase(), kind.code());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_does_not_exist_has_no_status() {
+    fn an_unknown_code_has_no_status() {
         assert_eq!(sw_status_t::from_code(4711), None);
         assert_eq!(sw_status_t::SW_STATUS_OK.kind(), None);
         assert_eq!(sw_status_t::SW_STATUS_MISUSE.kind(), None);

@@ -1,5 +1,5 @@
-//! Threads for the host's functions: as many as run at the same time, so that none waits for another's to end, and
-//! none takes a thread from the engine's own work.
+//! Threads for the host's functions. Their number has no limit, so that a blocking function delays neither another one
+//! nor the engine.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,53 +10,52 @@ use std::{
     time::Duration,
 };
 
-/// How long a thread without work stays.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time after which an idle thread ends.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Threads that come with the work and go when there is none.
+/// A pool that starts a thread for each work item without an idle one, and ends threads after [`IDLE_TIMEOUT`].
 pub(crate) struct Threads(Arc<Inner>);
 
 struct Inner {
     name: String,
-    patience: Duration,
+    idle_timeout: Duration,
     state: Mutex<State>,
-    /// Told of new work, and of the end.
+    /// Notified of new work, and of the end.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     work: VecDeque<Work>,
-    /// How many threads wait for work, or are about to find that there is some.
+    /// The number of threads that wait for work, including notified ones that have not woken yet.
     idle: usize,
     threads: HashMap<ThreadId, JoinHandle<()>>,
-    /// The last thread that left for want of work. The next to leave waits for it, so that the end finds every thread.
+    /// The last thread that ended idle. The next one that ends joins it, so that [`Threads::end`] joins every thread.
     left: Option<JoinHandle<()>>,
     ended: bool,
 }
 
 impl Threads {
-    /// Makes threads with this name; none is started yet.
+    /// Creates a pool whose threads have this name; none is started yet.
     pub(crate) fn new(name: String) -> Self {
-        Self::with_patience(name, PATIENCE)
+        Self::with_idle_timeout(name, IDLE_TIMEOUT)
     }
 
-    fn with_patience(name: String, patience: Duration) -> Self {
+    fn with_idle_timeout(name: String, idle_timeout: Duration) -> Self {
         Self(Arc::new(Inner {
             name,
-            patience,
+            idle_timeout,
             state: Mutex::default(),
             changed: Condvar::new(),
         }))
     }
 
-    /// Runs `work`, which may block for as long as it likes, on a thread that has nothing else to do. After
-    /// [`Self::end`] it is dropped.
+    /// Runs `work`, which may block without limit, on a thread of its own. After [`Self::end`] it is dropped.
     ///
     /// # Errors
-    /// When the system gives no thread and there is none that could come to it later; then `work` has been dropped.
+    /// When no thread can be started and none exists that could run it later; then `work` has been dropped.
     pub(crate) fn run(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut state = self.0.state();
         if state.ended {
@@ -77,7 +76,7 @@ impl Threads {
                 state.threads.insert(thread.thread().id(), thread);
                 Ok(())
             }
-            // One of those that there are will come to it.
+            // An existing thread runs the work later.
             Err(_) if !state.threads.is_empty() => Ok(()),
             Err(error) => {
                 let refused = state.work.pop_back();
@@ -88,7 +87,7 @@ impl Threads {
         }
     }
 
-    /// Drops what has not begun, waits for what has, and leaves no thread behind.
+    /// Drops queued work, waits for running work, and joins all threads.
     pub(crate) fn end(&self) {
         let (dropped, threads, left) = {
             let mut state = self.0.state();
@@ -99,7 +98,7 @@ impl Threads {
         self.0.changed.notify_all();
         drop(dropped);
         for thread in threads.into_values().chain(left) {
-            // Its work cannot end it by a panic.
+            // Panics of the work are caught, so the thread cannot have panicked.
             drop(thread.join());
         }
     }
@@ -110,13 +109,13 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a thread does: all the work that it finds, until there was none for a while.
+    /// The loop of a thread: runs queued work until there was none for the idle timeout.
     fn work(&self) {
         let mut state = self.state();
         loop {
             if let Some(work) = state.work.pop_front() {
                 drop(state);
-                // Whoever waits for it learns of a panic by what the work let go of.
+                // A panic is observed through the values that the work drops.
                 drop(catch_unwind(AssertUnwindSafe(work)));
                 state = self.state();
                 continue;
@@ -127,7 +126,7 @@ impl Inner {
             state.idle += 1;
             let (woken, waited) = self
                 .changed
-                .wait_timeout(state, self.patience)
+                .wait_timeout(state, self.idle_timeout)
                 .unwrap_or_else(PoisonError::into_inner);
             state = woken;
             state.idle -= 1;
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_waits_for_later_work_never_keeps_it_from_starting() {
+    fn blocked_work_does_not_delay_later_work() {
         let threads = Threads::new("test".to_owned());
         let (ready, is_ready) = mpsc::channel();
         let mut releases = Vec::new();
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_used_again_also_after_a_panic() {
+    fn a_thread_is_reused_after_a_panic() {
         let threads = Threads::new("test".to_owned());
         threads.run(|| panic!("in the host's function")).unwrap();
         while threads.0.state().idle == 0 {
@@ -192,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_finds_nothing_to_do_goes_and_leaves_nothing_behind() {
-        let threads = Threads::with_patience("test".to_owned(), Duration::ZERO);
+    fn idle_threads_end_and_release_the_pool() {
+        let threads = Threads::with_idle_timeout("test".to_owned(), Duration::ZERO);
         let inner = Arc::downgrade(&threads.0);
         for _ in 0..3 {
             threads.run(|| {}).unwrap();
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_waits_for_what_runs_and_drops_what_comes_later() {
+    fn the_end_waits_for_running_work_and_drops_later_work() {
         let threads = Threads::new("test".to_owned());
         let (sender, receiver) = mpsc::channel();
         let (began, has_begun) = mpsc::channel();

@@ -7,7 +7,7 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
     Err(_) => c"",
 };
 
-/// Returns the version of the library, `0.1.0` for instance. The text lives as long as the library.
+/// Returns the version of the library, `0.1.0` for instance. The text is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_version() -> *const c_char {
     VERSION.as_ptr()

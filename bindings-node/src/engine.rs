@@ -1,4 +1,4 @@
-//! The engine, as the façade opens it.
+//! The engine object of the façade.
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
@@ -28,20 +28,20 @@ use crate::{
 pub struct SecretsEntry {
     /// The façade's number of the object.
     pub number: u32,
-    /// What states call it.
+    /// The name of its kind in states.
     pub kind: String,
-    /// What states keep beside the name, as JSON.
+    /// The manager's state in deployments, as JSON.
     pub state: Option<String>,
 }
 
 /// The components of an engine.
 #[napi(object)]
 pub struct EngineSettings {
-    /// The settings that are data, as JSON.
+    /// The settings as a JSON document.
     pub document: String,
     /// Providers in this process.
     pub providers: Vec<ProviderEntry>,
-    /// The object that decides what serves a package, described as a provider.
+    /// The resolver of packages, described as a provider.
     pub resolver: Option<ProviderEntry>,
     /// The façade's number of the object that reads other stacks.
     pub stack_reader: Option<u32>,
@@ -49,13 +49,13 @@ pub struct EngineSettings {
     pub secrets: Option<SecretsEntry>,
     /// The façade's number of the object that fetches remote assets.
     pub fetch: Option<u32>,
-    /// The façade's number of the object that names real things.
+    /// The façade's number of the autonamer.
     pub autonamer: Option<u32>,
     /// The façade's number of the object that installs plugins.
     pub installer: Option<u32>,
 }
 
-/// What is said of a stack when it is opened.
+/// The options of opening a stack.
 #[napi(object)]
 pub struct StackEntry {
     /// The program.
@@ -64,23 +64,23 @@ pub struct StackEntry {
     pub journal: Option<u32>,
     /// The salt of the configuration's secrets.
     pub encryption_salt: Option<String>,
-    /// The organization that programs are told of.
+    /// The organization that programs read.
     pub organization: Option<String>,
-    /// What the host notes about the stack, by name.
+    /// The stack's tags, by name.
     pub tags: HashMap<String, String>,
     /// The folder of the project.
     pub root_directory: Option<String>,
     /// The options of the project's runtime by name, as JSON.
     pub runtime_options: String,
-    /// Whether the stack has to exist, must not, or is created when it does not: a name of the core's.
+    /// The name of the core's `Opening`: the stack has to exist, must not exist, or is created when missing.
     pub opening: String,
-    /// The state, as a deployment document; it is in the place of one in the store.
+    /// The state, as a deployment document; it replaces the one in the store.
     pub deployment: Option<String>,
-    /// What its secrets are encrypted with.
+    /// The passphrase that its secrets are encrypted with.
     pub passphrase: Option<String>,
     /// The host's own encryption of its secrets.
     pub secrets: Option<SecretsEntry>,
-    /// The passphrases of stacks that it refers to, by their names.
+    /// The passphrases of referenced stacks, by their names.
     pub reference_passphrases: HashMap<String, String>,
 }
 
@@ -93,7 +93,7 @@ pub struct Engine {
 
 #[napi]
 impl Engine {
-    /// Builds an engine on a road of its own.
+    /// Builds an engine on a bridge of its own.
     #[napi(constructor, catch_unwind)]
     pub fn new(bridge: &Bridge, settings: EngineSettings) -> Result<Self> {
         let shared = Arc::clone(&bridge.shared);
@@ -102,7 +102,7 @@ impl Engine {
             .map_err(|error| errors::to_napi(&error))
     }
 
-    /// Reads a configuration's values, to be given to `stack`.
+    /// Reads a configuration's values, for `stack`.
     #[napi(catch_unwind, ts_args_type = "project: string, values: unknown")]
     pub fn config(&self, env: &Env, project: String, values: Unknown<'_>) -> Result<StackConfig> {
         let values = convert::map_of(env, &values, "config")?;
@@ -160,14 +160,14 @@ impl Engine {
         }
     }
 
-    /// Ends the plugin processes that are kept warm.
+    /// Ends the idle plugin processes.
     #[napi]
     pub async fn close(&self) {
         self.engine.close().await;
     }
 }
 
-/// Returns the name of the way of opening a stack that its option `create` asks for.
+/// Returns the name of the `Opening` for the option `create`.
 #[napi(catch_unwind)]
 #[must_use]
 pub fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {
@@ -214,7 +214,7 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
     builder.build()
 }
 
-/// What the host encrypts itself goes to it, all else to the passphrase.
+/// Returns the secrets provider: the host's encryption if there is one, and the passphrase for all other secrets.
 fn secrets(
     shared: &Arc<Shared>,
     settings: &EngineSettings,
@@ -231,7 +231,7 @@ fn secrets(
     }
 }
 
-/// What the host encrypts itself goes to it, all else to `others`.
+/// Returns the host's encryption; secrets of another manager's kind go to `others`.
 fn host_secrets(
     shared: &Arc<Shared>,
     entry: &SecretsEntry,
@@ -249,7 +249,7 @@ fn named(name: &str, error: &Error) -> Error {
     Error::invalid(format!("config {name}: {}", error.message()))
 }
 
-/// Makes a configuration value by way of the engine's plain JSON form, which says how secrets stand in it.
+/// Makes a configuration value from the engine's plain JSON form, which marks secrets.
 fn config_value(value: PropertyValue) -> stackwright::Result<ConfigValue> {
     let json = serde_json::to_value(PlainValue(value))
         .map_err(|error| Error::invalid(format!("the value can not be written: {error}")))?;

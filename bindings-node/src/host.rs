@@ -1,5 +1,5 @@
-//! What a host supplies beside providers: a journal, a reader of stacks, encryption, remote assets, names, plugins. Asked
-//! over the bridge.
+//! Components that a host implements beside providers, called over the bridge: journal, stack reader, secrets, fetcher,
+//! autonamer, installer.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     provider::{Answered, JsProvider, Request},
 };
 
-/// An object of the façade's that answers questions of the engine.
+/// A component of the host, by the façade's number.
 pub(crate) struct JsHost {
     object: JsProvider,
     shared: Arc<Shared>,
@@ -30,7 +30,7 @@ pub(crate) struct JsHost {
 }
 
 impl JsHost {
-    /// Creates a host over the façade's object `number`.
+    /// Wraps the façade's object `number`.
     pub(crate) fn new(shared: &Arc<Shared>, number: u32) -> Arc<Self> {
         Arc::new(Self {
             object: JsProvider::of_host(Arc::clone(shared), number),
@@ -39,7 +39,7 @@ impl JsHost {
         })
     }
 
-    /// Asks; what the host threw becomes an error of the same kind when it is one of ours, otherwise of `kind`.
+    /// Calls the object. An exception of this package becomes an error of the same kind, any other one of `kind`.
     async fn ask(&self, request: Request, kind: ErrorKind) -> Result<Answered> {
         match self.object.ask(request).await {
             Ok(Answered::Refused { code, message }) => {
@@ -81,9 +81,9 @@ impl Drop for JsHost {
     }
 }
 
-/// The error of an answer to another question: the bridge matches them, so this is a bug.
+/// The error of a response to another method: the bridge matches them, so this is a bug.
 fn mismatch() -> Error {
-    Error::internal("the answer belongs to another question")
+    Error::internal("the host's response belongs to another method")
 }
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The native module behind the Node package: engine, stacks, operations, providers and values, and no logic of its own.
+//! The native module of the Node package: engine, stacks, operations, providers and values, without engine logic.
 
 #![expect(
     unreachable_pub,
@@ -17,6 +17,6 @@ mod operation;
 mod stack;
 mod engine;
 
-/// Registrations by the thousand are short-lived and cross threads, which the system's allocator is slow at.
+/// Registrations are many short-lived allocations that cross threads, which the system's allocator is slow at.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,4 +1,4 @@
-//! Programs that run in JavaScript: started over the bridge, and told when their run is over.
+//! Programs that run in JavaScript: the bridge starts them and reports the end of their run.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::{
     convert::{Js, Writer},
 };
 
-/// A program, as the façade describes it.
+/// The façade's description of a program.
 #[napi_derive::napi(object)]
 pub struct ProgramEntry {
     /// The façade's number of a program in this process.
     pub number: Option<u32>,
-    /// Whether that one uses our own API.
+    /// Whether it uses this package's own API.
     pub own: Option<bool>,
     /// The address of the language runtime that runs the program.
     pub address: Option<String>,
 }
 
 impl ProgramEntry {
-    /// Makes the program. The façade sees to it that it is one of the two.
+    /// Makes the program. The façade sets either `number` or `address`.
     pub(crate) fn take(self, shared: &Arc<Shared>) -> Arc<dyn Program> {
         match self.address {
             Some(address) => Arc::new(LanguageRuntimeProgram::new(address)),
@@ -41,13 +41,13 @@ impl ProgramEntry {
     }
 }
 
-/// A run that is to be started.
+/// The start message of a run.
 struct Start {
     info: Arc<RunInfo>,
 }
 
 impl Payload for Start {
-    /// Makes the object that tells a program of its run.
+    /// Makes the object with a program's run info.
     fn write(&self, writer: &Writer) -> Result<Js> {
         let scope = writer.scope();
         let info = &*self.info;
@@ -72,16 +72,16 @@ impl Payload for Start {
     }
 }
 
-/// A program of the façade.
+/// A program in JavaScript, by the façade's number.
 pub(crate) struct JsProgram {
     shared: Arc<Shared>,
     number: u32,
-    /// True when the root stack is to be registered for it, as for all that know no SDK.
+    /// Whether the engine registers the root stack for it, as for programs without an SDK.
     own: bool,
 }
 
 impl JsProgram {
-    /// Creates a program over the façade's number.
+    /// Creates a program from the façade's number.
     pub(crate) const fn new(shared: Arc<Shared>, number: u32, own: bool) -> Self {
         Self { shared, number, own }
     }
@@ -93,13 +93,13 @@ impl Drop for JsProgram {
     }
 }
 
-/// Takes the run off the table, also when the engine gives the program up.
-struct OnTable<'program> {
+/// Removes the run when it is dropped, also when the engine drops the program.
+struct RemoveOnDrop<'program> {
     shared: &'program Shared,
     run: u32,
 }
 
-impl Drop for OnTable<'_> {
+impl Drop for RemoveOnDrop<'_> {
     fn drop(&mut self) {
         if self.shared.runs.remove(self.run).is_some() {
             self.shared.send(Message::ProgramStop(self.run));
@@ -116,7 +116,7 @@ impl Program for JsProgram {
         let (end, mut ended) = oneshot::channel();
         let run = Arc::new(Run::new(context.monitor.clone(), end));
         let number = self.shared.runs.put(Arc::clone(&run));
-        let on_table = OnTable {
+        let guard = RemoveOnDrop {
             shared: &self.shared,
             run: number,
         };
@@ -130,12 +130,12 @@ impl Program for JsProgram {
         });
         let result = tokio::select! {
             result = &mut ended => result,
-            () = run.over(&context) => {
+            () = run.drained(&context) => {
                 self.shared.send(Message::ProgramStop(number));
                 ended.await
             }
         };
-        drop(on_table);
+        drop(guard);
         result.unwrap_or_else(|_| {
             Err(Error::new(
                 ErrorKind::Program,

@@ -1,4 +1,4 @@
-//! Registrations, reads and invokes as the façade sends them: what is usual as arguments, all else in one JSON text.
+//! Registrations, reads and invokes from the façade: common members as arguments, all others in one JSON document.
 
 use stackwright::{
     Error, Result,
@@ -7,7 +7,7 @@ use stackwright::{
     token::TypeToken,
 };
 
-/// Makes a registration; `document` holds it without its inputs when it has options.
+/// Makes a registration; `document` contains the options, if any, without the inputs.
 pub(crate) fn registration(
     resource_type: String,
     name: String,
@@ -23,26 +23,26 @@ pub(crate) fn registration(
     registration.name = name;
     registration.custom = custom;
     registration.inputs = inputs;
-    // The façade knows where each value came from: no list means no dependency.
+    // The façade tracks the origin of each value: a missing list means no dependency.
     registration.property_dependencies.get_or_insert_default();
     Ok(registration)
 }
 
-/// Makes a read; `document` holds it without its inputs.
+/// Makes a read; `document` contains it without its inputs.
 pub(crate) fn read(document: &str, inputs: PropertyMap) -> Result<Read> {
     let mut read = Read::from_json(document.as_bytes())?;
     read.inputs = inputs;
     Ok(read)
 }
 
-/// Makes a function's call; `document` holds it without its arguments.
+/// Makes a function's call; `document` contains it without its arguments.
 pub(crate) fn invoke(document: &str, arguments: PropertyMap) -> Result<Invoke> {
     let mut invoke = Invoke::from_json(document.as_bytes())?;
     invoke.arguments = arguments;
     Ok(invoke)
 }
 
-/// Writes a value in the engine's plain JSON form; secrets are readable.
+/// Writes a value in the engine's plain JSON form; secrets are in plain text.
 pub(crate) fn value_to_json(value: PropertyValue) -> Result<String> {
     serde_json::to_string(&PlainValue(value))
         .map_err(|error| Error::invalid(format!("the value can not be written: {error}")))

@@ -1,5 +1,5 @@
-//! Completions: the one way from the engine's threads back into Python. The engine's threads never wait for the
-//! interpreter's lock: they put work into a queue, and the thread that owns the queue runs all of it at once.
+//! Completions: results of engine calls on their way back into Python. The engine's threads never wait for the
+//! interpreter's lock: they push jobs into a queue, and the thread that owns the queue runs them in batches.
 
 use std::{
     mem,
@@ -12,20 +12,20 @@ use stackwright::Error;
 
 use crate::{errors::to_exception, gate};
 
-/// How often the owner looks for more work before its other work gets its turn.
-const ROUNDS: usize = 16;
+/// How many batches one `drain` runs before it returns to the event loop.
+const MAX_BATCHES: usize = 16;
 
 type Job = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
-/// What the two sides share.
+/// The state that the engine's threads and the owning thread share.
 pub(crate) struct Queue {
     jobs: Mutex<Jobs>,
     filled: Condvar,
-    /// Behind an `Arc`, so that nobody rings what has been closed meanwhile, and no lock is held while it rings.
-    bell: Mutex<Arc<Bell>>,
+    /// Behind an `Arc`: a thread may still use it after `close`, and calls it without the lock.
+    waker: Mutex<Arc<Waker>>,
 }
 
-/// What waits to be run, until nobody runs anything any more.
+/// The jobs to run. None are added after `close`.
 #[derive(Default)]
 struct Jobs {
     waiting: Vec<Job>,
@@ -33,24 +33,24 @@ struct Jobs {
 }
 
 /// Wakes an event loop that waits for the queue.
-enum Bell {
-    /// A pipe that the loop watches: ringing needs no interpreter.
+enum Waker {
+    /// A pipe that the loop watches; waking does not need the interpreter's lock.
     Pipe {
         read: std::os::fd::OwnedFd,
         write: std::os::fd::OwnedFd,
     },
-    /// A function that may be called from any thread, for loops that can not watch a pipe.
+    /// A function that is called from any thread, for loops that can not watch a pipe.
     Call(Py<PyAny>),
-    /// Nobody waits but in [`Completions::wait`].
+    /// No wake-up: the owner only waits in [`Completions::wait`].
     Silent,
 }
 
-impl Bell {
-    fn ring(&self) {
+impl Waker {
+    fn wake(&self) {
         match self {
             Self::Pipe { write, .. } => {
-                // A full pipe has rung already, and a closed one has nobody to wake.
-                let _rung = rustix::io::write(write, &[1]);
+                // A full pipe is readable already; a closed one has no reader.
+                let _written = rustix::io::write(write, &[1]);
             }
             Self::Call(wake) => {
                 let _called = gate::attach(|py| {
@@ -63,7 +63,7 @@ impl Bell {
         }
     }
 
-    fn hush(&self) {
+    fn clear(&self) {
         if let Self::Pipe { read, .. } = self {
             let mut buffer = [0_u8; 64];
             while matches!(rustix::io::read(read, &mut buffer), Ok(count) if count == buffer.len()) {}
@@ -72,8 +72,8 @@ impl Bell {
 }
 
 impl Queue {
-    /// Has `job` run by the thread that owns the queue, with the interpreter's lock held; drops it when the queue is
-    /// closed.
+    /// Queues `job` for the thread that owns the queue, which runs it with the interpreter's lock held. A closed queue
+    /// drops it.
     pub(crate) fn push(&self, job: impl FnOnce(Python<'_>) -> PyResult<()> + Send + 'static) {
         let was_empty = {
             let mut jobs = self.jobs();
@@ -85,7 +85,7 @@ impl Queue {
         };
         if was_empty {
             self.filled.notify_one();
-            self.bell().ring();
+            self.waker().wake();
         }
     }
 
@@ -97,8 +97,8 @@ impl Queue {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn bell(&self) -> Arc<Bell> {
-        Arc::clone(&self.bell.lock().unwrap_or_else(PoisonError::into_inner))
+    fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -115,37 +115,37 @@ impl Completions {
     #[new]
     #[pyo3(signature = (wake=None, *, silent=false))]
     fn new(wake: Option<Py<PyAny>>, silent: bool) -> PyResult<Self> {
-        let bell = match wake {
-            Some(wake) => Bell::Call(wake),
-            None if silent => Bell::Silent,
+        let waker = match wake {
+            Some(wake) => Waker::Call(wake),
+            None if silent => Waker::Silent,
             None => Self::pipe()?,
         };
         Ok(Self {
             queue: Arc::new(Queue {
                 jobs: Mutex::default(),
                 filled: Condvar::new(),
-                bell: Mutex::new(Arc::new(bell)),
+                waker: Mutex::new(Arc::new(waker)),
             }),
         })
     }
 
     /// Returns the file descriptor that is readable while the queue has work.
     fn fileno(&self) -> PyResult<i32> {
-        match &*self.queue.bell() {
-            Bell::Pipe { read, .. } => {
+        match &*self.queue.waker() {
+            Waker::Pipe { read, .. } => {
                 use std::os::fd::AsRawFd as _;
                 Ok(read.as_raw_fd())
             }
-            Bell::Call(_) | Bell::Silent => Err(crate::errors::misuse("this queue has no file descriptor")),
+            Waker::Call(_) | Waker::Silent => Err(crate::errors::misuse("this queue has no file descriptor")),
         }
     }
 
-    /// Runs all that has finished and returns how much that was.
+    /// Runs the queued jobs and returns their number.
     fn drain(&self, py: Python<'_>) -> usize {
         let mut count = 0;
-        // What comes while jobs run has rung again: run it now, and the loop need not come back for it.
-        for _ in 0..ROUNDS {
-            self.queue.bell().hush();
+        // Jobs pushed meanwhile have woken the loop again: run them now and clear that wake-up.
+        for _ in 0..MAX_BATCHES {
+            self.queue.waker().clear();
             let jobs = self.queue.take();
             if jobs.is_empty() {
                 break;
@@ -160,27 +160,27 @@ impl Completions {
         count
     }
 
-    /// Says that nobody will run anything any more: what waits is dropped, as is what comes later, and the pipe is closed.
+    /// Closes the queue and its pipe; waiting and later jobs are dropped.
     ///
-    /// What waits may hold on to the queue, through an event loop for instance: nothing else would ever free the two.
+    /// A waiting job may own the queue, through an event loop for instance: only this breaks that reference cycle.
     fn close(&self) {
         let waiting = {
             let mut jobs = self.queue.jobs();
             jobs.closed = true;
             mem::take(&mut jobs.waiting)
         };
-        let silent = Arc::new(Bell::Silent);
-        let bell = {
-            let mut bell = self.queue.bell.lock().unwrap_or_else(PoisonError::into_inner);
-            mem::replace(&mut *bell, silent)
+        let silent = Arc::new(Waker::Silent);
+        let waker = {
+            let mut waker = self.queue.waker.lock().unwrap_or_else(PoisonError::into_inner);
+            mem::replace(&mut *waker, silent)
         };
-        // Code of Python may run when these go, so no lock is held by now.
-        drop((waiting, bell));
+        // Dropping these may run Python code, so no lock is held here.
+        drop((waiting, waker));
         self.queue.filled.notify_all();
     }
 
-    /// Waits until something has finished, at most `seconds`; tells whether something has. Releases the lock of the
-    /// interpreter.
+    /// Waits for a job, at most `seconds`, and returns whether there is one. Releases the interpreter's lock.
+    /// A closed queue is an error.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let queue = &*self.queue;
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
@@ -195,7 +195,7 @@ impl Completions {
         });
         if closed {
             return Err(crate::errors::misuse(
-                "the run has ended: nothing is answered any more",
+                "the run has ended: calls are no longer answered",
             ));
         }
         Ok(filled)
@@ -203,22 +203,22 @@ impl Completions {
 }
 
 impl Completions {
-    fn pipe() -> PyResult<Bell> {
+    fn pipe() -> PyResult<Waker> {
         use rustix::pipe::{PipeFlags, pipe_with};
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|error| PyErr::from(std::io::Error::from(error)))?;
-        Ok(Bell::Pipe { read, write })
+        Ok(Waker::Pipe { read, write })
     }
 }
 
-/// One call that will be answered exactly once: `callback(value, None)` or `callback(None, exception)`.
-pub(crate) struct Ticket {
+/// One pending call, completed exactly once by `callback(value, None)` or `callback(None, exception)`.
+pub(crate) struct CompletionId {
     queue: Arc<Queue>,
     callback: Option<Py<PyAny>>,
 }
 
-impl Ticket {
-    /// Creates a ticket whose `callback` runs on the thread that owns `completions`.
+impl CompletionId {
+    /// Creates a pending call whose `callback` runs on the thread that owns `completions`.
     pub(crate) fn new(completions: &Completions, callback: Py<PyAny>) -> Self {
         Self {
             queue: Arc::clone(&completions.queue),
@@ -226,7 +226,7 @@ impl Ticket {
         }
     }
 
-    /// Answers with what `convert` makes of the value once the interpreter's lock is held.
+    /// Completes the call; `convert` makes the Python value, with the interpreter's lock held.
     pub(crate) fn settle<T: Send + 'static>(
         mut self,
         outcome: stackwright::Result<T>,
@@ -249,14 +249,14 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for CompletionId {
     fn drop(&mut self) {
-        // Only a panic or the end of the runtime gets here with a callback left: nobody may wait for ever.
+        // The callback is left only after a panic or when the runtime ends: the caller gets an error.
         let Some(callback) = self.callback.take() else {
             return;
         };
         self.queue.push(move |py| {
-            let error = to_exception(py, &Error::internal("the engine ended before it answered"));
+            let error = to_exception(py, &Error::internal("the engine ended before the call completed"));
             callback.call1(py, (py.None(), error)).map(drop)
         });
     }

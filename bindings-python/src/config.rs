@@ -1,4 +1,4 @@
-//! Configuration: Python's texts, structures and secrets as the engine keeps them.
+//! Configuration: converts Python's texts, structures and secrets to the engine's values.
 
 use pyo3::{
     prelude::*,
@@ -36,7 +36,7 @@ pub(crate) fn read_config(config: &Bound<'_, PyDict>, project: &str) -> PyResult
             Misfit::Depth => invalid(
                 py,
                 format!(
-                    "config: the value of {key} contains itself, or is nested more than {DEEPEST} levels deep"
+                    "config: the value of {key} contains itself, or is nested more than {MAX_DEPTH} levels deep"
                 ),
             ),
         })?;
@@ -45,12 +45,12 @@ pub(crate) fn read_config(config: &Bound<'_, PyDict>, project: &str) -> PyResult
     Ok(read)
 }
 
-/// How deep structures may be nested.
-const DEEPEST: usize = 100;
+/// The maximum nesting of structures.
+const MAX_DEPTH: usize = 100;
 
-/// Why a value cannot be one of a configuration.
+/// Why a value is not a configuration value.
 enum Misfit {
-    /// It is, or holds, something of a kind that configuration has not.
+    /// It is or contains a value of this unsupported kind.
     Kind(String),
     Depth,
     Raised(PyErr),
@@ -64,7 +64,7 @@ impl From<PyErr> for Misfit {
 
 /// Reads one value.
 fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<ConfigValue, Misfit> {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return Err(Misfit::Depth);
     }
     if let Some(inner) = convert::secret_content(object)? {
@@ -80,7 +80,7 @@ fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<ConfigValue, Misfit>
         if dictionary.len() == 1
             && let Some(ciphertext) = dictionary.get_item("secure")?
         {
-            // As configuration files have it, where nothing else may have this key alone.
+            // The form of configuration files, which reserve a mapping with only this key.
             return match ciphertext.extract() {
                 Ok(ciphertext) => Ok(ConfigValue::Secure(ciphertext)),
                 Err(_) => Err(Misfit::Kind(format!(
@@ -115,8 +115,8 @@ fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<ConfigValue, Misfit>
     Err(Misfit::Kind(convert::kind_of(object)))
 }
 
-/// Makes a secret. Only texts are encrypted, so one that is none is kept as its JSON text, which is what programs read of
-/// structures in any case.
+/// Makes a secret. Only texts are encrypted, so any other value becomes its JSON text, which is also what programs read
+/// for structures.
 fn secret(content: &Bound<'_, PyAny>) -> PyResult<ConfigValue> {
     let py = content.py();
     if let Ok(text) = content.cast::<PyString>() {

@@ -1,4 +1,4 @@
-//! The engine as Python holds it: settings in, stacks out.
+//! The engine's Python object: it is made from settings and opens stacks.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -10,7 +10,7 @@ use stackwright::{
 };
 
 use crate::{
-    completions::{Completions, Ticket},
+    completions::{CompletionId, Completions},
     config::read_config,
     errors::OrRaise as _,
     function::{HostContext, Pool, ProviderLoop},
@@ -21,12 +21,12 @@ use crate::{
     stack::Stack,
 };
 
-/// An engine with the threads that it works with.
+/// An engine with its runtime and thread pools.
 #[pyclass(frozen, weakref, module = "stackwright._stackwright")]
 pub(crate) struct Engine {
     engine: stackwright::Engine,
     runtime: Arc<Runtime>,
-    /// What runs functions of the host; holds no threads of the engine's own.
+    /// Runs functions of the host, on a pool of their own.
     host: HostContext,
     pools: [Arc<Pool>; 2],
 }
@@ -44,7 +44,7 @@ fn given(setting: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
 
 #[pymethods]
 impl Engine {
-    /// Creates an engine. `settings` has the members that `stackwright.engine` puts there.
+    /// Creates an engine; `stackwright.engine` makes `settings`.
     #[new]
     fn new(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
         let member = |name: &str| -> PyResult<Bound<'_, PyAny>> {
@@ -65,7 +65,7 @@ impl Engine {
             },
             handle: handle.clone(),
         };
-        // Threads apart from those of providers: one that waits never keeps the engine from the host.
+        // Separate from the threads of providers: blocked provider methods never delay functions of the host.
         let host = HostContext {
             pool: Pool::new(threads, handle.clone(), start_thread),
             ..providers.clone()
@@ -123,7 +123,7 @@ impl Engine {
         })
     }
 
-    /// Opens or creates a stack; `callback(stack, error)` gets it.
+    /// Opens or creates a stack; calls `callback(stack, error)`.
     #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, opening, deployment, journal, passphrase, secrets, reference_passphrases, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
@@ -180,16 +180,16 @@ impl Engine {
                 .map(|journal| PythonJournal::read(journal, &self.host).map(|journal| Arc::new(journal) as _))
                 .transpose()?,
         };
-        let ticket = Ticket::new(completions, callback);
+        let completion = CompletionId::new(completions, callback);
         let (engine, runtime, name) = (self.engine.clone(), Arc::clone(&self.runtime), name.to_owned());
         drop(handle.spawn(async move {
             let stack = engine.stack(&name, settings).await;
-            ticket.settle(stack, |py, stack| Stack::create(py, stack, runtime));
+            completion.settle(stack, |py, stack| Stack::create(py, stack, runtime));
         }));
         Ok(())
     }
 
-    /// Lists stacks; `callback(names, error)` gets them.
+    /// Lists stacks; calls `callback(names, error)`.
     #[pyo3(signature = (project, completions, callback))]
     fn stacks(
         &self,
@@ -198,11 +198,11 @@ impl Engine {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let ticket = Ticket::new(completions, callback);
+        let completion = CompletionId::new(completions, callback);
         let engine = self.engine.clone();
         drop(self.runtime.handle(py)?.spawn(async move {
             let names = engine.stacks(project.as_deref()).await;
-            ticket.settle(names, |py, names| {
+            completion.settle(names, |py, names| {
                 let names: Vec<String> = names.iter().map(ToString::to_string).collect();
                 Ok(names.into_pyobject(py)?.into_any().unbind())
             });
@@ -210,19 +210,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the plugin processes and the provider threads; `callback(None, error)` tells when.
+    /// Ends the plugin processes and the provider threads, then calls `callback(None, error)`.
     fn close(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
-        let ticket = Ticket::new(completions, callback);
+        let completion = CompletionId::new(completions, callback);
         let (engine, pools) = (self.engine.clone(), self.pools.clone());
         drop(self.runtime.handle(py)?.spawn(async move {
             engine.close().await;
             pools.iter().for_each(|pool| pool.close());
-            ticket.settle(Ok(()), |py, ()| Ok(py.None()));
+            completion.settle(Ok(()), |py, ()| Ok(py.None()));
         }));
         Ok(())
     }
 
-    /// Ends everything at once, without waiting: for the end of the interpreter.
+    /// Ends all threads without waiting. Called when the interpreter ends.
     fn abandon(&self) {
         self.close_pools();
         self.runtime.shut_down();
@@ -231,12 +231,12 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Provider threads hold the pool, not the engine: without this they would wait for ever.
+        // Provider threads own the pool, not the engine: without this they would never end.
         self.close_pools();
     }
 }
 
-/// Returns the name of the way of opening a stack that its option `create` asks for.
+/// Returns the name of the `Opening` for the option `create`.
 #[pyfunction]
 #[pyo3(signature = (create, has_program))]
 pub(crate) fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {

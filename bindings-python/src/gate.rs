@@ -1,7 +1,8 @@
-//! The gate to the interpreter: how threads of the engine come in, and how its end keeps them out.
+//! The gate to the interpreter: it counts the engine's threads that are attached to the interpreter. A closed gate
+//! rejects new ones.
 //!
-//! A thread that is inside while the interpreter ends, or comes back into it, would end the process. There is one
-//! interpreter in a process, and so one gate.
+//! A thread that is attached while the interpreter ends, or attaches later, would end the process. A process has one
+//! interpreter, and so one gate.
 
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -10,8 +11,8 @@ use std::{
 
 use pyo3::prelude::*;
 
-/// How long the interpreter's end waits for threads that are inside.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long `close_gate` waits for attached threads.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 struct State {
     closed: bool,
@@ -28,7 +29,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts a thread that is inside, until it is dropped.
+/// Counts one attached thread until it is dropped.
 struct Inside;
 
 impl Drop for Inside {
@@ -38,7 +39,7 @@ impl Drop for Inside {
     }
 }
 
-/// Runs `work` with the interpreter's lock; `None` when the interpreter ends.
+/// Runs `work` with the interpreter's lock. Returns `None` once the gate is closed.
 pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     {
         let mut state = state();
@@ -51,13 +52,13 @@ pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     Python::try_attach(work)
 }
 
-/// Lets no thread of the engine in any more, and waits for those that are inside: for the end of the interpreter.
+/// Rejects the engine's threads from now on and waits for attached ones. Called when the interpreter ends.
 #[pyfunction]
 pub(crate) fn close_gate(py: Python<'_>) {
     py.detach(|| {
         let mut state = state();
         state.closed = true;
-        let waited = LEFT.wait_timeout_while(state, PATIENCE, |state| state.inside > 0);
+        let waited = LEFT.wait_timeout_while(state, CLOSE_TIMEOUT, |state| state.inside > 0);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     });
 }

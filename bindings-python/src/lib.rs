@@ -1,6 +1,6 @@
-//! The native half of the Python package `stackwright`: thin objects over the engine, no engine logic.
+//! The native module of the Python package `stackwright`: thin objects over the engine, without engine logic.
 //!
-//! The public interface is the typed Python package around it; nothing here is meant to be used directly.
+//! The public interface is the typed Python package around it; this module is private.
 
 mod gate;
 mod errors;
@@ -16,7 +16,7 @@ mod operation;
 mod stack;
 mod engine;
 
-/// Registrations by the thousand are short-lived and cross threads, which the system's allocator is slow at.
+/// Registrations are many short-lived allocations that cross threads, which the system's allocator is slow at.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -17,7 +17,7 @@ use stackwright::{
 use tokio::sync::Mutex;
 
 use crate::{
-    completions::{Completions, Ticket},
+    completions::{CompletionId, Completions},
     convert,
     errors::to_exception,
     runtime::Runtime,
@@ -57,11 +57,11 @@ impl Operation {
 
     /// Tells when the operation is over: `callback(result, None)`, also when it failed.
     fn wait(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
-        let ticket = Ticket::new(completions, callback);
+        let completion = CompletionId::new(completions, callback);
         let (operation, runtime) = (self.operation.clone(), Arc::clone(&self.runtime));
         drop(self.runtime.handle(py)?.spawn(async move {
             let result = operation.wait().await;
-            ticket.settle(Ok(result), |py, result| {
+            completion.settle(Ok(result), |py, result| {
                 Ok(Bound::new(py, OperationOutcome { result })?.into_any().unbind())
             });
             // The threads must not end before the answer is on its way.
@@ -72,11 +72,11 @@ impl Operation {
 
     /// Ends the session of an operation that holds it; `callback(None, None)` tells when nothing of it is left.
     fn release(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
-        let ticket = Ticket::new(completions, callback);
+        let completion = CompletionId::new(completions, callback);
         let (operation, runtime) = (self.operation.clone(), Arc::clone(&self.runtime));
         drop(self.runtime.handle(py)?.spawn(async move {
             operation.release().await;
-            ticket.settle(Ok(()), |py, ()| Ok(py.None()));
+            completion.settle(Ok(()), |py, ()| Ok(py.None()));
             drop(runtime);
         }));
         Ok(())
@@ -105,7 +105,7 @@ pub(crate) struct Events {
 impl Events {
     /// Waits for events; `callback(list of (JSON text, internal), error)` gets those that have come, none at the end.
     fn next(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
-        let ticket = Ticket::new(completions, callback);
+        let completion = CompletionId::new(completions, callback);
         let stream = Arc::clone(&self.stream);
         let json = self.json.clone();
         drop(self.runtime.handle(py)?.spawn(async move {
@@ -113,7 +113,7 @@ impl Events {
                 let mut stream = stream.lock().await;
                 next_batch(&mut stream, &json).await
             };
-            ticket.settle(Ok(lines), |py, lines| lines.into_py_any(py));
+            completion.settle(Ok(lines), |py, lines| lines.into_py_any(py));
         }));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The Tokio runtime that belongs to one engine object: made with it, checked after a fork, ended without waiting.
+//! The Tokio runtime of one engine object. It is unusable after a fork and ends without waiting.
 
 use std::{
     mem::ManuallyDrop,
@@ -59,7 +59,7 @@ impl Runtime {
         if self.process == std::process::id() {
             owned.shutdown_background();
         } else {
-            // The threads exist in the parent only, and what they held is held for ever: leave it alone.
+            // The threads exist in the parent only, and their locks are never released here: leak the runtime.
             let _forgotten = ManuallyDrop::new(owned);
         }
     }

@@ -9,7 +9,7 @@ use stackwright::{
 };
 
 use crate::{
-    completions::{Completions, Ticket},
+    completions::{CompletionId, Completions},
     convert,
     errors::{OrRaise as _, invalid},
     operation::{Operation, OperationOutcome},
@@ -37,12 +37,12 @@ impl Stack {
         &self,
         py: Python<'_>,
         work: impl Future<Output = stackwright::Result<T>> + Send + 'static,
-        ticket: Ticket,
+        completion: CompletionId,
         convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> PyResult<()> {
         drop(self.runtime.handle(py)?.spawn(async move {
             let outcome = work.await;
-            ticket.settle(outcome, convert);
+            completion.settle(outcome, convert);
         }));
         Ok(())
     }
@@ -97,7 +97,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.export_deployment(show_secrets).await };
-        self.settle(py, work, Ticket::new(completions, callback), |py, bytes| {
+        self.settle(py, work, CompletionId::new(completions, callback), |py, bytes| {
             Ok(PyBytes::new(py, &bytes).into_any().unbind())
         })
     }
@@ -112,7 +112,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.import_deployment(&document).await };
-        self.settle(py, work, Ticket::new(completions, callback), |py, ()| {
+        self.settle(py, work, CompletionId::new(completions, callback), |py, ()| {
             Ok(py.None())
         })
     }
@@ -121,26 +121,34 @@ impl Stack {
     fn outputs(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.outputs().await };
-        self.settle(py, work, Ticket::new(completions, callback), |py, outputs| {
-            Ok(convert::dictionary(py, &outputs)?.into_any().unbind())
-        })
+        self.settle(
+            py,
+            work,
+            CompletionId::new(completions, callback),
+            |py, outputs| Ok(convert::dictionary(py, &outputs)?.into_any().unbind()),
+        )
     }
 
     /// Reads the history; `callback(list of JSON texts, error)` gets it.
     fn history(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.history().await };
-        self.settle(py, work, Ticket::new(completions, callback), |py, entries| {
-            let texts: Vec<String> = entries.iter().map(ToString::to_string).collect();
-            Ok(texts.into_pyobject(py)?.into_any().unbind())
-        })
+        self.settle(
+            py,
+            work,
+            CompletionId::new(completions, callback),
+            |py, entries| {
+                let texts: Vec<String> = entries.iter().map(ToString::to_string).collect();
+                Ok(texts.into_pyobject(py)?.into_any().unbind())
+            },
+        )
     }
 
     /// Removes every lock; `callback(how many there were, error)` tells.
     fn unlock(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.unlock().await };
-        self.settle(py, work, Ticket::new(completions, callback), |py, locks| {
+        self.settle(py, work, CompletionId::new(completions, callback), |py, locks| {
             Ok(locks.into_pyobject(py)?.into_any().unbind())
         })
     }
@@ -165,7 +173,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.remove(force).await };
-        self.settle(py, work, Ticket::new(completions, callback), |py, ()| {
+        self.settle(py, work, CompletionId::new(completions, callback), |py, ()| {
             Ok(py.None())
         })
     }

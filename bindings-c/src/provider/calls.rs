@@ -1,4 +1,4 @@
-//! The provider's calls, each with its function of the table.
+//! The calls of a provider, as calls of the table's functions.
 
 use async_trait::async_trait;
 use serde_json::value::RawValue;
@@ -8,17 +8,20 @@ use stackwright::provider::{
 };
 
 use super::{
-    Table,
-    question::Function,
+    CProvider,
+    pending_call::Function,
     request::{
-        Check, Configure, Create, Delete, Diff, Invoke, MappingOf, Mappings, Nothing, Read, Schema, Update,
+        Check, Configure, Create, Delete, Diff, Empty, Invoke, MappingOf, Mappings, Read, Schema, Update,
     },
-    response::{Checked, Created, Deleted, Diffed, Facts, Invoked, Mapped, Understands, Updated, WasRead},
+    response::{
+        CapabilitiesDocument, Checked, Created, Deleted, Diffed, Invoked, Mapped, PluginInfoDocument,
+        ReadOutcome, Updated,
+    },
     sw_call_t,
 };
 
-impl Table {
-    /// Returns the name and the function of a call that takes an answer; `None` where the table has none.
+impl CProvider {
+    /// Returns the name and the function of a call with a response; `None` when the table has none.
     fn function(&self, call: &Call) -> (&'static str, sw_call_t) {
         let table = &self.functions;
         let function = match call {
@@ -54,32 +57,32 @@ impl Table {
         if text.starts_with('{') {
             return Ok(text.to_owned());
         }
-        let message = "the provider gave get_schema an answer that is no JSON object";
+        let message = "malformed get_schema response from the provider: no JSON object";
         Err(ProviderError::new(ProviderStatus::Internal, message))
     }
 }
 
-fn info(facts: &Facts) -> ProviderResult<PluginInfo> {
+fn info(document: &PluginInfoDocument) -> ProviderResult<PluginInfo> {
     let parse = |text: &String| {
         semver::Version::parse(text).map_err(|error| {
-            let message = format!("the provider gave a version that cannot be read: {text:?}: {error}");
+            let message = format!("malformed plugin_info response from the provider: version {text:?}: {error}");
             ProviderError::new(ProviderStatus::InvalidArgument, message)
         })
     };
-    let version = facts.version.as_ref().map(parse).transpose()?;
+    let version = document.version.as_ref().map(parse).transpose()?;
     Ok(PluginInfo { version })
 }
 
 #[async_trait]
-impl ProviderBackend for Table {
+impl ProviderBackend for CProvider {
     async fn call(&self, call: Call) -> ProviderResult<Reply> {
         match call {
             Call::Cancel => {
-                self.tell(self.functions.cancel).await;
+                self.notify(self.functions.cancel).await;
                 return Ok(Reply::Done);
             }
             Call::Close => {
-                self.tell(self.functions.close).await;
+                self.notify(self.functions.close).await;
                 return Ok(Reply::Done);
             }
             _ => {}
@@ -89,13 +92,13 @@ impl ProviderBackend for Table {
         };
         match call {
             Call::Handshake(_) => {
-                let answer: Understands = self.ask(name, function, Nothing {}).await?;
-                let understands = self.understands.get_or_init(|| answer.over(Capabilities::all()));
-                Ok(Reply::Capabilities(*understands))
+                let answer: CapabilitiesDocument = self.ask(name, function, Empty {}).await?;
+                let capabilities = self.capabilities.get_or_init(|| answer.or(Capabilities::all()));
+                Ok(Reply::Capabilities(*capabilities))
             }
             Call::PluginInfo => {
-                let facts: Facts = self.ask(name, function, Nothing {}).await?;
-                info(&facts).map(Reply::PluginInfo)
+                let document: PluginInfoDocument = self.ask(name, function, Empty {}).await?;
+                info(&document).map(Reply::PluginInfo)
             }
             Call::CheckConfig(request) | Call::Check(request) => self.checked(name, function, request).await,
             Call::DiffConfig(request) | Call::Diff(request) => {
@@ -104,9 +107,9 @@ impl ProviderBackend for Table {
             }
             Call::Configure(request) => {
                 let request = Configure::from(request);
-                let answer: Option<Understands> = self.ask(name, function, request).await?;
-                let base = self.understands.get().copied().unwrap_or(Capabilities::all());
-                Ok(Reply::Understands(answer.map(|answer| answer.over(base))))
+                let answer: Option<CapabilitiesDocument> = self.ask(name, function, request).await?;
+                let base = self.capabilities.get().copied().unwrap_or(Capabilities::all());
+                Ok(Reply::Understands(answer.map(|answer| answer.or(base))))
             }
             Call::Create(request) => {
                 let views = request.views.clone();
@@ -116,7 +119,7 @@ impl ProviderBackend for Table {
             }
             Call::Read(request) => {
                 let views = request.views.clone();
-                let mut read: WasRead = self.ask(name, function, Read::from(request)).await?;
+                let mut read: ReadOutcome = self.ask(name, function, Read::from(request)).await?;
                 views.publish_with_answer(std::mem::take(&mut read.view_steps));
                 Ok(Reply::Read(read.into()))
             }

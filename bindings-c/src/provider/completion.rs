@@ -1,4 +1,4 @@
-//! Completions: the tokens with which the host answers a call of its provider, now or later, from any thread.
+//! Completions: handles with which the host completes a call of its functions, from any thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,8 +11,8 @@ use crate::{
     status::sw_status_t,
 };
 
-/// Why a provider's call failed; names and numbers are those of gRPC. After `UNKNOWN`, `INTERNAL` and `DATA_LOSS`
-/// the engine takes the state of the real thing for unknown, after any other for unchanged.
+/// The status of a provider's failed call; names and numbers are those of gRPC. After `UNKNOWN`, `INTERNAL` and
+/// `DATA_LOSS` the engine treats the physical resource's state as unknown, after any other as unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 #[expect(missing_docs, reason = "the names are those of gRPC")]
@@ -35,7 +35,7 @@ pub enum sw_provider_status_t {
     SW_PROVIDER_STATUS_UNAUTHENTICATED = 16,
 }
 
-/// What the host answered.
+/// The response of the host.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The response's JSON; empty for one without fields.
@@ -46,16 +46,16 @@ pub(crate) enum Answer {
     FailedWith(Vec<u8>),
 }
 
-/// One call of a host's function that waits for its answer. Unique: whoever was given it must hand it to exactly one
-/// of `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any
-/// thread, also after the call was given up.
+/// A pending call of a host's function. The function owns it and must pass it to exactly one of
+/// `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any thread,
+/// also after the call was cancelled.
 pub struct sw_completion_t {
     id: u64,
     answer: oneshot::Sender<Answer>,
 }
 
 impl sw_completion_t {
-    /// Makes a completion and the place where its answer arrives.
+    /// Creates a completion and the receiver of its answer.
     pub(crate) fn new() -> (Box<Self>, oneshot::Receiver<Answer>) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (answer, receiver) = oneshot::channel();
@@ -72,43 +72,43 @@ impl sw_completion_t {
     }
 }
 
-/// Takes a completion back from the host.
+/// Takes ownership of a completion from the host.
 ///
 /// # Safety
-/// `completion` must be null or have been given to the host and not have been handed back.
+/// `completion` must be null or have been passed to the host and not have been completed or freed.
 unsafe fn take(completion: *mut sw_completion_t) -> Outcome<Box<sw_completion_t>> {
     if completion.is_null() {
         return Err(Failure::misuse("the completion is null"));
     }
-    // SAFETY: made by `new`, and not handed back before by this function's contract.
+    // SAFETY: created by `new`, and neither completed nor freed by this function's contract.
     Ok(unsafe { Box::from_raw(completion) })
 }
 
-/// Returns a number that no other call in this process has: what `give_up` of the provider's table is told.
+/// Returns the number of the call, which is unique in this process and the argument of `give_up`.
 ///
 /// # Safety
-/// `completion` must be null (which gives 0) or not have been handed back.
+/// `completion` must be null (which returns 0) or not have been completed or freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_id(completion: *const sw_completion_t) -> u64 {
     // SAFETY: null or alive by this function's contract.
     unsafe { completion.as_ref() }.map_or(0, sw_completion_t::id)
 }
 
-/// Tells whether nobody waits for the answer any more; the completion must be handed back all the same.
+/// Returns whether the call was cancelled. The completion must be completed or freed all the same.
 ///
 /// # Safety
-/// `completion` must be null (which gives true) or not have been handed back.
+/// `completion` must be null (which returns true) or not have been completed or freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_is_cancelled(completion: *const sw_completion_t) -> bool {
     // SAFETY: null or alive by this function's contract.
     unsafe { completion.as_ref() }.is_none_or(sw_completion_t::is_given_up)
 }
 
-/// Answers a call with the JSON of its response (empty for one without fields) and frees the completion, whatever
-/// the returned status. JSON that is not a response makes the call fail.
+/// Completes a call with the JSON of its response (empty for one without fields) and frees the completion, also on
+/// failure. A malformed response fails the call.
 ///
 /// # Safety
-/// `completion` must be null or not have been handed back; `response` must be readable.
+/// `completion` must be null or not have been completed or freed; `response` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_succeed(
     completion: *mut sw_completion_t,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn sw_completion_succeed(
         let completion = unsafe { take(completion) }?;
         // SAFETY: readable by this function's contract.
         let response = unsafe { response.bytes("the response") }?.to_vec();
-        // Nobody may be waiting any more; then the answer has no meaning, and that is no error.
+        // The receiver of a cancelled call is gone, which is no error.
         drop(completion.answer.send(Answer::Done(response)));
         Ok(())
     };
@@ -127,12 +127,12 @@ pub unsafe extern "C" fn sw_completion_succeed(
     unsafe { guard(std::ptr::null_mut(), body) }
 }
 
-/// Answers a call with a failure and frees the completion, whatever the returned status.
+/// Completes a call with a failure and frees the completion, also when this function fails.
 ///
-/// `status` is one of `sw_provider_status_t`; the message is shown unchanged.
+/// `status` is one of `sw_provider_status_t`; the message is reported unchanged.
 ///
 /// # Safety
-/// `completion` must be null or not have been handed back; `message` must be readable.
+/// `completion` must be null or not have been completed or freed; `message` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_fail(
     completion: *mut sw_completion_t,
@@ -152,14 +152,14 @@ pub unsafe extern "C" fn sw_completion_fail(
     unsafe { guard(std::ptr::null_mut(), body) }
 }
 
-/// Answers a call with a failure that has more to say than a message, and frees the completion, whatever the status.
+/// Completes a call with a failure that has details, and frees the completion, also when this function fails.
 ///
 /// `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
 /// "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
-/// `initFailure` says that the resource exists but did not come up as wanted.
+/// `initFailure` states that the resource was created or updated, but its initialization failed.
 ///
 /// # Safety
-/// `completion` must be null or not have been handed back; `failure` must be readable.
+/// `completion` must be null or not have been completed or freed; `failure` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_fail_with(
     completion: *mut sw_completion_t,
@@ -178,10 +178,10 @@ pub unsafe extern "C" fn sw_completion_fail_with(
     unsafe { guard(std::ptr::null_mut(), body) }
 }
 
-/// Frees a completion without an answer: the call fails. Nothing happens for null.
+/// Frees a completion without a response, which fails the call. Null is ignored.
 ///
 /// # Safety
-/// `completion` must be null or not have been handed back.
+/// `completion` must be null or not have been completed or freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_free(completion: *mut sw_completion_t) {
     // SAFETY: this function's contract is the same.
@@ -252,10 +252,10 @@ mod tests {
     }
 
     #[test]
-    fn a_completion_that_is_freed_tells_the_one_who_waits() {
+    fn freeing_a_completion_closes_its_channel() {
         let (completion, mut receiver) = sw_completion_t::new();
         let completion = Box::into_raw(completion);
-        // SAFETY: made above, handed back once.
+        // SAFETY: created above, completed or freed once.
         unsafe {
             assert!(!sw_completion_is_cancelled(completion));
             assert!(sw_completion_id(completion) > 0);
@@ -268,11 +268,11 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_after_the_call_was_given_up_is_no_error() {
+    fn completing_a_cancelled_call_is_no_error() {
         let (completion, receiver) = sw_completion_t::new();
         drop(receiver);
         let completion = Box::into_raw(completion);
-        // SAFETY: made above, handed back once.
+        // SAFETY: created above, completed or freed once.
         unsafe {
             assert!(sw_completion_is_cancelled(completion));
             let status = sw_completion_succeed(completion, sw_bytes_view_t::empty());

@@ -1,4 +1,4 @@
-//! The JSON of a provider's failure with all its details.
+//! The JSON document of a provider's failure with details.
 
 use serde::Deserialize;
 use stackwright::{
@@ -8,7 +8,7 @@ use stackwright::{
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct Unfinished {
+struct InitFailureDocument {
     id: String,
     inputs: Option<PlainMap>,
     outputs: PlainMap,
@@ -24,30 +24,30 @@ struct MissingKey {
     description: String,
 }
 
-/// A failure with all its details.
+/// A failure with details.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Failed {
+pub(super) struct FailureDocument {
     #[serde(default)]
     status: Option<i32>,
     #[serde(default)]
     message: Option<String>,
     #[serde(default)]
-    init_failure: Option<Unfinished>,
+    init_failure: Option<InitFailureDocument>,
     #[serde(default)]
     missing_keys: Vec<MissingKey>,
 }
 
-impl From<Failed> for ProviderError {
-    fn from(failed: Failed) -> Self {
+impl From<FailureDocument> for ProviderError {
+    fn from(failed: FailureDocument) -> Self {
         let mut error = match failed.init_failure {
-            Some(unfinished) => Self::init_failed(InitFailure {
-                id: unfinished.id,
-                inputs: unfinished.inputs.map(|map| map.0),
-                outputs: unfinished.outputs.0,
-                reasons: unfinished.reasons,
-                refresh_before_update: unfinished.refresh_before_update,
-                view_steps: unfinished.view_steps,
+            Some(init_failure) => Self::init_failed(InitFailure {
+                id: init_failure.id,
+                inputs: init_failure.inputs.map(|map| map.0),
+                outputs: init_failure.outputs.0,
+                reasons: init_failure.reasons,
+                refresh_before_update: init_failure.refresh_before_update,
+                view_steps: init_failure.view_steps,
             }),
             None => Self::new(ProviderStatus::Unknown, ""),
         };

@@ -1,4 +1,4 @@
-//! The JSON of what a provider's functions are sent. Values have the plain form.
+//! The JSON requests of a provider's functions. Values have the plain form.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
@@ -266,4 +266,4 @@ pub(super) struct Mappings {
 
 /// A request without fields.
 #[derive(Serialize)]
-pub(super) struct Nothing {}
+pub(super) struct Empty {}

@@ -1,4 +1,4 @@
-//! The JSON of what a provider's functions answer. Values have the plain form.
+//! The JSON responses of a provider's functions. Values have the plain form.
 
 use std::collections::BTreeMap;
 
@@ -16,32 +16,32 @@ use stackwright::{
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Flaw {
+struct FailureDocument {
     property: String,
     reason: String,
 }
 
-fn flaws(flaws: Vec<Flaw>) -> Vec<CheckFailure> {
-    let failure = |flaw: Flaw| CheckFailure {
-        property: flaw.property,
-        reason: flaw.reason,
+fn check_failures(failures: Vec<FailureDocument>) -> Vec<CheckFailure> {
+    let failure = |failure: FailureDocument| CheckFailure {
+        property: failure.property,
+        reason: failure.reason,
     };
-    flaws.into_iter().map(failure).collect()
+    failures.into_iter().map(failure).collect()
 }
 
-/// What Check answers. Inputs that are left out are the ones that were sent.
+/// The response of Check. Missing inputs mean those of the request.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Checked {
     inputs: Option<PlainMap>,
-    failures: Vec<Flaw>,
+    failures: Vec<FailureDocument>,
 }
 
 impl Checked {
     pub(super) fn into_response(self, sent: PropertyMap) -> CheckResponse {
         CheckResponse {
             inputs: self.inputs.map_or(sent, |map| map.0),
-            failures: flaws(self.failures),
+            failures: check_failures(self.failures),
         }
     }
 }
@@ -119,7 +119,7 @@ impl From<Created> for CreateResponse {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct WasRead {
+pub(super) struct ReadOutcome {
     id: ResourceId,
     inputs: Option<PlainMap>,
     outputs: Option<PlainMap>,
@@ -127,8 +127,8 @@ pub(super) struct WasRead {
     pub(super) view_steps: Vec<ViewStep>,
 }
 
-impl From<WasRead> for ReadResponse {
-    fn from(read: WasRead) -> Self {
+impl From<ReadOutcome> for ReadResponse {
+    fn from(read: ReadOutcome) -> Self {
         Self {
             id: read.id,
             inputs: read.inputs.map(|map| map.0),
@@ -155,7 +155,7 @@ impl From<Updated> for UpdateResponse {
     }
 }
 
-/// What Delete answers.
+/// The response of Delete; unknown fields are ignored.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Deleted {
@@ -166,22 +166,22 @@ pub(super) struct Deleted {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Invoked {
     result: PlainMap,
-    failures: Vec<Flaw>,
+    failures: Vec<FailureDocument>,
 }
 
 impl From<Invoked> for InvokeResponse {
     fn from(invoked: Invoked) -> Self {
         Self {
             result: invoked.result.0,
-            failures: flaws(invoked.failures),
+            failures: check_failures(invoked.failures),
         }
     }
 }
 
-/// What a provider understands; what is left out stays as it was.
+/// The capabilities of a provider; missing ones have the value of a base.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Understands {
+pub(super) struct CapabilitiesDocument {
     accept_secrets: Option<bool>,
     accept_resources: Option<bool>,
     accept_outputs: Option<bool>,
@@ -191,8 +191,8 @@ pub(super) struct Understands {
     waits_for_registrations: Option<bool>,
 }
 
-impl Understands {
-    pub(super) fn over(self, base: Capabilities) -> Capabilities {
+impl CapabilitiesDocument {
+    pub(super) fn or(self, base: Capabilities) -> Capabilities {
         Capabilities {
             accept_secrets: self.accept_secrets.unwrap_or(base.accept_secrets),
             accept_resources: self.accept_resources.unwrap_or(base.accept_resources),
@@ -207,10 +207,10 @@ impl Understands {
     }
 }
 
-/// Facts of the provider.
+/// The response of `plugin_info`.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Facts {
+pub(super) struct PluginInfoDocument {
     pub(super) version: Option<String>,
 }
 
@@ -224,7 +224,7 @@ pub(super) struct Mapped {
 impl Mapped {
     pub(super) fn into_mapping(self) -> ProviderResult<Mapping> {
         let data = STANDARD.decode(self.data).map_err(|error| {
-            let message = format!("the provider gave get_mapping data that is no base64: {error}");
+            let message = format!("malformed get_mapping response from the provider: no base64: {error}");
             ProviderError::new(ProviderStatus::Internal, message)
         })?;
         let provider = self.provider;

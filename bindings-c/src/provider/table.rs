@@ -10,8 +10,8 @@ use stackwright::{
 use tokio::sync::oneshot;
 
 use super::{
-    Answer, Question, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, failure::Failed, question::Function,
-    sw_notice_t, sw_provider_t,
+    Answer, PendingCall, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, failure::FailureDocument,
+    pending_call::Function, sw_notice_t, sw_provider_t,
 };
 use crate::{
     failure::{Failure, Outcome},
@@ -21,22 +21,22 @@ use crate::{
 };
 
 /// A table of functions as a provider of the engine.
-pub(crate) struct Table {
+pub(crate) struct CProvider {
     pub(super) functions: sw_provider_t,
     data: Arc<UserData>,
     shared: Arc<Shared>,
-    /// What the handshake said.
-    pub(super) understands: OnceLock<Capabilities>,
+    /// The capabilities in the handshake's response.
+    pub(super) capabilities: OnceLock<Capabilities>,
 }
 
-// SAFETY: the functions may be called from any thread, as the header says; the pointer in the table is never read,
-// `data` holds it.
-unsafe impl Send for Table {}
+// SAFETY: the header states that functions are called from any thread; the pointer in the table is never dereferenced,
+// `data` owns it.
+unsafe impl Send for CProvider {}
 // SAFETY: as above.
-unsafe impl Sync for Table {}
+unsafe impl Sync for CProvider {}
 
-impl Table {
-    /// Takes a table of the host's; `package` names it in failures.
+impl CProvider {
+    /// Reads a table of the host; `package` names it in failures.
     ///
     /// # Safety
     /// `table` must be null or readable for its `struct_size`.
@@ -58,28 +58,28 @@ impl Table {
             )))
         };
         if functions.version != SW_PROVIDER_VERSION {
-            return bad("has a version that this library does not know");
+            return bad("has an unknown version");
         }
         if functions.flags & !SW_PROVIDER_PROMPT != 0 {
-            return bad("has flags that this library does not know");
+            return bad("has unknown flags");
         }
         if functions.create.is_none() {
-            return bad("lacks create");
+            return bad("has no create function");
         }
         Ok(Self {
             data: Arc::new(UserData::new(functions.user_data, functions.free)),
             functions,
             shared,
-            understands: OnceLock::new(),
+            capabilities: OnceLock::new(),
         })
     }
 
-    /// Takes `user_data` over; before, it stays the host's.
+    /// Takes ownership of `user_data`, which the host has until then.
     pub(crate) fn adopt(&self) {
         self.data.adopt();
     }
 
-    /// Calls one of the table's functions.
+    /// Calls a function of the table and parses its response.
     pub(super) async fn ask<T: DeserializeOwned + Default>(
         &self,
         name: &str,
@@ -88,58 +88,58 @@ impl Table {
     ) -> ProviderResult<T> {
         let request = to_vec(&request)
             .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.to_string()))?;
-        let question = Question {
+        let call = PendingCall {
             function,
             give_up: self.functions.give_up,
             data: Arc::clone(&self.data),
             prompt: self.is_prompt(),
         };
-        match question.ask(&self.shared, request).await {
-            Some(Answer::Done(response)) => read_answer(name, &response),
+        match call.answer(&self.shared, request).await {
+            Some(Answer::Done(response)) => parse_response(name, &response),
             Some(Answer::Failed(status, message)) => {
                 Err(ProviderError::new(ProviderStatus::from_code(status), message))
             }
             Some(Answer::FailedWith(failure)) => {
-                let failed: serde_json::Result<Failed> = serde_json::from_slice(&failure);
+                let failed: serde_json::Result<FailureDocument> = serde_json::from_slice(&failure);
                 Err(match failed {
                     Ok(failed) => failed.into(),
                     Err(error) => {
-                        let made: Option<UnreadFailure> = serde_json::from_slice(&failure).ok();
-                        let id = made
-                            .and_then(|made| Some(made.init_failure?.id))
+                        let partial: Option<PartialFailure> = serde_json::from_slice(&failure).ok();
+                        let id = partial
+                            .and_then(|partial| Some(partial.init_failure?.id))
                             .unwrap_or_default();
-                        ProviderError::unreadable(id, unreadable(name, "a failure", &error))
+                        ProviderError::unreadable(id, malformed(name, "failure", &error))
                     }
                 })
             }
             None => Err(ProviderError::without_answer(
                 ProviderStatus::Internal,
-                format!("the provider gave {name} no answer"),
+                format!("the provider freed the completion of {name} without a response"),
             )),
         }
     }
 
-    /// Tells the host something, and waits until its function has returned.
-    pub(super) async fn tell(&self, notice: sw_notice_t) {
+    /// Calls a function without a response, and waits until it has returned. Null is ignored.
+    pub(super) async fn notify(&self, notice: sw_notice_t) {
         let Some(notice) = notice else { return };
         let (data, shared) = (Arc::clone(&self.data), Arc::clone(&self.shared));
         let call = move |place| {
             let _pass = shared.gate.enter();
             let data = data;
             let _inside = Inside::enter(place);
-            // SAFETY: the host gave the function for this pointer.
+            // SAFETY: the host supplied the function for this pointer.
             unsafe { notice(data.pointer()) };
         };
         if self.is_prompt() {
             return call(Place::Callback);
         }
         let (returned, has_returned) = oneshot::channel::<()>();
-        let told = self.shared.threads.run(move || {
+        let started = self.shared.threads.run(move || {
             call(Place::OwnThread);
             drop(returned);
         });
-        // Without a thread there is nothing to wait for, and nobody who could be told.
-        if told.is_ok() {
+        // Without a thread the function is not called, and the notification has no error to report.
+        if started.is_ok() {
             drop(has_returned.await);
         }
     }
@@ -149,34 +149,34 @@ impl Table {
     }
 }
 
-/// What is looked for in the answer to Create, and in what it says of a failed initialization, when the rest cannot be read.
+/// The id in a malformed response of Create, or in its malformed initialization failure.
 #[derive(Default, Deserialize)]
-struct Made {
+struct PartialResponse {
     #[serde(default)]
     id: String,
 }
 
-/// A failure that cannot be read as a whole.
+/// A malformed failure, of which only the id is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct UnreadFailure {
-    init_failure: Option<Made>,
+struct PartialFailure {
+    init_failure: Option<PartialResponse>,
 }
 
-/// Reads an answer; what was made keeps its id, although the rest cannot be read.
-fn read_answer<T: DeserializeOwned + Default>(name: &str, json: &[u8]) -> ProviderResult<T> {
+/// Parses a response. The error of a malformed Create response contains the id of the created resource.
+fn parse_response<T: DeserializeOwned + Default>(name: &str, json: &[u8]) -> ProviderResult<T> {
     if json.is_empty() {
         return Ok(T::default());
     }
     serde_json::from_slice(json).map_err(|error| {
-        let made: Made = match name {
+        let partial: PartialResponse = match name {
             "create" => serde_json::from_slice(json).unwrap_or_default(),
-            _ => Made::default(),
+            _ => PartialResponse::default(),
         };
-        ProviderError::unreadable(made.id, unreadable(name, "an answer", &error))
+        ProviderError::unreadable(partial.id, malformed(name, "response", &error))
     })
 }
 
-fn unreadable(name: &str, what: &str, error: &serde_json::Error) -> String {
-    format!("the provider gave {name} {what} that cannot be read: {error}")
+fn malformed(name: &str, what: &str, error: &serde_json::Error) -> String {
+    format!("malformed {name} {what} from the provider: {error}")
 }

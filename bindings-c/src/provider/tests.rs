@@ -1,4 +1,4 @@
-//! A table of functions as the engine sees it: answers now and later, failures, silence and giving up.
+//! Tests of providers of the host: immediate and late responses, failures, freed completions and cancelled calls.
 
 use std::{
     ffi::c_void,
@@ -18,7 +18,7 @@ use stackwright::{
 };
 
 use super::{
-    SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, Table,
+    CProvider, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION,
     completion::{
         sw_completion_fail, sw_completion_fail_with, sw_completion_free, sw_completion_id,
         sw_completion_succeed, sw_completion_t,
@@ -50,11 +50,11 @@ unsafe extern "C" fn create(
 ) {
     // SAFETY: as the tests pass it.
     let host = unsafe { host(user_data) };
-    // SAFETY: lent for this call.
+    // SAFETY: borrowed for this call.
     let request = unsafe { request.text("request") }.unwrap_or_default().to_owned();
     host.requests.lock().expect("no panic").push(request.clone());
     let answer = |json: &[u8]| {
-        // SAFETY: handed back once on each way.
+        // SAFETY: completed or freed once on each path.
         let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(json)) };
     };
     if request.contains("\"name\":\"good\"") {
@@ -67,52 +67,52 @@ unsafe extern "C" fn create(
         answer(br#"{"id": "o", "outputs": 5}"#);
     } else if request.contains("\"name\":\"odd half\"") {
         let failure = br#"{"initFailure": {"id": "h", "outputs": 5, "reasons": ["too slow"]}}"#;
-        // SAFETY: handed back once on each way.
+        // SAFETY: completed or freed once on each path.
         let _ = unsafe { sw_completion_fail_with(completion, sw_bytes_view_t::new(failure)) };
     } else if request.contains("\"name\":\"silent\"") {
-        // SAFETY: handed back once on each way.
+        // SAFETY: completed or freed once on each path.
         unsafe { sw_completion_free(completion) };
     } else if request.contains("\"name\":\"half\"") {
         let failure = br#"{"initFailure": {"id": "h", "outputs": {"a": 1}, "reasons": ["too slow"]}}"#;
-        // SAFETY: handed back once on each way.
+        // SAFETY: completed or freed once on each path.
         let _ = unsafe { sw_completion_fail_with(completion, sw_bytes_view_t::new(failure)) };
     } else if request.contains("\"name\":\"later\"") {
-        // SAFETY: not handed back yet.
+        // SAFETY: not completed yet.
         host.kept_call
             .store(unsafe { sw_completion_id(completion) }, Ordering::SeqCst);
         *host.kept.lock().expect("no panic") = Some(completion as usize);
     } else {
-        // SAFETY: handed back once on each way.
+        // SAFETY: completed or freed once on each path.
         let _ = unsafe { sw_completion_fail(completion, 5, sw_bytes_view_t::new(b"no such place")) };
     }
 }
 
 unsafe extern "C" fn delete(_: *mut c_void, _: sw_bytes_view_t, completion: *mut sw_completion_t) {
-    // SAFETY: handed back once.
+    // SAFETY: completed once.
     let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::empty()) };
 }
 
 unsafe extern "C" fn get_schema(_: *mut c_void, request: sw_bytes_view_t, completion: *mut sw_completion_t) {
-    // SAFETY: lent for this call.
+    // SAFETY: borrowed for this call.
     let request = unsafe { request.text("request") }.unwrap_or_default();
     let schema: &[u8] = match request {
         r#"{"subpackageName":"","subpackageVersion":""}"# => br#"{"name": "files", "pi": 3.10}"#,
         r#"{"subpackageName":"made","subpackageVersion":"1.0.0"}"# => b"[]",
         _ => b"",
     };
-    // SAFETY: handed back once.
+    // SAFETY: completed once.
     let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(schema)) };
 }
 
 unsafe extern "C" fn get_mapping(_: *mut c_void, request: sw_bytes_view_t, completion: *mut sw_completion_t) {
-    // SAFETY: lent for this call.
+    // SAFETY: borrowed for this call.
     let request = unsafe { request.text("request") }.unwrap_or_default();
     let mapping: &[u8] = match request {
         r#"{"key":"terraform","provider":"one"}"# => br#"{"provider": "one", "data": "AP8="}"#,
         r#"{"key":"terraform","provider":"wrong"}"# => br#"{"provider": "wrong", "data": "no base64"}"#,
         _ => b"",
     };
-    // SAFETY: handed back once.
+    // SAFETY: completed once.
     let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(mapping)) };
 }
 
@@ -121,14 +121,14 @@ unsafe extern "C" fn get_mappings(
     request: sw_bytes_view_t,
     completion: *mut sw_completion_t,
 ) {
-    // SAFETY: lent for this call.
+    // SAFETY: borrowed for this call.
     let request = unsafe { request.text("request") }.unwrap_or_default();
     let names: &[u8] = match request {
         r#"{"key":"terraform"}"# => br#"["one", "two"]"#,
         r#"{"key":"wrong"}"# => br#"{"names": []}"#,
         _ => b"",
     };
-    // SAFETY: handed back once.
+    // SAFETY: completed once.
     let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(names)) };
 }
 
@@ -188,7 +188,7 @@ fn request(name: &str) -> CreateRequest {
     }
 }
 
-/// Makes a call and takes the answer apart.
+/// Makes a call and returns the content of its reply.
 macro_rules! ask {
     ($table:expr, $call:ident($request:expr) -> $reply:ident) => {
         Box::pin(async {
@@ -201,13 +201,13 @@ macro_rules! ask {
     };
 }
 
-fn with_table(flags: u32, test: impl AsyncFn(&Table, &Host)) {
+fn with_table(flags: u32, test: impl AsyncFn(&CProvider, &Host)) {
     let runtime = test_runtime();
     let host = Host::default();
     let functions = functions(&host, flags);
     // SAFETY: a local table.
     let table =
-        unsafe { Table::new(&raw const functions, "files", Arc::clone(&runtime.shared)) }.expect("a table");
+        unsafe { CProvider::new(&raw const functions, "files", Arc::clone(&runtime.shared)) }.expect("a table");
     table.adopt();
     runtime.shared.handle.block_on(test(&table, &host));
     drop(table);
@@ -220,7 +220,7 @@ fn with_table(flags: u32, test: impl AsyncFn(&Table, &Host)) {
 }
 
 #[test]
-fn a_provider_of_functions_answers_on_either_kind_of_thread() {
+fn functions_are_called_on_either_kind_of_thread() {
     for flags in [0, SW_PROVIDER_PROMPT] {
         with_table(flags, async |table, host| {
             let response = ask!(table, Create(request("good")) -> Create)
@@ -276,7 +276,7 @@ fn failures_keep_status_message_and_details() {
 }
 
 #[test]
-fn a_call_that_is_given_up_is_told_and_may_still_be_answered() {
+fn give_up_is_called_for_a_cancelled_call_which_may_still_be_completed() {
     with_table(SW_PROVIDER_PROMPT, async |table, host| {
         let call = ask!(table, Create(request("later")) -> Create);
         assert!(futures::poll!(call).is_pending());
@@ -285,14 +285,14 @@ fn a_call_that_is_given_up_is_told_and_may_still_be_answered() {
             host.kept_call.load(Ordering::SeqCst)
         );
         let completion = host.kept.lock().expect("no panic").take().expect("kept") as *mut sw_completion_t;
-        // SAFETY: handed back once.
+        // SAFETY: completed once.
         let status = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::empty()) };
         assert_eq!(status, sw_status_t::SW_STATUS_OK);
     });
 }
 
 #[test]
-fn what_the_table_lacks_does_what_the_engine_does_by_default() {
+fn missing_functions_have_default_behaviour() {
     with_table(0, async |table, _| {
         let news: PropertyMap = [("a", true.into())].into_iter().collect();
         let request = CheckRequest {
@@ -327,7 +327,7 @@ fn what_the_table_lacks_does_what_the_engine_does_by_default() {
 }
 
 #[test]
-fn a_schema_is_passed_on_as_it_is_and_must_be_an_object() {
+fn a_schema_is_returned_unchanged_and_must_be_an_object() {
     let runtime = test_runtime();
     let host = Host::default();
     let functions = sw_provider_t {
@@ -335,7 +335,7 @@ fn a_schema_is_passed_on_as_it_is_and_must_be_an_object() {
         ..functions(&host, 0)
     };
     // SAFETY: a local table.
-    let table = unsafe { Table::new(&raw const functions, "files", Arc::clone(&runtime.shared)) };
+    let table = unsafe { CProvider::new(&raw const functions, "files", Arc::clone(&runtime.shared)) };
     let table = table.expect("a table");
     let ask = |name: &str, version: &str| {
         let request = SchemaRequest {
@@ -355,7 +355,7 @@ fn a_schema_is_passed_on_as_it_is_and_must_be_an_object() {
 }
 
 #[test]
-fn a_mapping_is_bytes_of_the_provider_that_is_named() {
+fn a_mapping_has_the_bytes_of_the_named_provider() {
     let runtime = test_runtime();
     let host = Host::default();
     let functions = sw_provider_t {
@@ -364,7 +364,7 @@ fn a_mapping_is_bytes_of_the_provider_that_is_named() {
         ..functions(&host, 0)
     };
     // SAFETY: a local table.
-    let table = unsafe { Table::new(&raw const functions, "files", Arc::clone(&runtime.shared)) };
+    let table = unsafe { CProvider::new(&raw const functions, "files", Arc::clone(&runtime.shared)) };
     let table = table.expect("a table");
     let names = |key: &str| {
         runtime
@@ -396,7 +396,7 @@ fn a_mapping_is_bytes_of_the_provider_that_is_named() {
 }
 
 #[test]
-fn mappings_that_the_table_lacks_are_not_implemented() {
+fn missing_mapping_functions_are_unimplemented() {
     with_table(0, async |table, _| {
         let error = ask!(table, GetMappings("terraform".to_owned()) -> Mappings)
             .await
@@ -410,7 +410,7 @@ fn mappings_that_the_table_lacks_are_not_implemented() {
 }
 
 #[test]
-fn a_table_that_breaks_the_rules_is_refused_and_its_data_left_alone() {
+fn an_invalid_table_is_refused_and_its_user_data_not_freed() {
     let runtime = test_runtime();
     let host = Host::default();
     let good = functions(&host, 0);
@@ -428,7 +428,7 @@ fn a_table_that_breaks_the_rules_is_refused_and_its_data_left_alone() {
     ];
     for table in bad {
         // SAFETY: a local table.
-        let outcome = unsafe { Table::new(&raw const table, "files", Arc::clone(&runtime.shared)) };
+        let outcome = unsafe { CProvider::new(&raw const table, "files", Arc::clone(&runtime.shared)) };
         assert!(matches!(outcome, Err(Failure::Misuse(_))));
     }
     assert_eq!(host.frees.load(Ordering::SeqCst), 0);

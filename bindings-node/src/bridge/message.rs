@@ -1,4 +1,4 @@
-//! What Rust tells JavaScript, and how a message is laid out in the flat list that JavaScript takes.
+//! Messages from Rust to JavaScript, and their layout in the flat list that JavaScript takes.
 
 use napi::Result;
 use stackwright::{Error, property::PropertyMap};
@@ -8,10 +8,10 @@ use crate::{
     errors,
 };
 
-/// The places of one message in the list: tag, number, a, b.
+/// The number of list elements of one message: tag, number, a, b.
 pub(super) const STRIDE: usize = 4;
 
-/// The tags, as the façade has them.
+/// The tags; the façade has the same.
 mod tag {
     pub(super) const ANSWERED: f64 = 0.0;
     pub(super) const FAILED: f64 = 1.0;
@@ -34,26 +34,26 @@ pub(crate) trait Payload: Send {
 pub(crate) enum Message {
     /// The answer to a call that JavaScript numbered.
     Answer { call: u32, answer: Answer },
-    /// A provider object's method is wanted.
+    /// Calls a method of a provider object.
     ProviderCall {
         call: u32,
         provider: u32,
         method: u32,
         request: Box<dyn Payload>,
     },
-    /// Nobody waits for a provider call's answer any more.
+    /// A provider call was abandoned; its answer is ignored.
     ProviderGivenUp(u32),
-    /// A program is to be run.
+    /// Runs a program.
     Program {
         run: u32,
         program: u32,
         start: Box<dyn Payload>,
     },
-    /// A program is to end: its operation has failed or was cancelled.
+    /// Ends a program: its operation has failed or was cancelled.
     ProgramStop(u32),
-    /// A program will not be run any more.
+    /// The engine has dropped a program.
     ProgramDropped(u32),
-    /// An object of the host will not be asked any more.
+    /// The engine has dropped an object of the host.
     HostDropped(u32),
 }
 
@@ -74,9 +74,9 @@ pub(crate) enum Answer {
     },
     /// Values by name.
     Values(PropertyMap),
-    /// It is done.
+    /// Success without a value.
     Nothing,
-    /// It failed.
+    /// Failure.
     Failed(Error),
 }
 
@@ -95,7 +95,7 @@ impl Message {
                 method,
                 request,
             } => {
-                // One number for object and method: the façade takes them apart.
+                // One number for object and method, which the façade splits.
                 let target = scope.number(f64::from(provider * 32 + method))?;
                 (tag::PROVIDER_CALL, call, target, request.write(writer)?)
             }

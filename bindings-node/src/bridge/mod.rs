@@ -1,7 +1,7 @@
-//! The one road between Rust's threads and the JavaScript thread, built so that many messages share one crossing.
+//! The bridge between Rust's threads and the JavaScript thread; it transfers messages in batches.
 //!
-//! Rust puts messages in a queue and wakes JavaScript once; JavaScript takes the whole queue with one call. Nothing here
-//! waits for JavaScript, and the wake function is weak: an idle engine does not keep Node alive.
+//! Rust puts messages in a queue and wakes JavaScript once; JavaScript takes the whole queue with one call. Nothing
+//! here waits for JavaScript, and the wake function is weak: an idle engine does not keep Node alive.
 
 mod message;
 mod pending;
@@ -42,22 +42,22 @@ type Wake = ThreadsafeFunction<(), Unknown<'static>, (), Status, false, true>;
 type Revive = FunctionRef<FnArgs<(u32, (), (), ())>, Unknown<'static>>;
 
 /// A call that JavaScript has not answered.
-pub(crate) trait Question: Send {
-    /// Gives the answer to the caller that waits.
+pub(crate) trait PendingCall: Send {
+    /// Sends the answer to the waiting caller.
     fn answer(self: Box<Self>, reader: &Reader, succeeded: bool, value: Js);
 }
 
-/// What both sides of one engine's road share.
+/// The state that both sides of one engine's bridge share.
 pub(crate) struct Shared {
     queue: Mutex<Vec<Message>>,
-    /// True while JavaScript knows that there is something to take.
+    /// True while JavaScript has been woken and has not taken the queue yet.
     awake: AtomicBool,
     wake: Wake,
     revive: Revive,
     /// Node's own runtime for native work.
     handle: Handle,
     /// Provider calls that JavaScript has not answered.
-    pub(crate) provider_calls: Pending<Box<dyn Question>>,
+    pub(crate) provider_calls: Pending<Box<dyn PendingCall>>,
     /// Programs that run in JavaScript.
     pub(crate) runs: Pending<Arc<Run>>,
     /// The monitors of runs whose programs have ended, as long as their operations go on.
@@ -65,19 +65,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Sends a message; wakes JavaScript unless it is on its way already.
+    /// Sends a message; wakes JavaScript unless it has been woken already.
     pub(crate) fn send(&self, message: Message) {
         self.lock().push(message);
         if !self.awake.swap(true, Ordering::AcqRel) {
             let status = self.wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
             if status != Status::Ok {
-                self.hang_up();
+                self.disconnect();
             }
         }
     }
 
-    /// The environment has ended: nobody will answer. Whoever waits sees its sender go away.
-    fn hang_up(&self) {
+    /// Drops all messages and pending calls, once the environment has ended. Callers see their senders dropped.
+    fn disconnect(&self) {
         let dropped = std::mem::take(&mut *self.lock());
         drop(dropped);
         self.provider_calls.clear();
@@ -89,7 +89,7 @@ impl Shared {
     }
 
     fn take(&self) -> Vec<Message> {
-        // First the flag, then the queue: what comes between is taken now and wakes once more for nothing.
+        // First the flag, then the queue: a message in between is taken now and causes one spurious wake-up.
         self.awake.store(false, Ordering::Release);
         std::mem::take(&mut *self.lock())
     }
@@ -128,7 +128,7 @@ impl Shared {
     }
 }
 
-/// The JavaScript side's handle of the road.
+/// The JavaScript side's handle of the bridge.
 #[napi]
 pub struct Bridge {
     pub(crate) shared: Arc<Shared>,
@@ -136,7 +136,7 @@ pub struct Bridge {
 
 #[napi]
 impl Bridge {
-    /// Builds a road: `wake` is called when messages wait, `revive` makes instances of the value classes.
+    /// Builds a bridge: `wake` is called when messages wait, `revive` makes instances of the value classes.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         wake: Function<'_, (), Unknown<'static>>,
@@ -188,8 +188,8 @@ impl Bridge {
                 let number = scope.as_number(scope.element(answers, start)?)?;
                 let succeeded = scope.as_bool(scope.element(answers, start + 1)?)?;
                 let value = scope.element(answers, start + 2)?;
-                if let Some(asked) = self.shared.provider_calls.take(number) {
-                    asked.answer(&reader, succeeded, value);
+                if let Some(call) = self.shared.provider_calls.take(number) {
+                    call.answer(&reader, succeeded, value);
                 }
                 Ok(())
             })?;
@@ -198,7 +198,7 @@ impl Bridge {
     }
 }
 
-/// Reads a value and makes it anew: what a value becomes on its way through the engine.
+/// Converts a value to the engine's form and back, as a provider receives it.
 #[napi(
     catch_unwind,
     ts_args_type = "bridge: Bridge, value: unknown",
@@ -213,7 +213,7 @@ pub fn round_trip<'env>(env: &'env Env, bridge: &Bridge, value: Unknown<'_>) -> 
     Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), made) })
 }
 
-/// Writes a value in the engine's plain JSON form; secrets are readable.
+/// Writes a value in the engine's plain JSON form; secrets are in plain text.
 #[napi(catch_unwind, ts_args_type = "value: unknown")]
 pub fn value_to_json(env: &Env, value: Unknown<'_>) -> Result<String> {
     registration::value_to_json(convert::value_of(env, &value, "value")?)

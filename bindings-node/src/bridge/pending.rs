@@ -1,11 +1,11 @@
-//! Things that wait for an answer from JavaScript, by number.
+//! A table of entries that wait for JavaScript, by number.
 
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// A table of waiting things. Numbers are small and whole, so that JavaScript can hold them.
+/// A table of waiting entries. Numbers are 32-bit integers, which JavaScript represents exactly.
 pub(crate) struct Pending<T>(Mutex<Table<T>>);
 
 struct Table<T> {
@@ -27,35 +27,35 @@ impl<T> Pending<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a thing and returns its number.
-    pub(crate) fn put(&self, thing: T) -> u32 {
+    /// Inserts an entry and returns its number.
+    pub(crate) fn put(&self, entry: T) -> u32 {
         let mut table = self.lock();
         loop {
             let number = table.next;
             table.next = table.next.wrapping_add(1);
             if let std::collections::hash_map::Entry::Vacant(place) = table.waiting.entry(number) {
-                place.insert(thing);
+                place.insert(entry);
                 return number;
             }
         }
     }
 
-    /// Takes a thing out by the number that JavaScript gave.
+    /// Removes an entry by a number from JavaScript.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a number that was never given out finds nothing"
+        reason = "unknown numbers match no entry"
     )]
     pub(crate) fn take(&self, number: f64) -> Option<T> {
         self.remove(number as u32)
     }
 
-    /// Takes a thing out.
+    /// Removes an entry.
     pub(crate) fn remove(&self, number: u32) -> Option<T> {
         self.lock().waiting.remove(&number)
     }
 
-    /// Drops all that waits.
+    /// Drops all entries.
     pub(crate) fn clear(&self) {
         let waiting = std::mem::take(&mut self.lock().waiting);
         drop(waiting);
@@ -63,7 +63,7 @@ impl<T> Pending<T> {
 }
 
 impl<T: Clone> Pending<T> {
-    /// Returns a thing and leaves it there.
+    /// Returns a copy of an entry.
     pub(crate) fn get(&self, number: u32) -> Option<T> {
         self.lock().waiting.get(&number).cloned()
     }

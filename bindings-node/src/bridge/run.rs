@@ -9,17 +9,17 @@ use tokio_util::task::TaskTracker;
 /// How a program ended.
 pub(crate) type Ended = stackwright::Result<()>;
 
-/// A run that JavaScript has in hand.
+/// A run whose program runs in JavaScript.
 pub(crate) struct Run {
-    /// Where its resources go.
+    /// Receives the program's calls.
     pub(crate) monitor: Monitor,
-    /// The calls whose answers are on their way.
+    /// The calls that are not answered yet.
     pub(crate) calls: TaskTracker,
     end: Mutex<Option<oneshot::Sender<Ended>>>,
 }
 
 impl Run {
-    /// Creates a run; `end` hears how it ended.
+    /// Creates a run; `end` receives its result.
     pub(crate) fn new(monitor: Monitor, end: oneshot::Sender<Ended>) -> Self {
         Self {
             monitor,
@@ -28,18 +28,18 @@ impl Run {
         }
     }
 
-    /// Resolves when the engine wants no more of the run, and what it has answered has been sent.
-    pub(crate) async fn over(&self, context: &ProgramContext) {
+    /// Resolves when the engine has ended the run and all answers have been sent.
+    pub(crate) async fn drained(&self, context: &ProgramContext) {
         context.ended().await;
         self.calls.close();
         self.calls.wait().await;
     }
 
-    /// Ends the run; a second time does nothing.
+    /// Ends the run; a second call has no effect.
     pub(crate) fn finish(&self, ended: Ended) {
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(end) = end {
-            // The engine may have given the program up meanwhile.
+            // The engine may have dropped the program meanwhile.
             drop(end.send(ended));
         }
     }

@@ -11,7 +11,7 @@ use stackwright::property::PropertyMap;
 
 use super::Shared;
 
-/// Values on their way to JavaScript: they are made when the promise is resolved, on the right thread.
+/// Values that are converted when the promise is resolved, on the JavaScript thread.
 pub struct Values {
     pub(crate) values: PropertyMap,
     pub(crate) shared: Arc<Shared>,

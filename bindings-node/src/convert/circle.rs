@@ -1,26 +1,26 @@
-//! Values that are nested too deep to be read: where they hold themselves, if they do.
+//! Errors of values that are nested too deep: they name the path of the cycle, if there is one.
 
 use napi::{Error, Result, sys::ValueType};
 
-use super::{DEPTH_LIMIT, Js, Reader, brand};
+use super::{Js, MAX_DEPTH, Reader, brand};
 
-/// What is said of a value that is nested too deep, before anybody knows why.
+/// The reason of the error before [`Reader::explain`] adds the path.
 pub(super) const TOO_DEEP: &str = "it is nested too deep";
 
-/// As many steps of a path are told, of one that is very long.
-const STEPS_TOLD: usize = 8;
+/// The maximum number of steps of a path that an error shows.
+const MAX_PATH_STEPS: usize = 8;
 
-/// An object on the way to where a value was too deep, with its path.
+/// An object with its path.
 type Place = (Js, String);
 
 impl Reader {
-    /// Completes the error of a value that is nested too deep: by where it holds itself, or by where it leads.
-    pub(super) fn explained(&self, value: Js, error: Error) -> Error {
+    /// Adds the path to the error of a value that is nested too deep: of the cycle, or the begin of the deep path.
+    pub(super) fn explain(&self, value: Js, error: Error) -> Error {
         if !error.reason.ends_with(TOO_DEEP) {
             return error;
         }
-        let mut way = vec![(value, String::new())];
-        match self.circle(&mut way) {
+        let mut ancestors = vec![(value, String::new())];
+        match self.find_cycle(&mut ancestors) {
             Ok(Some((path, target))) if target.is_empty() => {
                 Error::from_reason(format!("{path}: the value holds itself there"))
             }
@@ -28,37 +28,37 @@ impl Reader {
                 "{path}: it is the same object as {target}, which so holds itself"
             )),
             _ => {
-                let path = way.get(STEPS_TOLD).map_or("", |(_, path)| path.as_str());
-                Error::from_reason(format!(
-                    "{path}: it is nested more than {DEPTH_LIMIT} levels deep"
-                ))
+                let path = ancestors
+                    .get(MAX_PATH_STEPS)
+                    .map_or("", |(_, path)| path.as_str());
+                Error::from_reason(format!("{path}: it is nested more than {MAX_DEPTH} levels deep"))
             }
         }
     }
 
-    /// Finds the first member that is an object on the way to it; leaves the way where it stops when it is too long.
-    fn circle(&self, way: &mut Vec<Place>) -> Result<Option<(String, String)>> {
+    /// Finds the first member that is one of its ancestors. When the path is too long, `ancestors` keeps it.
+    fn find_cycle(&self, ancestors: &mut Vec<Place>) -> Result<Option<(String, String)>> {
         let scope = self.scope();
-        let Some((object, path)) = way.last().cloned() else {
+        let Some((object, path)) = ancestors.last().cloned() else {
             return Ok(None);
         };
         for (member, path) in self.members(object, &path)? {
             if scope.kind(member)? != ValueType::napi_object {
                 continue;
             }
-            for (above, target) in way.iter() {
+            for (above, target) in ancestors.iter() {
                 if scope.is_same(member, *above)? {
                     return Ok(Some((path, target.clone())));
                 }
             }
-            if way.len() > DEPTH_LIMIT {
+            if ancestors.len() > MAX_DEPTH {
                 return Err(Error::from_reason(TOO_DEEP));
             }
-            way.push((member, path));
-            if let Some(found) = self.circle(way)? {
+            ancestors.push((member, path));
+            if let Some(found) = self.find_cycle(ancestors)? {
                 return Ok(Some(found));
             }
-            way.pop();
+            ancestors.pop();
         }
         Ok(None)
     }
@@ -72,7 +72,7 @@ impl Reader {
                 .collect();
         }
         if let Some(number) = self.brand_of(object)? {
-            // What a secret holds stands where the secret does; what else has a brand holds no values of the host's.
+            // The content of a secret has the secret's path. Other branded values contain no values of the host.
             let is_secret = (number - f64::from(brand::SECRET)).abs() < f64::EPSILON;
             return match is_secret {
                 true => Ok(vec![(scope.get_named(object, "value")?, path.to_owned())]),

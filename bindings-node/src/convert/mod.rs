@@ -1,7 +1,7 @@
-//! Property values to JavaScript values and back, without any text in between.
+//! Converts property values to JavaScript values and back, without a serialized form in between.
 //!
-//! Plain values become plain values. What JavaScript has no kind for is an instance of one of the façade's classes,
-//! told by a number under a shared symbol on their prototypes: several copies of the façade understand each other.
+//! Plain values become plain values. Kinds that JavaScript lacks become instances of the façade's classes, which are
+//! identified by a number under a shared symbol on their prototypes: several copies of the façade are compatible.
 
 mod circle;
 mod raw;
@@ -17,7 +17,7 @@ pub(crate) use raw::{Js, Scope};
 pub(crate) use read::Reader;
 pub(crate) use write::Writer;
 
-/// The symbol under which the façade's value classes carry their number.
+/// The symbol of the property with a value class's number.
 const BRAND: &str = "stackwright.value";
 
 /// The numbers of the façade's value classes.
@@ -30,10 +30,10 @@ mod brand {
     pub(super) const OUTPUT: u32 = 6;
 }
 
-/// How deep values may be nested: enough for any document, and far from the end of the stack.
-const DEPTH_LIMIT: usize = 200;
+/// The maximum nesting of values; the recursion fits the stack.
+const MAX_DEPTH: usize = 200;
 
-/// The names of unknowns, as the façade has them.
+/// The names of unknowns; the façade has the same.
 const UNKNOWNS: [(stackwright::property::Unknown, &str); 7] = {
     use stackwright::property::Unknown;
     [
@@ -47,14 +47,14 @@ const UNKNOWNS: [(stackwright::property::Unknown, &str); 7] = {
     ]
 };
 
-/// Reads an object that JavaScript gave for `place`.
+/// Reads an object from JavaScript; errors name `place`.
 pub(crate) fn map_of(env: &Env, object: &Unknown<'_>, place: &str) -> Result<PropertyMap> {
     Reader::new(Scope::new(env.raw()))?
         .map(object.raw())
         .map_err(|error| errors::invalid(place, &error))
 }
 
-/// Reads a value that JavaScript gave for `place`.
+/// Reads a value from JavaScript; errors name `place`.
 pub(crate) fn value_of(env: &Env, value: &Unknown<'_>, place: &str) -> Result<PropertyValue> {
     Reader::new(Scope::new(env.raw()))?
         .value(value.raw())

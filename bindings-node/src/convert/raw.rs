@@ -1,7 +1,7 @@
-//! The few Node-API calls that conversions are made of, each wrapped once.
+//! Safe wrappers of the Node-API calls that conversions use.
 //!
-//! A [`Scope`] is made on the JavaScript thread, inside a callback, and never leaves it: that is what makes each call
-//! below sound. Handles ([`Js`]) live as long as that callback.
+//! A [`Scope`] is made on the JavaScript thread, inside a callback, and never leaves it, which makes each call below
+//! sound. Handles ([`Js`]) live as long as that callback.
 
 use std::ptr;
 
@@ -16,11 +16,11 @@ pub(crate) struct Scope {
     env: sys::napi_env,
 }
 
-/// What a reading meets that throws something without a readable text.
+/// The reason of an error whose exception has no readable text.
 const UNREADABLE: &str = "it threw a value without a readable text";
 
-/// The length of most texts: they are read without asking for their length first.
-const SHORT_TEXT: usize = 256;
+/// The size in bytes of the stack buffer for texts; longer ones need a second call for their length.
+const SHORT_TEXT_CAPACITY: usize = 256;
 
 macro_rules! make {
     ($scope:expr, $what:literal, |$out:ident| $call:expr) => {{
@@ -38,13 +38,13 @@ impl Scope {
         Self { env }
     }
 
-    /// Makes an error of a call's status. What JavaScript code threw meanwhile (a getter, a proxy's trap) becomes that error:
-    /// it is pending no more, so that the calls that follow work and nothing is thrown when the callback returns.
+    /// Converts a call's status to a result. An exception of JavaScript code (a getter, a proxy's trap) becomes the
+    /// error and is cleared, so that later calls work and nothing is thrown when the callback returns.
     fn check(self, status: sys::napi_status, what: &str) -> Result<()> {
         if status == sys::Status::napi_ok {
             return Ok(());
         }
-        // A call that JavaScript code failed has any status: the exception itself is the reason.
+        // The status is arbitrary when JavaScript code has thrown: the exception is the reason.
         match self.take_pending() {
             Some(thrown) => {
                 let text = self.text_of_thrown(thrown);
@@ -58,7 +58,7 @@ impl Scope {
         }
     }
 
-    /// Returns the text of what was thrown.
+    /// Returns the text of a thrown value.
     fn text_of_thrown(self, thrown: Js) -> Option<String> {
         if self.kind(thrown).ok()? == sys::ValueType::napi_string {
             return self.as_text(thrown).ok();
@@ -73,7 +73,7 @@ impl Scope {
         // SAFETY: see the module; `message` outlives the call.
         let status = unsafe { sys::napi_get_property(self.env, thrown, name, &mut message) };
         if status != sys::Status::napi_ok {
-            // The message is a getter that throws in its turn.
+            // The message is a getter that throws as well.
             self.take_pending();
             return None;
         }
@@ -146,7 +146,7 @@ impl Scope {
         ))
     }
 
-    /// Returns the symbol that every copy of the façade in this process knows by `name`.
+    /// Returns the symbol `name` that all copies of the façade in this process share.
     pub(crate) fn shared_symbol(self, name: &str) -> Result<Js> {
         make!(self, "a symbol", |out| sys::node_api_symbol_for(
             self.env,
@@ -165,7 +165,7 @@ impl Scope {
     pub(crate) fn set_named(self, object: Js, key: &str, value: Js) -> Result<()> {
         let name = self.text(key)?;
         if key == "__proto__" {
-            // An assignment would change what the object is; a definition makes a property like any other.
+            // An assignment would set the prototype; a definition makes an ordinary property.
             return self.define(object, name, value);
         }
         self.set(object, name, value)
@@ -256,16 +256,16 @@ impl Scope {
         Ok(result)
     }
 
-    /// Reads a text and hands it to `take`; short ones are copied once, onto the stack.
+    /// Reads a text and passes it to `take`; short ones are copied once, onto the stack.
     ///
     /// # Errors
     ///
     /// The text has a lone surrogate, which UTF-8 cannot represent.
     pub(crate) fn with_text<T>(self, value: Js, take: impl FnOnce(&str) -> T) -> Result<T> {
-        let mut short = [0_u8; SHORT_TEXT];
+        let mut short = [0_u8; SHORT_TEXT_CAPACITY];
         let length = self.copy_text(value, &mut short)?;
         // A cut text ends at a character's border, so it may miss up to four bytes and the final zero.
-        if length + 5 < SHORT_TEXT {
+        if length + 5 < SHORT_TEXT_CAPACITY {
             let text = String::from_utf8_lossy(&short[..length]);
             self.refuse_lone_surrogates(value, &text)?;
             return Ok(take(&text));
@@ -282,7 +282,7 @@ impl Scope {
         Ok(take(&text))
     }
 
-    /// Node replaces lone surrogates by U+FFFD: where there is one, the text is read again to see what it was.
+    /// Rejects lone surrogates. Node replaces them by U+FFFD, so a text with that character is read again as UTF-16.
     fn refuse_lone_surrogates(self, value: Js, text: &str) -> Result<()> {
         if !text.contains(char::REPLACEMENT_CHARACTER) {
             return Ok(());
@@ -328,7 +328,7 @@ impl Scope {
         self.with_text(value, str::to_owned)
     }
 
-    /// Tells whether two handles are of the same object.
+    /// Returns whether two handles refer to the same object.
     pub(crate) fn is_same(self, one: Js, other: Js) -> Result<bool> {
         let mut same = false;
         // SAFETY: see the module; both handles are of this callback, and `same` outlives the call.
@@ -341,7 +341,7 @@ impl Scope {
         let mut result = false;
         // SAFETY: see the module; `result` outlives the call.
         let status = unsafe { sys::napi_is_array(self.env, value, &mut result) };
-        self.check(status, "telling arrays")?;
+        self.check(status, "testing for an array")?;
         Ok(result)
     }
 
@@ -350,7 +350,7 @@ impl Scope {
         let mut matches = false;
         // SAFETY: see the module; `matches` outlives the call.
         let status = unsafe { sys::napi_is_buffer(self.env, value, &mut matches) };
-        self.check(status, "telling buffers")?;
+        self.check(status, "testing for a buffer")?;
         if !matches {
             return Ok(None);
         }
@@ -370,7 +370,7 @@ impl Scope {
         let mut result = false;
         // SAFETY: see the module; `result` outlives the call.
         let status = unsafe { sys::napi_is_date(self.env, value, &mut result) };
-        self.check(status, "telling dates")?;
+        self.check(status, "testing for a date")?;
         Ok(result)
     }
 
@@ -378,7 +378,7 @@ impl Scope {
         let mut result = false;
         // SAFETY: see the module; `result` outlives the call.
         let status = unsafe { sys::napi_is_promise(self.env, value, &mut result) };
-        self.check(status, "telling promises")?;
+        self.check(status, "testing for a promise")?;
         Ok(result)
     }
 
@@ -395,7 +395,7 @@ impl Scope {
         ))
     }
 
-    /// Runs `work` with handles of its own, which are gone afterwards: what it makes must be stored in something older.
+    /// Runs `work` in a handle scope of its own. Its handles are invalid afterwards unless an older object owns them.
     pub(crate) fn nested(self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut scope = ptr::null_mut();
         // SAFETY: see the module; `scope` outlives the call and is closed below.

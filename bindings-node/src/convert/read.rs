@@ -13,9 +13,9 @@ use stackwright::{
     urn::Urn,
 };
 
-use super::{BRAND, DEPTH_LIMIT, Js, Scope, UNKNOWNS, brand, circle::TOO_DEEP};
+use super::{BRAND, Js, MAX_DEPTH, Scope, UNKNOWNS, brand, circle::TOO_DEEP};
 
-/// Reads JavaScript values during one callback. Errors name the path of what could not be read.
+/// Reads JavaScript values during one callback. Errors name the path of the malformed value.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader {
     scope: Scope,
@@ -40,17 +40,16 @@ impl Reader {
     pub(crate) fn map(&self, value: Js) -> Result<PropertyMap> {
         match self.scope.kind(value)? {
             ValueType::napi_undefined | ValueType::napi_null => Ok(PropertyMap::new()),
-            ValueType::napi_object if self.brand_of(value)?.is_none() && !self.scope.is_array(value)? => self
-                .object(value, 0)
-                .map_err(|error| self.explained(value, error)),
+            ValueType::napi_object if self.brand_of(value)?.is_none() && !self.scope.is_array(value)? => {
+                self.object(value, 0).map_err(|error| self.explain(value, error))
+            }
             _ => Err(Error::from_reason("expected an object of values by name")),
         }
     }
 
     /// Reads any value.
     pub(crate) fn value(&self, value: Js) -> Result<PropertyValue> {
-        self.nested(value, 0)
-            .map_err(|error| self.explained(value, error))
+        self.nested(value, 0).map_err(|error| self.explain(value, error))
     }
 
     /// Reads a property of an object; `None` when it is `undefined` or `null`.
@@ -157,7 +156,7 @@ impl Reader {
             ValueType::napi_string => self
                 .scope
                 .with_text(value, |text| PropertyValue::String(SmolStr::new(text))),
-            ValueType::napi_object if depth >= DEPTH_LIMIT => Err(Error::from_reason(TOO_DEEP)),
+            ValueType::napi_object if depth >= MAX_DEPTH => Err(Error::from_reason(TOO_DEEP)),
             ValueType::napi_object => self.compound(value, depth + 1),
             ValueType::napi_function => Err(Error::from_reason("a function is not a value")),
             ValueType::napi_bigint => Err(Error::from_reason(
@@ -210,7 +209,7 @@ impl Reader {
                 .scope
                 .get(object, name)
                 .map_err(|error| within(&key, error))?;
-            // As in JSON, a property that is undefined is not there.
+            // As in JSON, undefined properties are omitted.
             if self.scope.kind(value)? == ValueType::napi_undefined {
                 continue;
             }
@@ -220,7 +219,7 @@ impl Reader {
         Ok(entries.into_iter().collect())
     }
 
-    /// Refuses what keeps its content where nobody sees it: a Map, a Set, an Error, an object with private members only.
+    /// Rejects objects whose content is not in properties: a Map, a Set, an Error, an object with private members only.
     fn refuse_opaque(&self, object: Js) -> Result<()> {
         let constructor = self.scope.get_named(object, "constructor")?;
         if self.scope.kind(constructor)? != ValueType::napi_function {
@@ -342,7 +341,7 @@ fn not_a(name: &str, wanted: &str) -> Error {
     Error::from_reason(format!("{name}: expected a {wanted}"))
 }
 
-/// The error of a property that is no text, or one that cannot be represented.
+/// The error of a property that is not a text, or has no UTF-8 form.
 fn no_text(name: &str, wanted: &str, error: Error) -> Error {
     match error.status {
         Status::InvalidArg => within(name, error),
@@ -350,7 +349,7 @@ fn no_text(name: &str, wanted: &str, error: Error) -> Error {
     }
 }
 
-/// Puts `step` before the path that an error names already.
+/// Prepends `step` to the path in an error.
 fn within(step: &str, error: Error) -> Error {
     let reason = &error.reason;
     let joined = if reason.starts_with('[') {
@@ -363,7 +362,7 @@ fn within(step: &str, error: Error) -> Error {
     Error::from_reason(joined)
 }
 
-/// Tells whether a text starts with a path: something without spaces before the first colon and space.
+/// Returns whether a text starts with a path: no spaces before the first colon and space.
 fn is_path(text: &str) -> bool {
     text.split_once(": ").is_some_and(|(path, _)| !path.contains(' '))
 }

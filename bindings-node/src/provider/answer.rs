@@ -1,4 +1,4 @@
-//! Answers and errors from JavaScript objects.
+//! Reads answers and errors from JavaScript objects.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     convert::{Js, Reader},
 };
 
-/// An answer, by the shape that it has.
+/// An answer, by its shape.
 pub(crate) enum Answered {
     /// To a provider's call.
     Reply(Reply),
@@ -32,7 +32,7 @@ pub(crate) enum Answered {
     Proposal(Option<Proposal>),
     Yes(bool),
     Version(Option<String>),
-    /// What a host threw; the code is that of an error of ours.
+    /// An exception of the host; the code is set for errors of this package.
     Refused {
         code: Option<String>,
         message: String,
@@ -41,7 +41,7 @@ pub(crate) enum Answered {
 }
 
 impl Answered {
-    /// Reads the answer to a method. `inputs` are the values that the call asked for.
+    /// Reads the answer to a method. `inputs` are the inputs of the call.
     pub(super) fn read(
         reader: &Reader,
         shared: &Arc<Shared>,
@@ -115,7 +115,7 @@ fn reply(reader: &Reader, method: u32, value: Js, present: bool, inputs: Propert
     })
 }
 
-/// Returns what the answer to a provider's method may hold; nothing for what is no such object.
+/// Returns the known members of the answer to a method; empty when the answer is not an object with members.
 const fn members(method: u32) -> &'static [&'static str] {
     match method {
         method::CHECK | method::CHECK_CONFIG => &["inputs", "failures"],
@@ -136,7 +136,7 @@ const fn members(method: u32) -> &'static [&'static str] {
     }
 }
 
-/// Refuses a member that nobody would look at: most likely a misspelt one.
+/// Rejects unknown members: most likely they are misspelt.
 fn refuse_unknown(reader: &Reader, known: &[&str], value: Js) -> Result<()> {
     if known.is_empty() {
         return Ok(());
@@ -152,7 +152,7 @@ fn refuse_unknown(reader: &Reader, known: &[&str], value: Js) -> Result<()> {
     })
 }
 
-/// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, `{ yes }`,
+/// Reads the façade's form of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, `{ yes }`,
 /// `{ version }`, or `{ refused: { code, message } }`.
 fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
     if let Some(refused) = reader.field(value, "refused")? {
@@ -287,7 +287,7 @@ fn diff(reader: &Reader, value: Js) -> Result<DiffResponse> {
     })
 }
 
-/// Reads whether anything differs; `None` when nothing is said.
+/// Reads whether anything differs; `None` when the member is absent.
 fn changes(reader: &Reader, value: Js) -> Result<Option<DiffChanges>> {
     let Some(changes) = reader.field(value, "changes")? else {
         return Ok(None);
@@ -337,7 +337,7 @@ pub(super) fn detailed_diff(reader: &Reader, value: Js) -> Result<DetailedDiff> 
     Ok(result)
 }
 
-/// Reads the façade's description of what a method threw.
+/// Reads the façade's description of an exception.
 pub(super) fn error(reader: &Reader, value: Js) -> ProviderError {
     read_error(reader, value).unwrap_or_else(|error| {
         let message = format!("the provider's error can not be read: {}", error.reason);
@@ -349,7 +349,7 @@ pub(super) fn error(reader: &Reader, value: Js) -> ProviderError {
     })
 }
 
-/// Returns the id in an answer that cannot be read as a whole; an empty one where there is none.
+/// Returns the id in a malformed answer; empty when it has none.
 pub(super) fn id(reader: &Reader, value: Js) -> String {
     let id = reader.text_field(value, "id");
     id.ok().flatten().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Providers that are JavaScript objects: calls go over the bridge, many at a time, and answers come back the same way.
+//! Providers that are JavaScript objects: calls and answers go over the bridge in batches.
 
 mod answer;
 mod package;
@@ -24,11 +24,11 @@ pub(crate) use request::Request;
 use request::method_of;
 
 use crate::{
-    bridge::{Message, Question, Shared},
+    bridge::{Message, PendingCall, Shared},
     convert::{Js, Reader},
 };
 
-/// The methods that an object may have, with the names and the bits that the façade knows.
+/// The methods that an object may have: their names and bit numbers, which the façade shares.
 pub(crate) mod method {
     pub(crate) const NAMES: [&str; 26] = [
         "checkConfig",
@@ -73,7 +73,7 @@ pub(crate) mod method {
     pub(crate) const GET_SCHEMA: u32 = 12;
     pub(crate) const GET_MAPPING: u32 = 13;
     pub(crate) const GET_MAPPINGS: u32 = 14;
-    /// Not a provider's, but a resolver's, as those below are of other objects of the host: all go the same way.
+    /// A method of resolvers; those below are methods of other components of the host.
     pub(crate) const RESOLVE: u32 = 15;
     pub(crate) const RECEIVE: u32 = 16;
     pub(crate) const STACK_OUTPUTS: u32 = 17;
@@ -85,7 +85,7 @@ pub(crate) mod method {
     pub(crate) const IS_INSTALLED: u32 = 23;
     pub(crate) const LATEST_VERSION: u32 = 24;
     pub(crate) const INSTALL: u32 = 25;
-    /// No method of any object.
+    /// A number that no object has a method for.
     pub(crate) const NONE: u32 = 31;
 }
 
@@ -96,7 +96,7 @@ pub fn provider_methods() -> Vec<String> {
     method::NAMES.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// A provider's object, by the façade's number.
+/// A provider object, by the façade's number.
 #[napi(object)]
 pub struct ProviderEntry {
     /// The package.
@@ -107,15 +107,15 @@ pub struct ProviderEntry {
     pub methods: u32,
     /// Whether secrets stay wrapped.
     pub secrets: bool,
-    /// Whether values with dependencies stay so.
+    /// Whether outputs keep their dependencies.
     pub outputs: bool,
-    /// Whether it knows how to preview.
+    /// Whether it supports previews.
     pub preview: bool,
-    /// Whether calls may wait for later registrations.
+    /// Whether its calls may depend on later registrations.
     pub waits: bool,
 }
 
-/// Makes a provider of the façade's description.
+/// Makes a provider from the façade's description.
 pub(crate) fn provider_of(shared: &Arc<Shared>, entry: ProviderEntry) -> JsProvider {
     let capabilities = Capabilities {
         accept_secrets: entry.secrets,
@@ -137,17 +137,17 @@ pub(crate) struct JsProvider {
 }
 
 /// A call that JavaScript has not answered.
-struct Asked {
+struct ObjectCall {
     method: u32,
     shared: Arc<Shared>,
-    /// What absent answers fall back to: the inputs asked for.
+    /// The fallback of absent answers: the inputs of the call.
     inputs: PropertyMap,
-    /// Where the steps on views go that come with the answer.
+    /// Publishes the steps on views in the answer.
     views: Views,
     reply: oneshot::Sender<ProviderResult<Answered>>,
 }
 
-impl Question for Asked {
+impl PendingCall for ObjectCall {
     fn answer(self: Box<Self>, reader: &Reader, succeeded: bool, value: Js) {
         let Self {
             method,
@@ -178,18 +178,18 @@ impl Question for Asked {
         } else {
             Err(answer::error(reader, value))
         };
-        // Whoever asked may have given up meanwhile.
+        // The caller may have abandoned the call meanwhile.
         drop(reply.send(result));
     }
 }
 
-/// Tells JavaScript that nobody waits for a call's answer any more, unless it was answered.
-struct GiveUp<'call> {
+/// Reports an abandoned call to JavaScript when it is dropped before the answer.
+struct CancelOnDrop<'call> {
     shared: &'call Shared,
     number: u32,
 }
 
-impl Drop for GiveUp<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.shared.provider_calls.remove(self.number).is_some() {
             self.shared.send(Message::ProviderGivenUp(self.number));
@@ -198,7 +198,7 @@ impl Drop for GiveUp<'_> {
 }
 
 impl JsProvider {
-    /// Creates a provider over the façade's object `number`, which has the methods whose bits are set.
+    /// Wraps the façade's object `number`, which has the methods with set bits in `methods`.
     pub(crate) fn new(shared: Arc<Shared>, number: u32, methods: u32, capabilities: Capabilities) -> Self {
         Self {
             shared,
@@ -208,7 +208,7 @@ impl JsProvider {
         }
     }
 
-    /// Wraps an object that is no provider, to ask it with [`Self::ask`].
+    /// Wraps another component of the host, for calls with [`Self::ask`].
     pub(crate) fn of_host(shared: Arc<Shared>, number: u32) -> Self {
         Self::new(shared, number, 0, Capabilities::all())
     }
@@ -217,20 +217,20 @@ impl JsProvider {
         self.methods & (1 << method) != 0
     }
 
-    /// Asks the object.
+    /// Calls the object.
     pub(crate) async fn ask(&self, request: Request) -> ProviderResult<Answered> {
         let (reply, answer) = oneshot::channel();
         let method = request.method();
         let inputs = request.fallback();
         let views = request.views();
-        let call = self.shared.provider_calls.put(Box::new(Asked {
+        let call = self.shared.provider_calls.put(Box::new(ObjectCall {
             method,
             shared: Arc::clone(&self.shared),
             inputs,
             views,
             reply,
         }));
-        let give_up = GiveUp {
+        let guard = CancelOnDrop {
             shared: &self.shared,
             number: call,
         };
@@ -241,7 +241,7 @@ impl JsProvider {
             request: Box::new(request),
         });
         let result = answer.await;
-        drop(give_up);
+        drop(guard);
         result.unwrap_or_else(|_| {
             Err(ProviderError::without_answer(
                 ProviderStatus::Unavailable,
@@ -274,7 +274,9 @@ impl Resolver for JsProvider {
     async fn resolve(&self, request: ResolutionRequest) -> stackwright::Result<Resolution> {
         match self.ask(Request::Resolve(request)).await {
             Ok(Answered::Resolution(resolution)) => Ok(resolution),
-            Ok(_) => Err(Error::internal("the answer belongs to another call")),
+            Ok(_) => Err(Error::internal(
+                "the resolver's response belongs to another method",
+            )),
             Err(error) => Err(Error::new(ErrorKind::Plugin, error.message)),
         }
     }

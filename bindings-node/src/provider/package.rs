@@ -1,4 +1,4 @@
-//! What a provider's object says of its package: the schema, and mappings from other ecosystems.
+//! Responses about a package: its schema, and mappings from other ecosystems.
 
 use napi::{Error, Result, sys::ValueType};
 use stackwright::provider::Mapping;
@@ -8,7 +8,7 @@ use crate::{
     registration,
 };
 
-/// Reads a schema: JSON, or an object that becomes it.
+/// Reads a schema: a JSON text, or an object that is serialized.
 pub(super) fn schema(reader: &Reader, value: Js) -> Result<String> {
     match reader.scope().kind(value)? {
         ValueType::napi_object => registration::value_to_json(reader.value(value)?)
@@ -18,7 +18,7 @@ pub(super) fn schema(reader: &Reader, value: Js) -> Result<String> {
     }
 }
 
-/// Reads `{ provider, data }`; nothing says that there is no mapping.
+/// Reads `{ provider, data }`; `undefined` and `null` mean that there is no mapping.
 pub(super) fn mapping(reader: &Reader, value: Js) -> Result<Mapping> {
     let wrong = || Error::from_reason("expected an object with provider and data, a Buffer or Uint8Array");
     match reader.scope().kind(value)? {
@@ -34,7 +34,7 @@ pub(super) fn mapping(reader: &Reader, value: Js) -> Result<Mapping> {
     }
 }
 
-/// Reads a list of names; nothing is an empty one.
+/// Reads a list of names; `undefined` and `null` are an empty one.
 pub(super) fn mappings(reader: &Reader, value: Js) -> Result<Vec<String>> {
     match reader.scope().kind(value)? {
         ValueType::napi_undefined | ValueType::napi_null => Ok(Vec::new()),

@@ -14,7 +14,7 @@ use crate::{
     convert::{Js, Writer},
 };
 
-/// Writes which resource a request is about.
+/// Writes the resource of a request.
 macro_rules! subject {
     ($writer:ident, $object:ident, $request:ident) => {
         $writer
@@ -24,7 +24,7 @@ macro_rules! subject {
     };
 }
 
-/// Writes what a resource was and is to be: a difference and an update are about the same.
+/// Writes the recorded resource of a diff or an update.
 macro_rules! change {
     ($writer:ident, $object:ident, $request:ident) => {
         subject!($writer, $object, $request)
@@ -37,7 +37,7 @@ macro_rules! change {
     };
 }
 
-/// A request to an object of the host: a provider's call, or another question.
+/// A request to an object of the host: a provider's call, or a call of another component.
 pub(crate) enum Request {
     Call(Call),
     Resolve(ResolutionRequest),
@@ -74,7 +74,7 @@ impl Request {
         }
     }
 
-    /// Returns the values that an answer without values stands for.
+    /// Returns the fallback of an answer without values: the inputs of the call.
     pub(super) fn fallback(&self) -> PropertyMap {
         match self {
             Self::Call(Call::CheckConfig(request) | Call::Check(request)) => request.news.clone(),
@@ -84,7 +84,7 @@ impl Request {
         }
     }
 
-    /// Returns where steps on views are published, if they may be.
+    /// Returns the publisher of steps on views; other calls get one without effect.
     pub(super) fn views(&self) -> Views {
         match self {
             Self::Call(Call::Create(request)) => request.views.clone(),
@@ -96,7 +96,7 @@ impl Request {
     }
 }
 
-/// Returns the number of a call's method. Calls that JavaScript is never asked have the number that no object has.
+/// Returns the number of a call's method; `NONE` for calls that JavaScript never gets.
 pub(super) const fn method_of(call: &Call) -> u32 {
     match call {
         Call::CheckConfig(_) => method::CHECK_CONFIG,
@@ -119,7 +119,7 @@ pub(super) const fn method_of(call: &Call) -> u32 {
 }
 
 impl Payload for Request {
-    /// Makes the object, or the text or list that some questions of the host are.
+    /// Makes the object, or the text or list of some host calls.
     fn write(&self, writer: &Writer) -> Result<Js> {
         let object = || writer.scope().object();
         match self {
@@ -138,7 +138,7 @@ impl Payload for Request {
     }
 }
 
-/// Makes the object of a provider's call, or the text that one is.
+/// Makes the object of a provider's call, or the text for calls with only one.
 fn write_call(writer: &Writer, call: &Call) -> Result<Js> {
     let object = writer.scope().object()?;
     match call {

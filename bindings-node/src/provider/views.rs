@@ -1,4 +1,4 @@
-//! Views: recorded ones as JavaScript objects, and steps on them from such.
+//! Views: recorded ones as JavaScript objects, and steps on them from JavaScript objects.
 
 use napi::{Result, sys::ValueType};
 use stackwright::{

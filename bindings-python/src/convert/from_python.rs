@@ -1,4 +1,4 @@
-//! From Python to the engine: the exact types first, then what behaves like them; a misfit names its path.
+//! From Python to the engine: exact types first, then types that behave like them. Errors name the path of the value.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -118,7 +118,7 @@ fn array<'py>(
     Ok(PropertyValue::array(values))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a loss is what is looked for")]
+#[expect(clippy::cast_precision_loss, reason = "the comparison detects the loss")]
 fn integer(number: &Bound<'_, PyInt>) -> Result<PropertyValue, Misfit> {
     let double: f64 = match number.extract::<i64>() {
         Ok(small) if i128::from(small) == (small as f64) as i128 => small as f64,
@@ -141,7 +141,7 @@ fn inexact(number: &Bound<'_, PyInt>) -> Misfit {
     ))
 }
 
-/// Says of what type something is.
+/// Names the type of a value, for messages.
 pub(crate) fn kind_of(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(
         |_| "an object".to_owned(),
@@ -195,7 +195,7 @@ fn text_field(object: &Bound<'_, PyAny>, name: &str) -> Result<Option<String>, M
     if field.is_none() {
         return Ok(None);
     }
-    // Paths of the standard library are as good as texts.
+    // Paths of the standard library are accepted as texts.
     let text = if field.cast::<PyString>().is_ok() {
         field
     } else {
@@ -254,7 +254,7 @@ fn reference(object: &Bound<'_, PyAny>) -> Result<ResourceReference, Misfit> {
     })
 }
 
-/// Returns what a `Secret` holds; `None` for anything else.
+/// Returns the content of a `Secret`; `None` for anything else.
 pub(crate) fn secret_content<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = object.py();
     if object.is_instance(Types::get(py)?.secret.bind(py))? {
@@ -263,7 +263,7 @@ pub(crate) fn secret_content<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option
     Ok(None)
 }
 
-/// Returns what a `Ciphertext` of the configuration holds; `None` for anything else.
+/// Returns the content of a configuration's `Ciphertext`; `None` for anything else.
 pub(crate) fn ciphertext(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let py = object.py();
     if object.is_instance(Types::get(py)?.ciphertext.bind(py))? {
@@ -277,7 +277,7 @@ pub(crate) fn urn(py: Python<'_>, text: &str) -> PyResult<Urn> {
     Urn::parse(text).map_err(stackwright::Error::from).or_raise(py)
 }
 
-/// Lists the outputs and resources that are anywhere in `inputs`, each with the name of the input that it is in.
+/// Lists the outputs and resources anywhere in `inputs`, each with the name of the input that contains it.
 #[pyfunction]
 pub(crate) fn find_outputs<'py>(
     inputs: &Bound<'py, PyDict>,
@@ -285,7 +285,7 @@ pub(crate) fn find_outputs<'py>(
     let types = Types::get(inputs.py())?;
     let mut found = Vec::new();
     for (key, element) in inputs.iter() {
-        search(types, &key, &element, &Above::NOTHING, &mut found)?;
+        search(types, &key, &element, &Above::ROOT, &mut found)?;
     }
     Ok(found)
 }
@@ -306,7 +306,7 @@ fn search<'py>(
     if plain {
         return Ok(());
     }
-    // What leads back to itself, or is too deep, is told when the values are read.
+    // Cycles and too deep values are reported when the values are read.
     let Ok(above) = &above.enter(element) else {
         return Ok(());
     };

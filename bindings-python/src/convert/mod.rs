@@ -1,4 +1,4 @@
-//! Values: the engine's property values as plain Python values and back, without a text in between.
+//! Values: converts between the engine's property values and Python values, without a serialized form in between.
 
 mod from_python;
 mod nesting;
@@ -23,24 +23,24 @@ pub(crate) use to_python::{dictionary, value};
 /// Reads a dictionary of inputs or outputs; `what` names it in the message of a misfit.
 pub(crate) fn read_map(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PropertyMap> {
     let py = object.py();
-    from_python::map(object, &Above::NOTHING)
+    from_python::map(object, &Above::ROOT)
         .map_err(|misfit| to_exception(py, &Error::invalid(misfit.describe(what))))
 }
 
 /// Reads one value; `what` names it in the message of a misfit.
 pub(crate) fn read_value(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PropertyValue> {
     let py = object.py();
-    from_python::value(object, &Above::NOTHING)
+    from_python::value(object, &Above::ROOT)
         .map_err(|misfit| to_exception(py, &Error::invalid(misfit.describe(what))))
 }
 
-/// Sends values through the engine's own form and back: what arrives at the other end of a deployment.
+/// Converts values to the engine's form and back, as a provider receives them.
 #[pyfunction]
 pub(crate) fn round_trip<'py>(values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     dictionary(values.py(), &read_map(values, "the values")?)
 }
 
-/// Writes values as plain JSON, with the protocol's signatures for what JSON has no type for; secrets are readable.
+/// Writes values as plain JSON, with the protocol's signatures for types that JSON lacks. Secrets are in plain text.
 #[pyfunction]
 pub(crate) fn to_json(values: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = values.py();

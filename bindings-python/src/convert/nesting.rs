@@ -1,52 +1,54 @@
-//! Where in a nested value a conversion is: what keeps it from circles and from depths, and what tells people the place.
+//! The position of a conversion in a nested value: it detects cycles and too deep values, and names paths in errors.
 
 use pyo3::prelude::*;
 
-/// How deep values may be nested: deeper than any sane program, shallower than the stack.
-const DEEPEST: usize = 400;
+/// The maximum nesting of values; the recursion fits the stack.
+const MAX_DEPTH: usize = 400;
 
-/// How many steps of a path are told at each end.
-const TOLD: usize = 4;
+/// How many steps of a long path are shown at each end.
+const MAX_STEPS_PER_END: usize = 4;
 
-/// The containers that a value lies in, from the innermost to the outermost.
+/// The containers around a value, from the innermost to the outermost.
 #[derive(Clone, Copy)]
 pub(super) struct Above<'a> {
     container: Option<*mut pyo3::ffi::PyObject>,
     parent: Option<&'a Self>,
     depth: usize,
-    /// How many steps lead from the whole to the container.
+    /// The length of the path from the root to the container.
     steps: usize,
 }
 
 impl<'a> Above<'a> {
-    /// Nothing: for the whole.
-    pub(super) const NOTHING: Self = Self {
+    /// No container: the value is the root.
+    pub(super) const ROOT: Self = Self {
         container: None,
         parent: None,
         depth: 0,
         steps: 0,
     };
 
-    /// Enters a container whose elements are each one step below it.
+    /// Enters a container whose elements are one path step below it.
     pub(super) fn enter(&'a self, container: &Bound<'_, PyAny>) -> Result<Self, Misfit> {
         self.within(container, 1)
     }
 
-    /// Enters a container that only wraps a value, so that no step leads into it.
+    /// Enters a wrapper, whose content has the same path.
     pub(super) fn unwrap(&'a self, container: &Bound<'_, PyAny>) -> Result<Self, Misfit> {
         self.within(container, 0)
     }
 
     fn within(&'a self, container: &Bound<'_, PyAny>, steps: usize) -> Result<Self, Misfit> {
-        if self.depth >= DEEPEST {
-            return Err(Misfit::new(format!("is nested more than {DEEPEST} levels deep")));
+        if self.depth >= MAX_DEPTH {
+            return Err(Misfit::new(format!(
+                "is nested more than {MAX_DEPTH} levels deep"
+            )));
         }
         let entered = container.as_ptr();
         let mut above = Some(self);
         while let Some(outer) = above {
             if outer.container == Some(entered) {
                 let mut misfit = Misfit::new(String::new());
-                misfit.circle = Some(outer.parent.map_or(0, |parent| parent.steps));
+                misfit.cycle = Some(outer.parent.map_or(0, |parent| parent.steps));
                 return Err(misfit);
             }
             above = outer.parent;
@@ -60,13 +62,13 @@ impl<'a> Above<'a> {
     }
 }
 
-/// Why a value can not be one of the engine's, and where it is.
+/// Why a value has no form in the engine, and its path.
 pub(super) struct Misfit {
-    /// The steps to the value, the last one first.
+    /// The path steps to the value, the last one first.
     path: Vec<String>,
     reason: String,
-    /// That it is a value in which it lies: after so many steps.
-    circle: Option<usize>,
+    /// For a cycle: the path length of the container that the value is identical to.
+    cycle: Option<usize>,
 }
 
 impl Misfit {
@@ -74,7 +76,7 @@ impl Misfit {
         Self {
             path: Vec::new(),
             reason: reason.into(),
-            circle: None,
+            cycle: None,
         }
     }
 
@@ -83,18 +85,18 @@ impl Misfit {
         self
     }
 
-    /// Returns the text for people; `what` names the whole.
+    /// Returns the error message; `what` names the root.
     pub(super) fn describe(&self, what: &str) -> String {
         let steps: Vec<&str> = self.path.iter().rev().map(String::as_str).collect();
         let place = match steps.is_empty() {
             true => what.to_owned(),
-            false => format!("{what}: {}", told(&steps)),
+            false => format!("{what}: {}", abbreviated(&steps)),
         };
-        let Some(outer) = self.circle else {
+        let Some(outer) = self.cycle else {
             return format!("{place}: {}", self.reason);
         };
         let outer = match steps.get(..outer) {
-            Some(steps) if !steps.is_empty() => told(steps),
+            Some(steps) if !steps.is_empty() => abbreviated(steps),
             _ => what.to_owned(),
         };
         format!("{place}: leads back to {outer}, and a value can not contain itself")
@@ -107,11 +109,11 @@ impl From<PyErr> for Misfit {
     }
 }
 
-/// Returns the steps of a path as people read it, the middle of a long one left out.
-fn told(steps: &[&str]) -> String {
-    let text = match steps.split_first_chunk::<TOLD>() {
-        Some((first, rest)) if rest.len() > TOLD + 1 => {
-            let last = rest.get(rest.len() - TOLD..).unwrap_or_default();
+/// Joins the steps of a path, without the middle of a long one.
+fn abbreviated(steps: &[&str]) -> String {
+    let text = match steps.split_first_chunk::<MAX_STEPS_PER_END>() {
+        Some((first, rest)) if rest.len() > MAX_STEPS_PER_END + 1 => {
+            let last = rest.get(rest.len() - MAX_STEPS_PER_END..).unwrap_or_default();
             format!("{}…{}", first.concat(), last.concat().trim_start_matches('.'))
         }
         _ => steps.concat(),

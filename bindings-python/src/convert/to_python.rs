@@ -1,4 +1,4 @@
-//! From the engine to Python: dictionaries, lists and plain values; wrappers only where Python has no such kind.
+//! From the engine to Python: dictionaries, lists and plain values; wrapper classes only for kinds that Python lacks.
 
 use pyo3::{
     IntoPyObjectExt as _,
@@ -11,10 +11,10 @@ use stackwright::property::{
 
 use super::types::Types;
 
-/// The largest magnitude below which every integer has a double of its own.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// The largest magnitude up to which doubles represent every integer: 2^53.
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// Makes a dictionary of a map.
+/// Converts a map to a dictionary.
 pub(crate) fn dictionary<'py>(py: Python<'py>, map: &PropertyMap) -> PyResult<Bound<'py, PyDict>> {
     let dictionary = PyDict::new(py);
     for (key, element) in map.iter() {
@@ -23,7 +23,7 @@ pub(crate) fn dictionary<'py>(py: Python<'py>, map: &PropertyMap) -> PyResult<Bo
     Ok(dictionary)
 }
 
-/// Makes a Python value. Whole numbers become `int`.
+/// Converts one value. Whole numbers become `int`.
 pub(crate) fn value<'py>(py: Python<'py>, element: &PropertyValue) -> PyResult<Bound<'py, PyAny>> {
     Ok(match element {
         PropertyValue::Null => py.None().into_bound(py),
@@ -59,8 +59,9 @@ pub(crate) fn value<'py>(py: Python<'py>, element: &PropertyValue) -> PyResult<B
     reason = "the number is whole and within the range of exact integers"
 )]
 fn number(py: Python<'_>, number: f64) -> PyResult<Bound<'_, PyAny>> {
-    let whole =
-        number.trunc() == number && number.abs() <= EXACT && !(number == 0.0 && number.is_sign_negative());
+    let whole = number.trunc() == number
+        && number.abs() <= MAX_EXACT_INTEGER
+        && !(number == 0.0 && number.is_sign_negative());
     if whole {
         (number as i64).into_bound_py_any(py)
     } else {

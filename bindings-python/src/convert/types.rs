@@ -1,4 +1,4 @@
-//! The Python classes that stand for the kinds of values that Python has no type for.
+//! The Python classes for kinds of values that Python has no type for.
 
 use pyo3::{
     prelude::*,
@@ -16,7 +16,7 @@ pub(super) struct Types {
     pub(super) asset: Py<PyType>,
     pub(super) archive: Py<PyType>,
     pub(super) resource_reference: Py<PyType>,
-    /// What `find_outputs` looks for: outputs and resources of the package's own programs.
+    /// The base class of outputs and resources, which `find_outputs` finds.
     pub(super) awaited: Py<PyType>,
 }
 

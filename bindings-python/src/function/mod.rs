@@ -1,4 +1,4 @@
-//! Calls of Python functions and methods: on a thread of a pool, or as a task of the providers' event loop.
+//! Calls of Python functions and methods: blocking ones on a thread of a pool, asynchronous ones on an event loop.
 
 mod pool;
 
@@ -47,7 +47,7 @@ pub(crate) struct ProviderLoop {
     pub(crate) start: Arc<Py<PyAny>>,
 }
 
-/// Makes the error of a call of what its method raised.
+/// Converts the exception that a method raised to the error of its call.
 pub(crate) type Fail<E> = fn(Python<'_>, &'static str, &PyErr) -> E;
 
 /// Reads what a method returned.
@@ -55,10 +55,10 @@ pub(crate) trait Read<T>: FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'sta
 
 impl<T, F: FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static> Read<T> for F {}
 
-/// Gets calls to where they run.
+/// Runs methods of one class on the pool or the event loop.
 pub(crate) struct Caller {
     context: HostContext,
-    /// The class that the methods belong to, as people know it.
+    /// The name of the class that the methods belong to, for error messages.
     class: Arc<str>,
 }
 
@@ -70,12 +70,12 @@ impl Caller {
         }
     }
 
-    /// Returns the class that the methods belong to.
+    /// Returns the name of the class that the methods belong to.
     pub(crate) fn class(&self) -> &Arc<str> {
         &self.class
     }
 
-    /// Calls `method` with what `build` makes; `None` when it was given up before it answered.
+    /// Calls `method` with the arguments from `build`. Returns `None` when it was abandoned before it answered.
     pub(crate) async fn run<T: Send + 'static, E: Send + 'static>(
         &self,
         name: &'static str,
@@ -110,7 +110,7 @@ impl Caller {
                 .and_then(|arguments| callable.bind(py).call1(arguments.bind(py)))
                 .and_then(|returned| read(&returned))
                 .map_err(|raised| fail(py, name, &raised));
-            // The receiver is gone when the engine gave the call up.
+            // The receiver is gone when the engine has dropped the call.
             let _delivered = sender.send(answer);
         };
         self.context.pool.push(Box::new(work))
@@ -124,9 +124,9 @@ impl Caller {
         sender: oneshot::Sender<Result<T, E>>,
         read: impl Read<T>,
         fail: Fail<E>,
-    ) -> GiveUp {
+    ) -> CancelOnDrop {
         let progress = Arc::new(Mutex::new(Progress::Queued));
-        let guard = GiveUp {
+        let guard = CancelOnDrop {
             queue: Arc::clone(&self.context.provider_loop.queue),
             progress: Arc::clone(&progress),
         };
@@ -156,7 +156,7 @@ impl Caller {
     }
 }
 
-/// How far a call has come that runs as a task.
+/// The state of a call that runs as a task.
 enum Progress {
     Queued,
     Running(Py<PyAny>),
@@ -168,16 +168,16 @@ fn lock(progress: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
 }
 
 /// Cancels the task when the engine drops the call.
-struct GiveUp {
+struct CancelOnDrop {
     queue: Arc<Queue>,
     progress: Arc<Mutex<Progress>>,
 }
 
-impl Drop for GiveUp {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let before = std::mem::replace(&mut *lock(&self.progress), Progress::GivenUp);
         if let Progress::Running(task) = before {
-            // To cancel a task that has answered already does nothing.
+            // Cancelling a finished task has no effect.
             self.queue
                 .push(move |py| task.call_method0(py, "cancel").map(drop));
         }
@@ -186,7 +186,7 @@ impl Drop for GiveUp {
 
 type Deliver = Box<dyn FnOnce(Python<'_>, PyResult<Bound<'_, PyAny>>) + Send>;
 
-/// Takes the answer of one asynchronous call; only the first counts.
+/// Receives the answer of one asynchronous call; later ones are ignored.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct Reply(Mutex<Option<Deliver>>);
 
@@ -201,12 +201,12 @@ impl Reply {
 
 #[pymethods]
 impl Reply {
-    /// Answers with what the method returned.
+    /// Answers with the method's return value.
     fn succeed(&self, value: Bound<'_, PyAny>) {
         self.deliver(value.py(), Ok(value.clone()));
     }
 
-    /// Answers with what the method raised.
+    /// Answers with the exception that the method raised.
     fn fail(&self, raised: Bound<'_, PyAny>) {
         let py = raised.py();
         self.deliver(py, Err(PyErr::from_value(raised)));
@@ -221,7 +221,7 @@ pub(crate) struct HostFunction {
 }
 
 impl HostFunction {
-    /// Takes `(function, whether it is asynchronous)`.
+    /// Reads `(function, whether it is asynchronous)`.
     pub(crate) fn read(
         name: &'static str,
         described: &Bound<'_, PyAny>,
@@ -244,8 +244,8 @@ impl HostFunction {
         }
     }
 
-    /// Calls it with one argument. What it raises becomes the error: of the same kind when it is one of this package,
-    /// otherwise of `kind`.
+    /// Calls it with one argument. An exception of this package becomes an error of the same kind, any other one an
+    /// error of `kind`.
     pub(crate) async fn call<A, T>(
         &self,
         argument: A,

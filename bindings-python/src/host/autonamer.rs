@@ -1,4 +1,4 @@
-//! Names of real things by the host: a Python function from a resource to what its provider is told.
+//! Physical names by the host: a Python function from a resource to the proposal for its provider.
 
 use async_trait::async_trait;
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -14,13 +14,13 @@ use crate::function::{HostContext, HostFunction};
 pub(crate) struct PythonAutonamer(HostFunction);
 
 impl PythonAutonamer {
-    /// Takes the function, described; it is called with `(urn, type, name, random seed, preview)`.
+    /// Reads the function's description; the function is called with `(urn, type, name, random seed, preview)`.
     pub(crate) fn read(described: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Self> {
         HostFunction::read("autonamer of the host", described, context).map(Self)
     }
 }
 
-/// Reads `(name, mode, delete before replace, warn if unsupported)`, or nothing.
+/// Reads `(name, mode, delete before replace, warn if unsupported)` or `None`.
 fn read(returned: &Bound<'_, PyAny>) -> PyResult<Option<Proposal>> {
     let Some((proposed_name, mode, delete_before_replace, warn_if_unsupported)) =
         returned.extract::<Option<(String, String, bool, bool)>>()?

@@ -11,7 +11,7 @@ use crate::function::{HostContext, HostFunction};
 pub(crate) struct PythonFetch(HostFunction);
 
 impl PythonFetch {
-    /// Takes the function, described.
+    /// Reads the function's description.
     pub(crate) fn read(described: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Self> {
         HostFunction::read("fetcher of the host", described, context).map(Self)
     }

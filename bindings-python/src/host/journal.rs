@@ -1,4 +1,4 @@
-//! A journal of the host: a Python function that gets every entry before the engine goes on.
+//! A journal of the host: a Python function that receives every entry before the engine continues.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use stackwright::{
 use crate::function::{HostContext, HostFunction};
 use crate::{completions::Completions, function::ProviderLoop};
 
-/// A journal receiver written in Python; it is given JSON texts, which `stackwright.journal` makes objects of.
+/// A journal receiver written in Python. It receives JSON texts, which `stackwright.journal` converts to objects.
 pub(crate) struct PythonJournal(HostFunction);
 
 impl PythonJournal {
-    /// Takes `(function, whether it is asynchronous, the queue of the event loop where it then runs)`.
+    /// Reads `(function, whether it is asynchronous, the queue of the event loop that an asynchronous one runs on)`.
     pub(crate) fn read(described: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Self> {
         let (function, is_async, queue): (Py<PyAny>, bool, Bound<'_, Completions>) = described.extract()?;
         let context = HostContext {

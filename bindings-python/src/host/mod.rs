@@ -1,4 +1,4 @@
-//! What a host supplies as Python functions beside providers: journals, readers of stacks, secrets, fetchers, names.
+//! Components that a host implements as Python functions: journal, stack reader, secrets, fetcher, autonamer.
 
 mod autonamer;
 mod fetch;

@@ -17,7 +17,7 @@ struct PythonSecrets {
     decrypt: HostFunction,
 }
 
-/// Reads `(kind, state as JSON or None, encrypt, decrypt)`; what another kind of manager has encrypted is `others`'s.
+/// Reads `(kind, state as JSON or None, encrypt, decrypt)`. Secrets of another manager's kind go to `others`.
 pub(crate) fn python_secrets(
     described: &Bound<'_, PyAny>,
     context: &HostContext,

@@ -1,4 +1,4 @@
-//! A reader of other stacks of the host: Python functions that answer stack references.
+//! The host's reader of other stacks: Python functions that resolve stack references.
 
 use async_trait::async_trait;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ pub(crate) struct PythonStacks {
 }
 
 impl PythonStacks {
-    /// Takes the two functions, each described.
+    /// Reads the descriptions of the two functions.
     pub(crate) fn read(described: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Self> {
         let (outputs, resource_outputs): (Bound<'_, PyAny>, Bound<'_, PyAny>) = described.extract()?;
         Ok(Self {

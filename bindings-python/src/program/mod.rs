@@ -1,4 +1,4 @@
-//! Programs written in Python: how one is started, and the run object through which it talks to the engine.
+//! Programs written in Python: starting one, and the run object through which it calls the engine.
 
 mod options;
 mod run;
@@ -21,14 +21,14 @@ use crate::{
 
 pub(crate) use run::{Registered, Run};
 
-/// How long a program may take to unwind after its run has ended; one that takes longer is left behind, cut off.
-const UNWINDING: std::time::Duration = std::time::Duration::from_secs(10);
+/// How long a program may take to unwind after its run has ended. A slower one keeps running, detached from the engine.
+const UNWIND_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// The same once the user has insisted on the end: nobody can stop a thread, and nobody waits for one that computes or sleeps.
-const INSISTED: std::time::Duration = std::time::Duration::from_millis(500);
+/// The same after a second cancellation. A thread that computes or sleeps can not be stopped.
+const FORCED_UNWIND_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// A program written in Python. `start(run)` sets it going, on a thread or an event loop of its choice, and returns;
-/// the program's end is told to the run object.
+/// A program written in Python. `start(run)` starts it on a thread or an event loop of its choice and returns;
+/// the program reports its end to the run object.
 pub(crate) struct PythonProgram {
     start: Arc<Py<PyAny>>,
     /// The queue of the event loop that `start` must be called on; `None` for any thread.
@@ -57,16 +57,16 @@ impl PythonProgram {
 }
 
 impl PythonProgram {
-    /// Resolves when a program whose run is over is waited for no longer.
+    /// Resolves when the timeout for a program whose run has ended expires.
     async fn given_up(&self, context: &ProgramContext) {
         let clock = &self.runtime.clock;
-        let insisted = async {
+        let forced = async {
             context.monitor.terminated().await;
-            clock.wait(INSISTED).await;
+            clock.wait(FORCED_UNWIND_TIMEOUT).await;
         };
         tokio::select! {
-            () = insisted => {}
-            () = clock.wait(UNWINDING) => {}
+            () = forced => {}
+            () = clock.wait(UNWIND_TIMEOUT) => {}
         }
     }
 }
@@ -124,13 +124,13 @@ impl Program for PythonProgram {
             }
             Err(_) => Err(Error::new(
                 ErrorKind::Program,
-                "the program ended without saying so",
+                "the program ended without reporting an outcome",
             )),
         }
     }
 }
 
-/// Reads a program as `stackwright` prepares it: `(start, queue or None, own_root)`, or a language runtime's address.
+/// Reads a program from `stackwright`: `(start, queue or None, own_root)`, or a language runtime's address.
 pub(crate) fn read_program(program: &Bound<'_, PyAny>, handle: &Handle) -> PyResult<Arc<dyn Program>> {
     if let Ok(address) = program.cast::<PyString>() {
         return Ok(Arc::new(LanguageRuntimeProgram::new(address.to_str()?)));

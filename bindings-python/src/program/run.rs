@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{options, secrets};
 use crate::{
-    completions::{Completions, Ticket},
+    completions::{CompletionId, Completions},
     convert,
     errors::{invalid, to_exception},
 };
@@ -88,12 +88,12 @@ impl Run {
     fn settle<T: Send + 'static>(
         &self,
         answer: impl Future<Output = Result<T, WireStatus>> + Send + 'static,
-        ticket: Ticket,
+        completion: CompletionId,
         convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) {
         let work = async move {
             let answer = answer.await;
-            ticket.settle(answer.map_err(Error::from), convert);
+            completion.settle(answer.map_err(Error::from), convert);
         };
         drop(self.handle.spawn(self.calls.track_future(work)));
     }
@@ -167,13 +167,13 @@ impl Run {
 
     /// Calls `callback(None, None)` when nothing is answered any more, after the callbacks of all that was.
     fn on_end(&self, completions: &Completions, callback: Py<PyAny>) {
-        let ticket = Ticket::new(completions, callback);
+        let completion = CompletionId::new(completions, callback);
         let (context, calls) = (self.context.clone(), self.calls.clone());
         drop(self.handle.spawn(async move {
             context.ended().await;
             calls.close();
             calls.wait().await;
-            ticket.settle(Ok(()), |py, ()| Ok(py.None()));
+            completion.settle(Ok(()), |py, ()| Ok(py.None()));
         }));
     }
 
@@ -293,7 +293,7 @@ impl Run {
             ..options::read(options)?
         };
         let answer = self.monitor().register(registration);
-        self.settle(answer, Ticket::new(completions, callback), registered);
+        self.settle(answer, CompletionId::new(completions, callback), registered);
         Ok(())
     }
 
@@ -310,7 +310,9 @@ impl Run {
         let urn = convert::urn(py, urn)?;
         let outputs = convert::read_map(outputs, "the outputs of a component")?;
         let answer = self.monitor().register_outputs(&urn, outputs);
-        self.settle(answer, Ticket::new(completions, callback), |py, ()| Ok(py.None()));
+        self.settle(answer, CompletionId::new(completions, callback), |py, ()| {
+            Ok(py.None())
+        });
         Ok(())
     }
 
@@ -343,7 +345,7 @@ impl Run {
             ..Read::default()
         };
         let answer = self.monitor().read(read);
-        self.settle(answer, Ticket::new(completions, callback), registered);
+        self.settle(answer, CompletionId::new(completions, callback), registered);
         Ok(())
     }
 
@@ -370,7 +372,7 @@ impl Run {
             depends_on: options::urns(py, dependencies)?,
         };
         let answer = self.monitor().invoke(invoke);
-        self.settle(answer, Ticket::new(completions, callback), |py, result| {
+        self.settle(answer, CompletionId::new(completions, callback), |py, result| {
             Ok(convert::dictionary(py, &result)?.into_any().unbind())
         });
         Ok(())

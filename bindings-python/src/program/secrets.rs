@@ -1,4 +1,4 @@
-//! Secrets in the values of a program, learned where the program makes them or hands them over.
+//! Secrets in the values of a program, registered with the redactor as soon as the program makes or passes them.
 
 use pyo3::{
     prelude::*,
@@ -8,13 +8,13 @@ use stackwright::secrets::Redactor;
 
 use crate::convert;
 
-/// Values are not searched below this depth; what is nested deeper is refused when it is read.
+/// Values are not searched below this depth; deeper ones are rejected when they are read.
 const MAX_DEPTH: usize = 200;
 
-/// Learns what is secret in a value: all of it when `is_secret`, else what is in a `Secret`.
+/// Registers the secrets of a value: all of it when `is_secret`, else the content of each `Secret`.
 ///
-/// Only the language's own types are looked into, so that no code of the program runs. What has another type is learned
-/// when it is read.
+/// Only the language's own types are searched, so that no code of the program runs. Values of other types are
+/// registered when they are read.
 pub(super) fn learn(redactor: &Redactor, value: &Bound<'_, PyAny>, is_secret: bool) -> PyResult<()> {
     search(redactor, value, is_secret, 0)
 }
@@ -25,14 +25,14 @@ fn search(redactor: &Redactor, value: &Bound<'_, PyAny>, is_secret: bool, depth:
     }
     if let Ok(text) = value.cast::<PyString>() {
         if is_secret {
-            // A text with half of a surrogate pair has no UTF-8 form; it is refused when it is read.
+            // A text with half of a surrogate pair has no UTF-8 form and is rejected when it is read.
             redactor.learn_text(&text.to_string_lossy(), false);
         }
     } else if value.is_exact_instance_of::<PyBool>()
         || value.is_exact_instance_of::<PyInt>()
         || value.is_exact_instance_of::<PyFloat>()
     {
-        // An integer of very many digits has no text.
+        // Python does not convert integers of very many digits to text.
         if is_secret && let Ok(text) = value.repr() {
             redactor.learn_text(&text.to_string_lossy(), true);
             redactor.learn_text(&text.to_string_lossy().to_lowercase(), true);

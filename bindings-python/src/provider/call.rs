@@ -1,4 +1,4 @@
-//! Calls of a provider's methods: requests in, answers or the provider's errors out.
+//! Calls of a provider's methods: from a request to a response or the provider's error.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::responses;
 use crate::function::{Build, Caller, Method};
 
 impl Caller {
-    /// Calls `method` with `request` and reads what it returns.
+    /// Calls `method` with `request` and reads its return value.
     pub(super) async fn call<R, T>(
         &self,
         name: &'static str,
@@ -28,7 +28,7 @@ impl Caller {
         self.ask(name, method, build, read).await
     }
 
-    /// Calls `method` with a text and reads what it returns.
+    /// Calls `method` with a text and reads its return value.
     pub(super) async fn call_with_text<T: Send + 'static>(
         &self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! The host's say in plugins that are missing, as Python functions, `async` or not.
+//! The host's installer of missing plugins, as blocking or asynchronous Python functions.
 
 use async_trait::async_trait;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use stackwright::{
 use super::ResolutionRequest;
 use crate::function::{HostContext, HostFunction};
 
-/// An installer written in Python; what it has no function for is answered without entering Python.
+/// An installer written in Python. Calls without a function are answered without entering Python.
 pub(crate) struct PythonInstaller {
     is_installed: Option<HostFunction>,
     latest_version: Option<HostFunction>,
@@ -18,7 +18,7 @@ pub(crate) struct PythonInstaller {
 }
 
 impl PythonInstaller {
-    /// Takes the three functions, each described, or nothing in place of one.
+    /// Reads the descriptions of the three functions; each is optional.
     pub(crate) fn read(described: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Self> {
         type Given<'py> = Option<Bound<'py, PyAny>>;
         let (is_installed, latest_version, install): (Given<'_>, Given<'_>, Given<'_>) =

@@ -38,7 +38,7 @@ const METHODS: [&str; 15] = [
     "close",
 ];
 
-/// A provider written in Python. Calls that it does not define a method for are answered without entering Python.
+/// A provider written in Python. Calls without a method are answered without entering Python.
 pub(crate) struct PythonProvider {
     caller: Caller,
     capabilities: Capabilities,
@@ -47,8 +47,8 @@ pub(crate) struct PythonProvider {
 }
 
 impl PythonProvider {
-    /// Reads `(name, bound method, whether it is asynchronous)` for each method that the object defines, as
-    /// `stackwright.provider` prepares them.
+    /// Reads `(name, bound method, whether it is asynchronous)` for each method that the object defines, from
+    /// `stackwright.provider`.
     pub(crate) fn read(description: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Self> {
         let (described, facts): (Bound<'_, PyAny>, Bound<'_, PyAny>) = description.extract()?;
         let mut methods = HashMap::new();
@@ -75,7 +75,7 @@ impl PythonProvider {
 }
 
 impl PythonProvider {
-    /// Makes a call that is about the package or the provider as a whole.
+    /// Makes a call about the package or the provider as a whole.
     async fn call_about_package(&self, method: &Method, call: Call) -> ProviderResult<Reply> {
         let (name, caller) = (call.name(), &self.caller);
         match call {

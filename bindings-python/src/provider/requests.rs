@@ -1,4 +1,4 @@
-//! Requests as Python sees them: views of the engine's requests, converted only where a provider looks.
+//! Requests as Python objects over the engine's requests; maps are converted on first access.
 
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
 use stackwright::{property::PropertyMap, provider};
@@ -6,7 +6,7 @@ use stackwright::{property::PropertyMap, provider};
 use super::views;
 use crate::convert;
 
-/// A map that becomes a dictionary when it is first looked at, and stays that one.
+/// A dictionary that is converted from a map on first access and then kept.
 struct Lazy(PyOnceLock<Py<PyDict>>);
 
 impl Lazy {
@@ -21,7 +21,7 @@ impl Lazy {
     }
 }
 
-/// Says how a real thing is to be named.
+/// The physical name that the host proposes, and its mode.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct Autonaming(provider::Autonaming);
 
@@ -42,7 +42,7 @@ impl Autonaming {
     }
 }
 
-/// Declares the Python class of a request: maps lazily, all else as it is.
+/// Declares the Python class of a request. Maps are converted lazily; other members are returned directly.
 macro_rules! request {
     (
         $(#[$doc:meta])*
@@ -98,7 +98,7 @@ macro_rules! request {
             )?
 
             fn __repr__(&self) -> String {
-                // The engine's own form of values hides secrets.
+                // `Debug` of the engine's values hides secrets.
                 format!("{:?}", self.request)
             }
         }
@@ -106,19 +106,19 @@ macro_rules! request {
 }
 
 request! {
-    /// Asks for a check of inputs, of a resource or of the provider's own configuration.
+    /// Requests a check of inputs, of a resource or of the provider's own configuration.
     CheckRequest {
         maps {
-            /// The recorded inputs; `None` when there are none, as for a resource that is to be created.
+            /// The recorded inputs; `None` when there are none, as for a new resource.
             old_inputs: |request| request.olds.as_ref();
-            /// The inputs that the program asks for.
+            /// The inputs that the program registered.
             inputs: |request| Some(&request.news);
         }
         plain {
             urn: &str = |request| request.urn.as_str();
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
-            /// Bytes that are the same whenever this registration is checked again: a seed for names.
+            /// A seed for names: the same bytes each time that this registration is checked.
             random_seed: &[u8] = |request| &request.random_seed;
             /// Whether this is a preview: unknowns may occur among the inputs.
             preview: bool = |request| request.preview;
@@ -128,7 +128,7 @@ request! {
 }
 
 request! {
-    /// Asks for a comparison.
+    /// Requests a comparison.
     DiffRequest {
         maps {
             /// The recorded inputs.
@@ -143,7 +143,7 @@ request! {
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
             id: &str = |request| request.id.as_str();
-            /// Paths whose changes are ignored: `inputs` has their recorded values already.
+            /// Paths whose changes are ignored; `inputs` has their recorded values already.
             ignore_changes: Vec<String> = |request| request.ignore_changes.clone();
             /// Whether this is a preview: unknowns may occur among the inputs.
             preview: bool = |request| request.preview;
@@ -167,7 +167,7 @@ request! {
 }
 
 request! {
-    /// Asks for a creation.
+    /// Requests a creation.
     CreateRequest {
         maps {
             /// The inputs, as `check` left them.
@@ -177,10 +177,10 @@ request! {
             urn: &str = |request| request.urn.as_str();
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
-            /// How long it may take, in seconds, as the option `custom_timeouts` says; 0 leaves it to the provider.
-            /// The engine only passes it on: it ends no call itself.
+            /// The timeout in seconds, from the option `custom_timeouts`; 0 is the provider's default.
+            /// The engine does not enforce it.
             timeout: f64 = |request| request.timeout;
-            /// Whether this is a preview: nothing may be made. Only a provider that `supports_preview` is asked then.
+            /// Whether this is a preview: nothing may be created. Only a provider with `supports_preview` gets those.
             preview: bool = |request| request.preview;
         }
         publishes views;
@@ -188,7 +188,7 @@ request! {
 }
 
 request! {
-    /// Asks for a resource as it is.
+    /// Requests the current state of a resource.
     ReadRequest {
         maps {
             /// The recorded inputs; `None` for an import, which has none.
@@ -201,8 +201,8 @@ request! {
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
             id: &str = |request| request.id.as_str();
-            /// How long it may take, in seconds, as the option `custom_timeouts` says; 0 leaves it to the provider.
-            /// The engine only passes it on: it ends no call itself.
+            /// The timeout in seconds, from the option `custom_timeouts`; 0 is the provider's default.
+            /// The engine does not enforce it.
             timeout: f64 = |request| request.timeout;
             /// Whether this is a preview.
             preview: bool = |request| request.preview;
@@ -213,7 +213,7 @@ request! {
 }
 
 request! {
-    /// Asks for a change in place.
+    /// Requests an update in place.
     UpdateRequest {
         maps {
             /// The recorded inputs.
@@ -228,12 +228,12 @@ request! {
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
             id: &str = |request| request.id.as_str();
-            /// Paths whose changes are ignored: `inputs` has their recorded values already.
+            /// Paths whose changes are ignored; `inputs` has their recorded values already.
             ignore_changes: Vec<String> = |request| request.ignore_changes.clone();
-            /// How long it may take, in seconds, as the option `custom_timeouts` says; 0 leaves it to the provider.
-            /// The engine only passes it on: it ends no call itself.
+            /// The timeout in seconds, from the option `custom_timeouts`; 0 is the provider's default.
+            /// The engine does not enforce it.
             timeout: f64 = |request| request.timeout;
-            /// Whether this is a preview: nothing may be changed. Only a provider that `supports_preview` is asked then.
+            /// Whether this is a preview: nothing may be changed. Only a provider with `supports_preview` gets those.
             preview: bool = |request| request.preview;
         }
         publishes views;
@@ -242,7 +242,7 @@ request! {
 }
 
 request! {
-    /// Asks for a removal.
+    /// Requests a deletion.
     DeleteRequest {
         maps {
             /// The recorded inputs.
@@ -255,8 +255,8 @@ request! {
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
             id: &str = |request| request.id.as_str();
-            /// How long it may take, in seconds, as the option `custom_timeouts` says; 0 leaves it to the provider.
-            /// The engine only passes it on: it ends no call itself.
+            /// The timeout in seconds, from the option `custom_timeouts`; 0 is the provider's default.
+            /// The engine does not enforce it.
             timeout: f64 = |request| request.timeout;
         }
         publishes views;
@@ -280,11 +280,11 @@ request! {
 }
 
 request! {
-    /// Asks for the schema of the package.
+    /// Requests the schema of the package.
     SchemaRequest {
         maps {}
         plain {
-            /// The package that a parameter made of the provider; empty for the provider's own.
+            /// The parameterized package; empty for the provider's own.
             subpackage_name: &str = |request| &request.subpackage_name;
             /// Its version.
             subpackage_version: &str = |request| &request.subpackage_version;
@@ -293,7 +293,7 @@ request! {
 }
 
 request! {
-    /// Asks for a mapping from another ecosystem to the package.
+    /// Requests a mapping from another ecosystem to the package.
     MappingRequest {
         maps {}
         plain {

@@ -1,4 +1,4 @@
-//! The host's say in which provider serves a package, as a Python function, `async` or not.
+//! The host's resolver of packages to providers, as a blocking or asynchronous Python function.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     gate,
 };
 
-/// Which plugin is needed.
+/// The plugin that the engine needs.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct ResolutionRequest(pub(super) stackwright::provider::ResolutionRequest);
 
@@ -49,13 +49,13 @@ impl ResolutionRequest {
         self.0.checksums.clone()
     }
 
-    /// Policy packs: where the options say that the pack is.
+    /// For policy packs: the pack's path from the options.
     #[getter]
     fn path(&self) -> &str {
         &self.0.path
     }
 
-    /// Policy packs: the settings by policy, as JSON.
+    /// For policy packs: the settings by policy, as JSON.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = serde_json::to_string(&self.0.config)
@@ -71,12 +71,12 @@ impl ResolutionRequest {
 /// A resolver written in Python.
 pub(crate) struct PythonResolver {
     function: HostFunction,
-    /// Where the methods of the providers run that it returns.
+    /// Runs the methods of the returned providers.
     providers: HostContext,
 }
 
 impl PythonResolver {
-    /// Takes `(function, whether it is asynchronous)`; the function returns nothing, an address, or a provider's
+    /// Reads `(function, whether it is asynchronous)`; the function returns `None`, an address, or a provider's
     /// description.
     pub(crate) fn read(
         resolver: &Bound<'_, PyAny>,
@@ -90,7 +90,7 @@ impl PythonResolver {
     }
 }
 
-/// What the function returned.
+/// The function's return value.
 enum Answer {
     Default,
     Address(String),

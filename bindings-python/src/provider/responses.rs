@@ -1,4 +1,4 @@
-//! Responses and failures: what a Python provider's method returned or raised, as the engine wants it.
+//! Responses and failures: converts the return values and exceptions of a Python provider's methods.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::{
     errors::{invalid, text_with_causes},
 };
 
-/// The exception classes that a provider raises on purpose.
+/// The exception classes of the package that a provider may raise.
 struct Raised {
     provider_error: Py<PyType>,
     init_failure: Py<PyType>,
@@ -47,13 +47,13 @@ impl Raised {
     }
 }
 
-/// Turns what a method raised into the failure of its call.
+/// Converts an exception of a method to the failure of its call.
 pub(super) fn failure(py: Python<'_>, method: &'static str, raised: &PyErr) -> ProviderError {
     describe(py, method, raised)
         .unwrap_or_else(|second| ProviderError::without_answer(ProviderStatus::Unknown, second.to_string()))
 }
 
-/// Names the class and the method that returned something that cannot be read.
+/// Makes the error of a malformed return value, which names the class and the method.
 pub(super) fn unreadable(class: &str, method: &str, returned: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     let py = returned.py();
     describe_unreadable(class, method, returned, &error).map_or_else(
@@ -123,7 +123,7 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
             .collect();
         return Ok(error);
     }
-    // The exception's text may contain secrets, and so may those that it came from: only where it was raised is logged.
+    // The texts of the exception and its causes may contain secrets: only the traceback is logged.
     let frames = match raised.traceback(py) {
         Some(traceback) => traceback.format()?,
         None => String::new(),
@@ -144,7 +144,7 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
     Ok(ProviderError::new(ProviderStatus::Unknown, text))
 }
 
-/// Returns the id of what `create` returned that cannot be read as a whole; an empty one where there is none.
+/// Returns the id in a malformed return value of `create`; empty when it has none.
 pub(super) fn created_id(returned: &Bound<'_, PyAny>) -> String {
     match returned.extract::<(String, Bound<'_, PyAny>)>() {
         Ok((id, _)) => id,
@@ -197,7 +197,7 @@ fn failures(object: &Bound<'_, PyAny>) -> PyResult<Vec<CheckFailure>> {
         .collect()
 }
 
-/// Reads what `check` or `check_config` returned: inputs, or a `CheckResult`.
+/// Reads the result of `check` or `check_config`: inputs, or a `CheckResult`.
 pub(super) fn check(returned: &Bound<'_, PyAny>) -> PyResult<CheckResponse> {
     if is_mapping(returned) {
         return Ok(CheckResponse {
@@ -211,7 +211,7 @@ pub(super) fn check(returned: &Bound<'_, PyAny>) -> PyResult<CheckResponse> {
     })
 }
 
-/// Reads what `diff` returned: a `DiffResult`, or whether anything differs, or nothing when it cannot tell.
+/// Reads the result of `diff`: a `DiffResult`, whether anything differs, or `None` when that is unknown.
 pub(super) fn diff(returned: &Bound<'_, PyAny>) -> PyResult<DiffResponse> {
     if returned.is_none() {
         return Ok(DiffResponse::default());
@@ -248,7 +248,7 @@ pub(super) fn diff(returned: &Bound<'_, PyAny>) -> PyResult<DiffResponse> {
     })
 }
 
-/// Reads how properties differ: kinds, or `PropertyDiff`s, by path.
+/// Reads the differences of properties: kinds or `PropertyDiff`s, by path.
 pub(super) fn detailed_diff(detailed: &Bound<'_, PyAny>) -> PyResult<DetailedDiff> {
     let differences: BTreeMap<String, Bound<'_, PyAny>> = detailed.extract()?;
     let mut diff = DetailedDiff::new();
@@ -278,7 +278,7 @@ fn diff_kind(py: Python<'_>, name: &str) -> PyResult<DiffKind> {
     })
 }
 
-/// Reads what `create` returned: a `CreateResult`, or the id and the outputs.
+/// Reads the result of `create`: a `CreateResult`, or the id and the outputs.
 pub(super) fn create(returned: &Bound<'_, PyAny>) -> PyResult<CreateResponse> {
     let what = "the outputs that create() returned";
     if let Ok((id, outputs)) = returned.extract::<(String, Bound<'_, PyAny>)>() {
@@ -295,7 +295,7 @@ pub(super) fn create(returned: &Bound<'_, PyAny>) -> PyResult<CreateResponse> {
     })
 }
 
-/// Reads what `read` returned: a `ReadResult`, or nothing when the resource does not exist.
+/// Reads the result of `read`: a `ReadResult`, or `None` when the resource does not exist.
 pub(super) fn read(returned: &Bound<'_, PyAny>) -> PyResult<ReadResponse> {
     if returned.is_none() {
         return Ok(ReadResponse::default());
@@ -308,7 +308,7 @@ pub(super) fn read(returned: &Bound<'_, PyAny>) -> PyResult<ReadResponse> {
     })
 }
 
-/// Reads what `update` returned: outputs, or an `UpdateResult`.
+/// Reads the result of `update`: outputs, or an `UpdateResult`.
 pub(super) fn update(returned: &Bound<'_, PyAny>) -> PyResult<UpdateResponse> {
     let what = "the outputs that update() returned";
     if is_mapping(returned) {
@@ -323,7 +323,7 @@ pub(super) fn update(returned: &Bound<'_, PyAny>) -> PyResult<UpdateResponse> {
     })
 }
 
-/// Reads what `invoke` returned: the result, or an `InvokeResult`.
+/// Reads the result of `invoke`: a mapping, or an `InvokeResult`.
 pub(super) fn invoke(returned: &Bound<'_, PyAny>) -> PyResult<InvokeResponse> {
     if is_mapping(returned) {
         return Ok(InvokeResponse {
@@ -337,7 +337,7 @@ pub(super) fn invoke(returned: &Bound<'_, PyAny>) -> PyResult<InvokeResponse> {
     })
 }
 
-/// Reads what `get_schema` returned: the JSON text, or what becomes it.
+/// Reads the result of `get_schema`: the JSON text, or a mapping that is serialized.
 pub(super) fn schema(returned: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = returned.cast::<PyString>() {
         return Ok(text.to_str()?.to_owned());
@@ -349,7 +349,7 @@ pub(super) fn schema(returned: &Bound<'_, PyAny>) -> PyResult<String> {
     json.call_method1("dumps", (returned,))?.extract()
 }
 
-/// Reads what `get_mapping` returned: a `MappingResult`, or nothing when there is no mapping.
+/// Reads the result of `get_mapping`: a `MappingResult`, or `None` when there is no mapping.
 pub(super) fn mapping(returned: &Bound<'_, PyAny>) -> PyResult<Mapping> {
     if returned.is_none() {
         return Ok(Mapping::default());
@@ -361,7 +361,7 @@ pub(super) fn mapping(returned: &Bound<'_, PyAny>) -> PyResult<Mapping> {
     })
 }
 
-/// Reads what `get_mappings` returned: the names, or nothing when there is one mapping at most.
+/// Reads the result of `get_mappings`: the names, or `None` when there is at most one mapping.
 pub(super) fn mappings(returned: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if returned.is_none() {
         return Ok(Vec::new());

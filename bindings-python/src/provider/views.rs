@@ -1,4 +1,4 @@
-//! Views: recorded ones as Python sees them, and steps on them from Python.
+//! Views: recorded ones as Python objects, and steps on them from Python.
 
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyType};
 use stackwright::{

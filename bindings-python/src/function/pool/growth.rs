@@ -1,19 +1,19 @@
-//! How fast a pool grows beyond its base number of threads: the longer nothing moves, the faster.
+//! The growth of a pool beyond its base number of threads: it doubles each time that no call has left the queue.
 
-/// The most threads that one look adds.
-const LIMIT: usize = 64;
+/// The maximum number of threads that one check adds.
+const MAX_STEP: usize = 64;
 
-/// What was there at the last look at a queue, and what that look came to.
+/// The queue's counters at the last check, and the number of threads that the next one may add.
 pub(super) struct Growth {
-    /// How many calls had left the queue.
+    /// The number of calls that had left the queue.
     taken: u64,
-    /// How many must leave it until all that waited have.
+    /// The value of `taken` at which every call that was queued then has left.
     waited: u64,
     step: usize,
 }
 
 impl Growth {
-    /// Looks at a queue for the first time: `taken` calls have left it, `queued` are in it.
+    /// Records the first check: `taken` calls have left the queue, `queued` are in it.
     pub(super) fn new(taken: u64, queued: usize) -> Self {
         Self {
             taken,
@@ -22,8 +22,8 @@ impl Growth {
         }
     }
 
-    /// Looks again, and returns how many threads more there should be: none when all that waited at the last look have
-    /// left, one when some have, and twice as many each time that none has.
+    /// Checks again, and returns the number of threads to add: none when every call queued at the last check has left,
+    /// one when some have, and twice the last number when none has.
     pub(super) fn after(&mut self, taken: u64, queued: usize) -> usize {
         let more = if taken >= self.waited {
             self.step = 1;
@@ -33,7 +33,7 @@ impl Growth {
             1
         } else {
             let more = self.step;
-            self.step = (self.step * 2).min(LIMIT);
+            self.step = (self.step * 2).min(MAX_STEP);
             more
         };
         self.taken = taken;
@@ -47,7 +47,7 @@ mod tests {
     use super::Growth;
 
     #[test]
-    fn a_queue_that_moves_needs_few_threads_and_one_that_stands_ever_more() {
+    fn a_moving_queue_adds_few_threads_and_a_stuck_one_doubles_them() {
         let mut growth = Growth::new(0, 100);
         assert_eq!(growth.after(100, 50), 0, "all that waited are gone");
         assert_eq!(growth.after(120, 30), 1, "some still wait");

@@ -1,10 +1,10 @@
 //! The threads that run a provider's blocking methods: few while the calls are short, more while they wait.
 //!
-//! A thread that holds the interpreter's lock serves call after call without letting go of it. At most one other
-//! thread at a time is on its way to the lock: it gets it as soon as a running method waits for something outside
-//! Python, and then wakes the next. So a thousand short calls cost one entry, and a thousand slow ones run at once.
+//! A thread that holds the interpreter's lock serves call after call without releasing it. At most one other thread at
+//! a time waits for the lock: it gets it as soon as a running method blocks outside Python, and then wakes the next.
+//! So a thousand short calls acquire the lock once, and a thousand slow ones run concurrently.
 //!
-//! The base number of threads shapes bursts, and nothing waits for it: see [`Pool::watch`].
+//! The base number of threads is no hard limit: see [`Pool::watch`].
 
 mod growth;
 mod state;
@@ -21,18 +21,18 @@ use tokio::runtime::Handle;
 pub(crate) use self::worker::Worker;
 use self::{
     growth::Growth,
-    state::{Call, Progress, State, Way, Work},
+    state::{Call, Dispatch, Progress, State, Work},
 };
 use crate::gate;
 
-/// How long a call waits for the base number of threads before there are more.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The time between two checks of whether queued calls need more threads than the base number.
+const GROWTH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The queue of calls, and the threads that serve it.
 pub(crate) struct Pool {
     state: Mutex<State>,
     called: Condvar,
-    /// How many threads there are at once when many calls come.
+    /// The number of threads that start without delay.
     base: usize,
     handle: Handle,
     /// Starts one more Python thread that calls [`Worker::serve`]; must not block.
@@ -54,38 +54,38 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a call, and sees to it that a thread comes for it. Never waits for the interpreter. Whoever drops what
-    /// it returns before the call has answered gives the call up.
+    /// Queues a call and dispatches a thread for it, without waiting for the interpreter. Dropping the result before
+    /// the call has answered abandons the call.
     pub(crate) fn push(self: &Arc<Self>, work: Work) -> Pending {
         let progress = Arc::new(Progress::default());
         let pending = Pending {
             pool: Arc::clone(self),
             call: Some(Arc::clone(&progress)),
         };
-        let way = {
+        let dispatch = {
             let mut state = self.state();
             if state.closed {
                 return pending;
             }
             state.calls.push_back(Call { work, progress });
-            state.find_way(self.base, &self.called)
+            state.next_dispatch(self.base, &self.called)
         };
-        self.go(way);
+        self.dispatch(dispatch);
         pending
     }
 
-    /// Goes a way from a thread of the engine, none of which may wait for the interpreter.
-    fn go(self: &Arc<Self>, way: Way) {
-        match way {
-            Way::None => {}
-            Way::Start => {
+    /// Carries out a dispatch from a thread of the engine, without waiting for the interpreter.
+    fn dispatch(self: &Arc<Self>, dispatch: Dispatch) {
+        match dispatch {
+            Dispatch::None => {}
+            Dispatch::Start => {
                 let pool = Arc::clone(self);
                 drop(
                     self.handle
                         .spawn_blocking(move || gate::attach(|py| pool.start(py))),
                 );
             }
-            Way::Watch => drop(self.handle.spawn(Arc::clone(self).watch())),
+            Dispatch::Watch => drop(self.handle.spawn(Arc::clone(self).watch())),
         }
     }
 
@@ -101,16 +101,16 @@ impl Pool {
         }
     }
 
-    /// Lets one more thread come for the calls that are left; called with the interpreter's lock held.
-    fn summon(self: &Arc<Self>, py: Python<'_>) {
-        let way = self.state().find_way(self.base, &self.called);
-        match way {
-            Way::Start => self.start(py),
-            way => self.go(way),
+    /// Dispatches one more thread for the remaining calls; called with the interpreter's lock held.
+    fn dispatch_next(self: &Arc<Self>, py: Python<'_>) {
+        let dispatch = self.state().next_dispatch(self.base, &self.called);
+        match dispatch {
+            Dispatch::Start => self.start(py),
+            dispatch => self.dispatch(dispatch),
         }
     }
 
-    /// Lets there be more threads as long as calls wait while all threads are busy: these may wait for those.
+    /// Adds threads while calls wait and all threads are busy, since a running call may depend on a queued one.
     #[expect(
         clippy::disallowed_methods,
         reason = "it measures how long threads of the interpreter take, which no simulation owns"
@@ -121,8 +121,8 @@ impl Pool {
             Growth::new(state.taken, state.calls.len())
         };
         loop {
-            tokio::time::sleep(PATIENCE).await;
-            let way = {
+            tokio::time::sleep(GROWTH_INTERVAL).await;
+            let dispatch = {
                 let mut state = self.state();
                 let working = state.threads - state.lost;
                 if state.closed || state.calls.is_empty() {
@@ -131,17 +131,17 @@ impl Pool {
                     return;
                 }
                 let more = growth.after(state.taken, state.calls.len());
-                // Who is on its way takes the first call, and then summons the next.
+                // An arriving thread takes the first call and then dispatches the next thread.
                 if state.idle == 0 && state.arriving == 0 {
                     state.above = (working + more).saturating_sub(self.base).max(state.above);
                 }
-                state.find_way(self.base, &self.called)
+                state.next_dispatch(self.base, &self.called)
             };
-            self.go(way);
+            self.dispatch(dispatch);
         }
     }
 
-    /// Ends the threads once they are done with what they run; queued calls are given up.
+    /// Ends the threads after their current calls; queued calls are dropped.
     pub(crate) fn close(&self) {
         let calls = {
             let mut state = self.state();
@@ -153,14 +153,14 @@ impl Pool {
     }
 }
 
-/// A call that somebody waits for.
+/// A call whose caller waits for the answer.
 pub(crate) struct Pending {
     pool: Arc<Pool>,
     call: Option<Arc<Progress>>,
 }
 
 impl Pending {
-    /// Says that the call has answered.
+    /// Marks the call as answered.
     pub(crate) fn answered(mut self) {
         self.call = None;
     }
@@ -169,14 +169,14 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         let Some(call) = self.call.take() else { return };
-        let way = {
+        let dispatch = {
             let mut state = self.pool.state();
             call.given_up.store(true, Ordering::Relaxed);
             if call.running.load(Ordering::Relaxed) {
                 state.lost += 1;
             }
-            state.find_way(self.pool.base, &self.pool.called)
+            state.next_dispatch(self.pool.base, &self.pool.called)
         };
-        self.pool.go(way);
+        self.pool.dispatch(dispatch);
     }
 }

@@ -1,4 +1,4 @@
-//! What a pool knows of its calls and threads, and what gets a call to a thread.
+//! The calls and threads of a pool, and the decision whether a queued call needs another thread.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +18,7 @@ pub(super) struct Call {
     pub(super) progress: Arc<Progress>,
 }
 
-/// How far a call has come; both only change under the lock of the state.
+/// The progress of a call; both flags only change under the lock of the state.
 #[derive(Default)]
 pub(super) struct Progress {
     pub(super) running: AtomicBool,
@@ -28,59 +28,59 @@ pub(super) struct Progress {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) calls: VecDeque<Call>,
-    /// How many calls have ever left the queue to be run.
+    /// The number of calls that have left the queue so far.
     pub(super) taken: u64,
     /// Threads that wait for a call.
     pub(super) idle: usize,
     /// Threads that have been woken and do not hold the interpreter's lock yet.
     pub(super) arriving: usize,
-    /// Whether an idle thread has been notified and has not looked yet.
+    /// Whether an idle thread has been notified and has not woken yet.
     pub(super) notified: bool,
-    /// All threads, also those that are being started.
+    /// All threads, including those that are starting.
     pub(super) threads: usize,
-    /// Threads whose calls have been given up and run on: nobody can count on them.
+    /// Threads that still run an abandoned call, and so are not available.
     pub(super) lost: usize,
-    /// How many threads there may be above the base number.
+    /// The number of threads allowed above the base number.
     pub(super) above: usize,
-    /// Whether somebody watches how long the calls wait.
+    /// Whether a `Pool::watch` task runs.
     pub(super) watched: bool,
     pub(super) closed: bool,
 }
 
-/// What gets a queued call to a thread.
-pub(super) enum Way {
-    /// There is a thread on its way, or nothing to do.
+/// How a queued call gets a thread.
+pub(super) enum Dispatch {
+    /// A thread is arriving already, or there is nothing to do.
     None,
-    /// A thread is to be started; it has been counted.
+    /// A thread has to be started; the counters include it.
     Start,
-    /// All threads are busy: time will tell whether there must be more.
+    /// All threads are busy: `Pool::watch` has to run.
     Watch,
 }
 
 impl State {
-    pub(super) fn find_way(&mut self, base: usize, called: &Condvar) -> Way {
+    pub(super) fn next_dispatch(&mut self, base: usize, called: &Condvar) -> Dispatch {
         if self.arriving > 0 || self.calls.is_empty() || self.closed {
-            return Way::None;
+            return Dispatch::None;
         }
         if self.idle > 0 {
             if !self.notified {
                 self.notified = true;
                 called.notify_one();
             }
-            return Way::None;
+            return Dispatch::None;
         }
         if self.threads - self.lost < base + self.above {
             self.arriving += 1;
             self.threads += 1;
-            return Way::Start;
+            return Dispatch::Start;
         }
         if std::mem::replace(&mut self.watched, true) {
-            return Way::None;
+            return Dispatch::None;
         }
-        Way::Watch
+        Dispatch::Watch
     }
 
-    /// Notes that a thread has come back from a call.
+    /// Records that a thread has finished a call.
     pub(super) fn finish(&mut self, last: Option<Arc<Progress>>) {
         let Some(last) = last else { return };
         last.running.store(false, Ordering::Relaxed);

@@ -12,13 +12,13 @@ use super::{
     state::{Call, Progress},
 };
 
-/// A lock that took this long was held by a thread that computes: the interpreter takes it away after 5 ms.
-const COMPUTING: Duration = Duration::from_millis(4);
+/// A longer wait for the interpreter's lock means that another thread computes: the interpreter switches after 5 ms.
+const CONTENTION_THRESHOLD: Duration = Duration::from_millis(4);
 
 /// How long a thread above the base number waits for a call.
-const IDLE: Duration = Duration::from_secs(2);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a thread of the pool runs.
+/// The body of a thread of the pool.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct Worker {
     pub(super) pool: Arc<Pool>,
@@ -26,10 +26,10 @@ pub(crate) struct Worker {
 
 #[pymethods]
 impl Worker {
-    /// Serves calls until the pool is closed, or has threads enough without this one.
+    /// Serves calls until the pool is closed or no longer needs this thread.
     fn serve(&self, py: Python<'_>) {
         let pool = &self.pool;
-        // Whether the interpreter's lock had to be taken from a thread that was computing.
+        // Whether the interpreter's lock was taken from a computing thread.
         let mut intruding = false;
         let mut arrived = true;
         let mut last: Option<Arc<Progress>> = None;
@@ -38,7 +38,7 @@ impl Worker {
             let rest = intruding && call.is_some();
             if let Some(call) = call {
                 if !intruding {
-                    pool.summon(py);
+                    pool.dispatch_next(py);
                 }
                 (call.work)(py);
                 last = Some(call.progress);
@@ -49,16 +49,16 @@ impl Worker {
             let Some(woken) = py.detach(|| pool.wait(rest, last.take())) else {
                 return;
             };
-            intruding = woken.elapsed() >= COMPUTING;
+            intruding = woken.elapsed() >= CONTENTION_THRESHOLD;
             arrived = true;
         }
     }
 }
 
 impl Pool {
-    /// Takes the next call that somebody waits for, for a thread that holds the interpreter's lock.
+    /// Takes the next call that is not abandoned, for a thread that holds the interpreter's lock.
     fn next(&self, arrived: bool, last: Option<Arc<Progress>>) -> Option<Call> {
-        // What nobody waits for is dropped without the lock: that may run code of the host.
+        // Abandoned calls are dropped after the state's lock is released: that may run code of the host.
         let mut abandoned = Vec::new();
         let mut state = self.state();
         if arrived {
@@ -76,10 +76,10 @@ impl Pool {
         }
     }
 
-    /// Waits to be woken for a call and returns when that was; `None` when the thread is to end.
+    /// Waits for a call and returns the time of waking. Returns `None` when the thread has to end.
     ///
-    /// A thread that should `rest` leaves the calls to the others for a moment: they compute, so that it can only
-    /// take turns with them.
+    /// A thread with `rest` first leaves the calls to the others for [`CONTENTION_THRESHOLD`]: they compute, so it
+    /// would only compete for the lock.
     fn wait(&self, mut rest: bool, last: Option<Arc<Progress>>) -> Option<Instant> {
         let mut state = self.state();
         state.finish(last);
@@ -101,8 +101,8 @@ impl Pool {
                 return Some(now());
             }
             if rest || spare {
-                let patience = if rest { COMPUTING } else { IDLE };
-                let waited = self.called.wait_timeout(state, patience);
+                let limit = if rest { CONTENTION_THRESHOLD } else { IDLE_TIMEOUT };
+                let waited = self.called.wait_timeout(state, limit);
                 let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
                 state = woken;
                 waited_long = !rest && timeout.timed_out();

@@ -178,7 +178,7 @@ async fn a_request_beyond_the_limit_is_not_sent_and_such_a_response_is_malformed
     assert!(
         error
             .message
-            .ends_with("during Create: the message is larger than 400 MiB"),
+            .ends_with("did not complete Create: the message is larger than 400 MiB"),
         "{error}"
     );
     assert!(!error.outcome_unknown && error.status == ProviderStatus::ResourceExhausted);
