@@ -109,9 +109,12 @@ scenario-runner-c: c-library
 # ---- Rust, and all bindings ----
 
 # The last line is the sum over all test binaries. One test runs a program of the Python SDK, which .venv has.
+# A test executable that runs for longer hangs.
+TEST_DEADLINE := --config 'target."cfg(unix)".runner = ["timeout", "--kill-after=10", "900"]'
+
 test-rust: $(VENV)/.complete
 	mkdir -p build
-	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
+	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test $(TEST_DEADLINE) --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
 
 # Property tests with new random cases; NAME selects some.

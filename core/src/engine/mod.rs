@@ -28,6 +28,27 @@ pub struct Engine(Arc<EngineParts>);
 
 impl Engine {
     /// Creates a builder; the engine's tasks run on the host's Tokio runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// let engine = Engine::builder(Handle::current())
+    ///     .store(store)
+    ///     .secrets(Arc::new(Base64Provider))
+    ///     .build()?;
+    /// assert!(engine.stacks(None).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn builder(handle: tokio::runtime::Handle) -> EngineBuilder {
         EngineBuilder::new(handle)
@@ -38,6 +59,26 @@ impl Engine {
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for an empty passphrase.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// let settings = StackSettings {
+    ///     secrets: Some(engine.passphrase("correct horse")?),
+    ///     ..StackSettings::default()
+    /// };
+    /// engine.create_stack("shop/prod", settings).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn passphrase(&self, passphrase: impl Into<String>) -> Result<Arc<dyn SecretsProvider>> {
         let passphrase = passphrase.into();
         if passphrase.is_empty() {
@@ -61,6 +102,26 @@ impl Engine {
     /// [`crate::ErrorKind::InvalidInput`] for an invalid name, organization or tag, [`crate::ErrorKind::NotFound`] for
     /// an absent stack that is to be selected, [`crate::ErrorKind::Conflict`] for an existing one that is to be
     /// created; the errors of the store.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves at most a stack that was created and is empty; opening the stack again continues with it.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// let stack = engine.stack("shop/dev", StackSettings::default()).await?;
+    /// assert_eq!(stack.name().to_string(), "shop/dev");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
         Stack::open(Arc::clone(&self.0), StackName::parse(name)?, settings).await
     }
@@ -69,6 +130,27 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Self::stack`].
+    ///
+    /// # Cancel safety
+    /// As [`Self::stack`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let error = engine.create_stack("shop/dev", StackSettings::default()).await.err().unwrap();
+    /// assert_eq!(error.kind().name(), "conflict");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn create_stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
         self.stack(name, settings.opened(Opening::Create)).await
     }
@@ -77,6 +159,26 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Self::stack`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// let error = engine.select_stack("shop/dev", StackSettings::default()).await.err().unwrap();
+    /// assert_eq!(error.kind().name(), "not_found");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn select_stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
         self.stack(name, settings.opened(Opening::Select)).await
     }
@@ -85,6 +187,26 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Self::stack`].
+    ///
+    /// # Cancel safety
+    /// As [`Self::stack`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// engine.create_or_select_stack("shop/dev", StackSettings::default()).await?;
+    /// engine.create_or_select_stack("shop/dev", StackSettings::default()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn create_or_select_stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
         self.stack(name, settings.opened(Opening::CreateOrSelect)).await
     }
@@ -93,11 +215,53 @@ impl Engine {
     ///
     /// # Errors
     /// The errors of the store.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let names = engine.stacks(Some("shop")).await?;
+    /// assert_eq!(names[0].to_string(), "shop/dev");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn stacks(&self, project: Option<&str>) -> Result<Vec<StackName>> {
         list_stacks(&self.0.store, project).await
     }
 
     /// Ends the idle plugin processes of the pool. The engine can still be used.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the remaining processes to the next call, or to the end of the engine.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// engine.close().await;
+    /// assert_eq!(engine.stacks(None).await?.len(), 1, "the engine stays usable");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn close(&self) {
         self.0.pool.close_all().await;
     }

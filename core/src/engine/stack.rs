@@ -116,24 +116,106 @@ impl Stack {
     }
 
     /// Computes the steps of an update without running them.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// use stackwright::program;
+    /// let settings = StackSettings {
+    ///     program: Some(program::from_fn(|_context| async { Ok(()) })),
+    ///     ..StackSettings::default()
+    /// };
+    /// let stack = engine.stack("shop/dev", settings).await?;
+    /// let preview = stack.preview(OperationOptions::default()).wait().await;
+    /// assert_eq!(preview.changes["create"], 1, "the stack itself");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn preview(&self, options: OperationOptions) -> Operation {
         self.start(OperationKind::Update, options.preview(), None)
     }
 
     /// Applies the program: creates, updates and deletes resources until the stack matches it.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// use stackwright::program;
+    /// let settings = StackSettings {
+    ///     program: Some(program::from_fn(|_context| async { Ok(()) })),
+    ///     ..StackSettings::default()
+    /// };
+    /// let stack = engine.stack("shop/dev", settings).await?;
+    /// let update = stack.update(OperationOptions::default()).wait().await;
+    /// assert_eq!(update.changes["create"], 1, "the stack itself");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn update(&self, options: OperationOptions) -> Operation {
         self.start(OperationKind::Update, options, None)
     }
 
     /// Reads every resource and records its current state.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let result = stack.refresh(OperationOptions::default()).wait().await;
+    /// assert!(result.error.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn refresh(&self, options: OperationOptions) -> Operation {
         self.start(OperationKind::Refresh, options, None)
     }
 
     /// Deletes every resource.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let result = stack.destroy(OperationOptions::default()).wait().await;
+    /// assert!(result.error.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn destroy(&self, options: OperationOptions) -> Operation {
         self.start(OperationKind::Destroy, options, None)
@@ -194,6 +276,26 @@ impl Stack {
     ///
     /// # Errors
     /// The errors of the store and of the secrets provider.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves a journal that a crash left to the next call, or has made it the checkpoint.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// assert!(stack.snapshot().await?.resources.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn snapshot(&self) -> Result<Snapshot> {
         let loaded = self.context.storage.load(&*self.context.secrets).await;
         Ok(self.explained(loaded).await?.snapshot)
@@ -211,6 +313,26 @@ impl Stack {
     ///
     /// # Errors
     /// As [`Self::snapshot`].
+    ///
+    /// # Cancel safety
+    /// As [`Self::snapshot`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// assert!(stack.outputs().await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn outputs(&self) -> Result<PropertyMap> {
         Ok(self.snapshot().await?.stack_outputs())
     }
@@ -219,6 +341,27 @@ impl Stack {
     ///
     /// # Errors
     /// As [`Self::snapshot`].
+    ///
+    /// # Cancel safety
+    /// As [`Self::snapshot`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let document = stack.export_deployment(false).await?;
+    /// assert!(document.starts_with(b"{"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn export_deployment(&self, show_secrets: bool) -> Result<Vec<u8>> {
         let secrets = &*self.context.secrets;
         let exported = self.context.storage.export(secrets, show_secrets).await;
@@ -230,6 +373,27 @@ impl Stack {
     /// # Errors
     /// [`ErrorKind::State`] for a malformed document or an invalid state, [`ErrorKind::Conflict`] while an operation
     /// runs. The state is then unchanged.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the old state or the new one, never a part of it; the lock is released in the background.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let document = stack.export_deployment(false).await?;
+    /// stack.import_deployment(&document).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn import_deployment(&self, document: &[u8]) -> Result<()> {
         let StackContext {
             storage,
@@ -244,6 +408,27 @@ impl Stack {
     ///
     /// # Errors
     /// The errors of the store.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.destroy(OperationOptions::default()).wait().await;
+    /// assert_eq!(stack.history().await?[0]["kind"], "destroy");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn history(&self) -> Result<Vec<serde_json::Value>> {
         let entries = self.context.storage.history().await?;
         entries
@@ -259,6 +444,27 @@ impl Stack {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when it has resources or an operation runs.
+    ///
+    /// # Cancel safety
+    /// A dropped future may leave history entries of a removed stack, which a new stack of the same name then has.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.remove(false).await?;
+    /// assert!(engine.stacks(None).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn remove(&self, force: bool) -> Result<()> {
         let removed = self.context.storage.remove(force).await;
         self.explained(removed).await
@@ -269,6 +475,26 @@ impl Stack {
     ///
     /// # Errors
     /// The errors of the store.
+    ///
+    /// # Cancel safety
+    /// A dropped future may leave some locks; a further call removes them.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// assert_eq!(stack.unlock().await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn unlock(&self) -> Result<usize> {
         self.context.storage.break_locks().await
     }

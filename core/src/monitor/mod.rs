@@ -264,6 +264,9 @@ impl Monitor {
     ///
     /// # Errors
     /// `Unavailable` when the run ends otherwise; a second call is refused.
+    ///
+    /// # Cancel safety
+    /// The signal stays; only the wait ends.
     pub async fn signal_and_wait_for_shutdown(&self) -> Result<(), WireStatus> {
         if self.0.signalled.is_cancelled() {
             return Err(WireStatus::unknown("Already waiting for shutdown"));
@@ -312,16 +315,25 @@ impl Monitor {
     }
 
     /// Resolves when the user cancels the run; running calls complete.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub async fn cancelled(&self) {
         self.0.generator.executor().control().cancelled().await;
     }
 
     /// Resolves when the user cancels the run a second time; running calls are abandoned.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub async fn terminated(&self) {
         self.0.generator.executor().control().terminated().await;
     }
 
     /// Resolves when the monitor has ended.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub async fn closed(&self) {
         self.0.closed.cancelled().await;
     }

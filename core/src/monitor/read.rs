@@ -18,6 +18,9 @@ impl Monitor {
     ///
     /// # Errors
     /// As [`Self::register`].
+    ///
+    /// # Cancel safety
+    /// The read continues when the future is dropped.
     pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
         self.learn(&read.inputs);
         let work = self.prepare_read(&read).map(|(flight, claim, goal)| {

@@ -301,6 +301,9 @@ impl Monitor {
     ///
     /// # Errors
     /// As [`Self::register`].
+    ///
+    /// # Cancel safety
+    /// The registration continues when the future is dropped.
     pub async fn register_root_stack(&self) -> Result<Urn, WireStatus> {
         if let Some(urn) = self.root_stack() {
             return Ok(urn);

@@ -26,6 +26,29 @@ pub struct Operation {
 impl Operation {
     /// Returns the events: all of them for the first caller, the later ones for others, and for all callers when the
     /// options do not buffer events ([`crate::operation::OperationOptions::no_events`]).
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let operation = stack.destroy(OperationOptions::default());
+    /// let mut events = operation.events();
+    /// let mut count = 0;
+    /// while let Some(event) = events.next().await {
+    ///     assert_eq!(event.sequence, count);
+    ///     count += 1;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn events(&self) -> EventStream {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -33,11 +56,52 @@ impl Operation {
     }
 
     /// Cancels the operation: running steps complete and are recorded. A second call abandons running provider calls.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let operation = stack.destroy(OperationOptions::default());
+    /// operation.cancel();
+    /// operation.wait().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn cancel(&self) {
         self.control.cancel();
     }
 
     /// Waits for the end. Any number of callers may wait.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a dropped future changes nothing, and the operation continues.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let operation = stack.destroy(OperationOptions::default());
+    /// let result = operation.wait().await;
+    /// assert!(result.error.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn wait(&self) -> Arc<OperationResult> {
         let mut result = self.result.clone();
         loop {
@@ -53,6 +117,28 @@ impl Operation {
 
     /// Ends the session and waits for its end: pending requests fail with the shutdown of the monitor, and the
     /// providers are released. Waits for the result first. Further calls have no effect.
+    ///
+    /// # Cancel safety
+    /// The session ends also when the future is dropped; a further call waits for its end.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let operation = stack.destroy(OperationOptions::default());
+    /// operation.wait().await;
+    /// operation.release().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn release(&self) {
         self.session.0.release().await;
     }

@@ -129,6 +129,9 @@ impl Plan {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Secrets`] when a secret cannot be encrypted.
+    ///
+    /// # Cancel safety
+    /// A dropped future writes nothing; a further call starts again.
     pub async fn write(&self) -> Result<&str> {
         if let Some(document) = self.document.get() {
             return Ok(document);

@@ -236,6 +236,9 @@ impl PluginProcess {
     }
 
     /// Waits until the process has ended and returns how.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub async fn exited(&self) -> String {
         self.watched.exited().await
     }
@@ -246,6 +249,9 @@ impl PluginProcess {
     }
 
     /// Interrupts the process and all that it started, and kills the rest after the timeout.
+    ///
+    /// # Cancel safety
+    /// The process ends also when the future is dropped: it is killed with the last handle.
     pub async fn close(&self) {
         self.expect_exit();
         if self.exit().is_none() {

@@ -46,6 +46,9 @@ pub struct ProgramContext {
 
 impl ProgramContext {
     /// Resolves when the run has ended before the program.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub async fn ended(&self) {
         self.monitor.closed().await;
     }

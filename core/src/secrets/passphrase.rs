@@ -58,6 +58,9 @@ impl PassphraseProvider {
     ///
     /// # Errors
     /// [`ErrorKind::Decrypt`] with the message `incorrect passphrase` if the passphrase is wrong.
+    ///
+    /// # Cancel safety
+    /// A dropped future lets the derivation of the key complete in the background without effect; a further call derives again.
     pub async fn open_salt(&self, salt: &str) -> Result<Arc<dyn SecretsManager>> {
         let slot = self.slot(salt);
         let manager = slot

@@ -39,6 +39,9 @@ pub struct EventStream {
 
 impl EventStream {
     /// Waits for the next event; `None` after the cancel event.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a dropped future takes no event.
     pub async fn next(&mut self) -> Option<Arc<EngineEvent>> {
         let event = self.events.recv().await;
         self.taken(event)
