@@ -96,7 +96,7 @@ impl sw_bytes_t {
 /// Returns the first byte; a NUL follows the last one. Null for null. Valid until `sw_bytes_free`.
 ///
 /// # Safety
-/// `bytes` must be null or have come from this library and not have been freed.
+/// `bytes` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_bytes_data(bytes: *const sw_bytes_t) -> *const c_char {
     // SAFETY: null or alive by this function's contract.
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn sw_bytes_data(bytes: *const sw_bytes_t) -> *const c_cha
 /// Returns the number of bytes, without the NUL that follows; 0 for null.
 ///
 /// # Safety
-/// `bytes` must be null or have come from this library and not have been freed.
+/// `bytes` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_bytes_length(bytes: *const sw_bytes_t) -> usize {
     // SAFETY: null or alive by this function's contract.
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn sw_bytes_length(bytes: *const sw_bytes_t) -> usize {
 /// Returns a view of owned bytes; an empty one for null. Valid until `sw_bytes_free`.
 ///
 /// # Safety
-/// `bytes` must be null or have come from this library and not have been freed.
+/// `bytes` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_bytes_view(bytes: *const sw_bytes_t) -> sw_bytes_view_t {
     // SAFETY: null or alive by this function's contract.
@@ -128,11 +128,11 @@ pub unsafe extern "C" fn sw_bytes_view(bytes: *const sw_bytes_t) -> sw_bytes_vie
 /// Frees bytes; nothing happens for null.
 ///
 /// # Safety
-/// `bytes` must be null or have come from this library and not have been freed.
+/// `bytes` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_bytes_free(bytes: *mut sw_bytes_t) {
     if !bytes.is_null() {
-        // SAFETY: made by `boxed`, and not freed before by this function's contract.
+        // SAFETY: created by `boxed`, and not freed before by this function's contract.
         drop(unsafe { Box::from_raw(bytes) });
     }
 }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn owned_bytes_end_with_a_nul_that_is_not_counted() {
         let bytes = sw_bytes_t::boxed(b"abc".to_vec());
-        // SAFETY: made above and freed below, once.
+        // SAFETY: created above and freed below, once.
         unsafe {
             assert_eq!(sw_bytes_length(bytes), 3);
             assert_eq!(CStr::from_ptr(sw_bytes_data(bytes)).to_bytes(), b"abc");

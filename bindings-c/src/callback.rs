@@ -58,12 +58,12 @@ impl Delivery {
             Ok(result) => {
                 let result = result.map(terminated);
                 let view = result.as_deref().map_or(sw_bytes_view_t::empty(), lent);
-                // SAFETY: the host gave the function for this pointer; the view is valid until it returns.
+                // SAFETY: the host supplied the function for this pointer; the view is valid until it returns.
                 unsafe { function(user_data.0, sw_status_t::SW_STATUS_OK, view, std::ptr::null()) };
             }
             Err(failure) => {
                 let error = sw_error_t::new(failure);
-                // SAFETY: the host gave the function for this pointer; the error is valid until it returns.
+                // SAFETY: the host supplied the function for this pointer; the error is valid until it returns.
                 unsafe {
                     function(
                         user_data.0,

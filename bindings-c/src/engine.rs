@@ -13,7 +13,7 @@ use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     error::sw_error_t,
     failure::{Failure, Outcome},
-    guard::{Growing, Slot, guard, live, sized},
+    guard::{Slot, VersionedStruct, guard, live, sized},
     host::{Host, sw_host_t},
     provider::{CProvider, sw_provider_t},
     runtime::{Shared, sw_runtime_t},
@@ -32,9 +32,9 @@ pub struct sw_package_t {
     pub provider: *const sw_provider_t,
 }
 
-// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
-unsafe impl Growing for sw_package_t {
-    const SHORTEST: usize = size_of::<Self>();
+// SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
+unsafe impl VersionedStruct for sw_package_t {
+    const MIN_STRUCT_SIZE: usize = size_of::<Self>();
 }
 
 /// The options of an engine. Set `struct_size` to the structure's size and unused fields to zero.
@@ -53,8 +53,8 @@ pub struct sw_engine_options_t {
     ///
     /// @members Plugins
     ///
-    /// Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is decrypted as
-    /// without them:
+    /// Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is
+    /// decrypted as without them:
     ///
     /// @members SecretsSettings
     pub settings: sw_bytes_view_t,
@@ -66,9 +66,9 @@ pub struct sw_engine_options_t {
     pub host: *const sw_host_t,
 }
 
-// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
-unsafe impl Growing for sw_engine_options_t {
-    const SHORTEST: usize = std::mem::offset_of!(Self, packages);
+// SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
+unsafe impl VersionedStruct for sw_engine_options_t {
+    const MIN_STRUCT_SIZE: usize = std::mem::offset_of!(Self, packages);
 }
 
 /// An engine: a store, a secrets provider and the providers of packages. Shared by the stacks that it opens, which may
@@ -97,8 +97,8 @@ impl Drop for Parts {
 
 /// Creates an engine.
 ///
-/// On success the library owns the `user_data` of the packages' and the host's tables, and calls their `free`. On failure it
-/// does not.
+/// On success the library owns the `user_data` of the packages' and the host's tables, and calls their `free`. On
+/// failure it does not.
 ///
 /// # Safety
 /// `options` must be null or readable, as must what it points to; `engine` writable, `error` null or writable.
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn sw_engine_stacks(
 /// Frees an engine's handle; its stacks and operations continue. Null is ignored.
 ///
 /// # Safety
-/// `engine` must be null or have come from `sw_engine_new` and not have been freed.
+/// `engine` must be null or a live object of `sw_engine_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_engine_free(engine: *mut sw_engine_t) {
     if !engine.is_null() {

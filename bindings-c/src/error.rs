@@ -84,7 +84,7 @@ unsafe fn part(
 /// Returns the kind of the error; `SW_STATUS_OK` for null.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_kind(error: *const sw_error_t) -> sw_status_t {
     // SAFETY: null or alive by this function's contract.
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn sw_error_kind(error: *const sw_error_t) -> sw_status_t 
 /// Returns the name of the kind, `invalid_input` for instance. The text is static.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_kind_name(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn sw_error_kind_name(error: *const sw_error_t) -> *const 
 /// Returns the message; null for null.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_message(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn sw_error_message(error: *const sw_error_t) -> *const c_
 /// when the diagnostics contain the reason. Null for null.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_reference_message(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn sw_error_reference_message(error: *const sw_error_t) ->
 /// Returns the configuration key, as `namespace:name`, whose value caused the error; null when there is none.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_config_key(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn sw_error_config_key(error: *const sw_error_t) -> *const
 /// Returns the URN of the resource whose step failed; null when there is none.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_urn(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn sw_error_urn(error: *const sw_error_t) -> *const c_char
 /// Returns the provider that reported the error; null when there is none.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_provider(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn sw_error_provider(error: *const sw_error_t) -> *const c
 /// Returns the phase that failed, `create` for instance; null when it is unknown.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_phase(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn sw_error_phase(error: *const sw_error_t) -> *const c_ch
 /// Returns the number of hints; 0 for null.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_hint_count(error: *const sw_error_t) -> usize {
     // SAFETY: null or alive by this function's contract.
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn sw_error_hint_count(error: *const sw_error_t) -> usize 
 /// Returns the hint at `index`; null when there is none.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_hint(error: *const sw_error_t, index: usize) -> *const c_char {
     // SAFETY: this function's contract is the same.
@@ -185,11 +185,11 @@ pub unsafe extern "C" fn sw_error_hint(error: *const sw_error_t, index: usize) -
 /// Frees an error; nothing happens for null.
 ///
 /// # Safety
-/// `error` must be null or have come from this library and not have been freed.
+/// `error` must be null or a live object of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_error_free(error: *mut sw_error_t) {
     if !error.is_null() {
-        // SAFETY: made by `boxed`, and not freed before by this function's contract.
+        // SAFETY: created by `boxed`, and not freed before by this function's contract.
         drop(unsafe { Box::from_raw(error) });
     }
 }
@@ -210,7 +210,7 @@ mod tests {
             .with_config_key("aws:region")
             .with_hint("make one");
         let error = sw_error_t::boxed(inner.into());
-        // SAFETY: made above and freed below, once; the texts are valid until then.
+        // SAFETY: created above and freed below, once; the texts are valid until then.
         unsafe {
             assert_eq!(sw_error_kind(error), sw_status_t::SW_STATUS_PROVIDER);
             assert_eq!(CStr::from_ptr(sw_error_kind_name(error)), c"provider");

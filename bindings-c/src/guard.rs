@@ -61,13 +61,14 @@ pub(crate) unsafe fn live<'a, T>(pointer: *const T, what: &str) -> Outcome<&'a T
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::misuse(format!("{what} is null")))
 }
 
-/// A structure that the caller fills. New fields are appended, so that hosts compiled with an earlier header still work.
+/// A structure that the caller fills. New fields are appended, so that hosts compiled with an earlier header still
+/// work.
 ///
 /// # Safety
 /// Its first field must be a `usize` with the size of the caller's structure, and zero must be valid for each field.
-pub(crate) unsafe trait Growing: Copy {
+pub(crate) unsafe trait VersionedStruct: Copy {
     /// The minimum `struct_size`: up to the end of the last required field.
-    const SHORTEST: usize;
+    const MIN_STRUCT_SIZE: usize;
 }
 
 /// Copies a structure of the caller up to the size in its first field; later fields are zero. `None` for null; `what`
@@ -75,13 +76,13 @@ pub(crate) unsafe trait Growing: Copy {
 ///
 /// # Safety
 /// `pointer` must be null or readable for the number of bytes in its first field, a `usize`.
-pub(crate) unsafe fn sized<T: Growing>(pointer: *const T, what: &str) -> Outcome<Option<T>> {
+pub(crate) unsafe fn sized<T: VersionedStruct>(pointer: *const T, what: &str) -> Outcome<Option<T>> {
     if pointer.is_null() {
         return Ok(None);
     }
     // SAFETY: not null, and the first field is readable by this function's contract.
     let size = unsafe { pointer.cast::<usize>().read() };
-    let known = (T::SHORTEST..=size_of::<T>()).contains(&size) && size.is_multiple_of(align_of::<T>());
+    let known = (T::MIN_STRUCT_SIZE..=size_of::<T>()).contains(&size) && size.is_multiple_of(align_of::<T>());
     if !known {
         return Err(Failure::misuse(format!(
             "{what} has a struct_size that this library does not know"
@@ -150,9 +151,9 @@ mod tests {
         latest: u32,
     }
 
-    // SAFETY: the size comes first, and zeros are valid values.
-    unsafe impl Growing for Form {
-        const SHORTEST: usize = std::mem::offset_of!(Self, later);
+    // SAFETY: the size is the first field, and zeros are valid values.
+    unsafe impl VersionedStruct for Form {
+        const MIN_STRUCT_SIZE: usize = std::mem::offset_of!(Self, later);
     }
 
     #[test]

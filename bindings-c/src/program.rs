@@ -14,7 +14,7 @@ use crate::{
     context::{error_of, sw_context_t},
     failure::{Failure, Outcome},
     foreign::{Inside, Place, UserData, sw_free_t},
-    guard::{Growing, sized},
+    guard::{VersionedStruct, sized},
     runtime::Shared,
     status::sw_status_t,
 };
@@ -23,10 +23,10 @@ use crate::{
 pub const SW_PROGRAM_VERSION: u32 = 1;
 
 /// Declares the resources of a stack. Runs on a dedicated thread and may block; several runs may overlap. Returns
-/// `SW_STATUS_OK`, the status of a failed call (the run then fails with the error of the last call with that status), or
-/// `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also fails when a registration or an output is malformed
-/// (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`), because the resource would be deleted otherwise. Other failed calls do not
-/// fail the run by themselves.
+/// `SW_STATUS_OK`, the status of a failed call (the run then fails with the error of the last call with that status),
+/// or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also fails when a registration or an output is malformed
+/// (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`), because the resource would be deleted otherwise. Other failed calls
+/// do not fail the run by themselves.
 ///
 /// The context is valid until the function has returned and every callback of its asynchronous calls has been called.
 pub type sw_run_t = Option<unsafe extern "C" fn(user_data: *mut c_void, context: *mut sw_context_t) -> i32>;
@@ -47,9 +47,9 @@ pub struct sw_program_t {
     pub run: sw_run_t,
 }
 
-// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
-unsafe impl Growing for sw_program_t {
-    const SHORTEST: usize = size_of::<Self>();
+// SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
+unsafe impl VersionedStruct for sw_program_t {
+    const MIN_STRUCT_SIZE: usize = size_of::<Self>();
 }
 
 type Function = unsafe extern "C" fn(*mut c_void, *mut sw_context_t) -> i32;
@@ -71,9 +71,7 @@ impl CProgram {
             return Ok(None);
         };
         if table.version != SW_PROGRAM_VERSION {
-            return Err(Failure::misuse(
-                "the program has an unknown version",
-            ));
+            return Err(Failure::misuse("the program has an unknown version"));
         }
         let run = table
             .run

@@ -15,7 +15,7 @@ use crate::{
     error::sw_error_t,
     failure::{Failure, Outcome},
     foreign::{Gate, ensure_may_block, ensure_outside},
-    guard::{Growing, Slot, guard, sized},
+    guard::{Slot, VersionedStruct, guard, sized},
     status::sw_status_t,
     threads::Threads,
 };
@@ -42,13 +42,13 @@ pub struct sw_runtime_options_t {
     pub thread_name: sw_bytes_view_t,
 }
 
-// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
-unsafe impl Growing for sw_runtime_options_t {
-    const SHORTEST: usize = std::mem::offset_of!(Self, thread_name);
+// SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
+unsafe impl VersionedStruct for sw_runtime_options_t {
+    const MIN_STRUCT_SIZE: usize = std::mem::offset_of!(Self, thread_name);
 }
 
-/// The threads of engines. Shared by the engines that are created with it, which work until `sw_runtime_free`. A process
-/// may have several.
+/// The threads of engines. Shared by the engines that are created with it, which work until `sw_runtime_free`. A
+/// process may have several.
 pub struct sw_runtime_t {
     pub(crate) shared: Arc<Shared>,
 }
@@ -213,7 +213,7 @@ fn start(mut builder: tokio::runtime::Builder, name: String) -> Outcome<sw_runti
 /// ignored.
 ///
 /// # Safety
-/// `runtime` must be null or have come from `sw_runtime_new` and not have been freed.
+/// `runtime` must be null or a live object of `sw_runtime_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_runtime_free(runtime: *mut sw_runtime_t) -> sw_status_t {
     let body = || {

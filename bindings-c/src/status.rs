@@ -7,7 +7,8 @@ use stackwright::{ErrorClass, ErrorKind};
 #[repr(i32)]
 #[must_use]
 pub enum sw_status_t {
-    /// The caller violated a rule of this ABI: a null pointer, a wrong `struct_size`, a blocking call inside a callback.
+    /// The caller violated a rule of this ABI: a null pointer, a wrong `struct_size`, a blocking call inside a
+    /// callback.
     SW_STATUS_MISUSE = -1,
     /// The call succeeded.
     SW_STATUS_OK = 0,

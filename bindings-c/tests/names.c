@@ -97,7 +97,7 @@ static void the_host_proposes_physical_names(void)
     sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
     CHECK(namer.asked == 3 && namer.answered == 3 && namer.checked == 3);
     sw_stack_free(stack);
-    const char *expected[] = {"no name is left", "gave propose_name no answer", "unknown mode \"shout\""};
+    const char *expected[] = {"no name is left", "the host freed the completion of propose_name without a response", "unknown mode \"shout\""};
     program.user_data = &namer;
     for (namer.wrong = 1; namer.wrong <= 3; namer.wrong++) {
         sw_operation_t *operation = NULL;

@@ -1,11 +1,10 @@
-//! The way of every call of a program: made of what C code lent, ended by the end of the run, and either waited for or
-//! answered with a callback.
+//! The calls of a program: cancelled by the end of the run, and either waited for or completed with a callback.
 
 use std::{ffi::c_void, future::Future, sync::Arc};
 
 use stackwright::{Error, ErrorKind, monitor::WireStatus};
 
-use super::{failed_calls::Purpose, sw_context_t};
+use super::{failed_calls::CallKind, sw_context_t};
 use crate::{
     bytes::sw_bytes_t,
     callback::{Delivery, sw_callback_t},
@@ -16,10 +15,10 @@ use crate::{
     status::sw_status_t,
 };
 
-/// What a call comes to: bytes, or nothing.
+/// The result of a call: bytes, or none.
 pub(super) type Answer = Outcome<Option<Vec<u8>>>;
 
-/// Turns a monitor's status into the engine's error.
+/// Converts a status of the monitor to an error of the engine.
 pub(crate) fn error_of(status: &WireStatus) -> Error {
     const INVALID_ARGUMENT: i32 = 3;
     const NOT_FOUND: i32 = 5;
@@ -33,7 +32,7 @@ pub(crate) fn error_of(status: &WireStatus) -> Error {
 }
 
 impl sw_context_t {
-    /// Ends `call` when the run ends without it.
+    /// Drops `call` with a cancellation error when the run ends first.
     fn until_ended(
         &self,
         call: impl Future<Output = Answer> + Send + 'static,
@@ -59,7 +58,7 @@ impl sw_context_t {
         let token = self.calls.token();
         let failed_calls = Arc::clone(&self.failed_calls);
         let task = async move {
-            delivery.deliver(failed_calls.keep(Purpose::Asks, call.await));
+            delivery.deliver(failed_calls.keep(CallKind::Other, call.await));
             drop(token);
         };
         self.shared.tasks.spawn_on(task, &self.shared.handle);
@@ -70,13 +69,13 @@ impl sw_context_t {
     }
 }
 
-/// Makes a call and waits for its answer.
+/// Makes a call, waits for its result and writes it to `place`.
 ///
 /// # Safety
 /// `context` must be null or alive, `place` and `error` null or writable.
-pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
+pub(super) unsafe fn call_blocking<A, F: Future<Output = Answer> + Send + 'static>(
     context: *const sw_context_t,
-    purpose: Purpose,
+    kind: CallKind,
     place: *mut *mut sw_bytes_t,
     error: *mut *mut sw_error_t,
     arguments: impl FnOnce() -> Outcome<A>,
@@ -89,9 +88,9 @@ pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
         let context = unsafe { live(context, "the context") }?;
         ensure_may_block()?;
         let called = || call(context, arguments()?);
-        let call = context.failed_calls.keep(purpose, called())?;
-        // What the engine refuses was declared: a program may do without it.
-        let answer = context.failed_calls.keep(Purpose::Asks, context.wait(call))?;
+        let call = context.failed_calls.keep(kind, called())?;
+        // The declaration was readable, so its failure does not fail the run by itself.
+        let answer = context.failed_calls.keep(CallKind::Other, context.wait(call))?;
         if let (Some(place), Some(answer)) = (place, answer) {
             place.fill(sw_bytes_t::boxed(answer));
         }
@@ -101,13 +100,13 @@ pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
     unsafe { guard(error, body) }
 }
 
-/// Makes a call and leaves its answer to a callback.
+/// Makes a call and delivers its result to a callback.
 ///
 /// # Safety
 /// `context` must be null or alive, `error` null or writable.
-pub(super) unsafe fn starting<A, F: Future<Output = Answer> + Send + 'static>(
+pub(super) unsafe fn call_async<A, F: Future<Output = Answer> + Send + 'static>(
     context: *const sw_context_t,
-    purpose: Purpose,
+    kind: CallKind,
     callback: sw_callback_t,
     user_data: *mut c_void,
     error: *mut *mut sw_error_t,
@@ -123,7 +122,7 @@ pub(super) unsafe fn starting<A, F: Future<Output = Answer> + Send + 'static>(
             }
             call(context, arguments()?)
         };
-        let call = context.failed_calls.keep(purpose, called())?;
+        let call = context.failed_calls.keep(kind, called())?;
         context.start(context.delivery(callback, user_data)?, call);
         Ok(())
     };

@@ -1,5 +1,5 @@
-//! The calls of a program that failed: of each status the last one, for a program that returns the status alone. Declarations
-//! that could not be read are reported to the engine.
+//! The failed calls of a program: the last one of each status, for programs that return only a status. Malformed
+//! declarations are reported to the engine.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,25 +10,25 @@ use crate::{
     status::sw_status_t,
 };
 
-/// What a call is for.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// It declares a resource or an output, whose absence means that it is to be deleted.
+pub(super) enum CallKind {
+    /// Declares a resource or an output, whose absence would delete it.
     Declares,
-    /// It asks, or says something.
+    /// Any other call.
     Asks,
 }
 
 /// The errors of a run's failed calls.
 pub(super) struct FailedCalls {
-    /// At most one of each status.
+    /// At most one for each status.
     last: Mutex<Vec<(sw_status_t, Error)>>,
-    /// Takes the errors of declarations that could not be read.
+    /// Receives the errors of malformed declarations.
     report: Box<dyn Fn(&Error) + Send + Sync>,
 }
 
 impl FailedCalls {
-    /// Creates the list of a run; `report` takes the errors of declarations that could not be read.
+    /// Creates the list of a run; `report` receives the errors of malformed declarations.
     pub(super) fn new(report: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         Self {
             last: Mutex::default(),
@@ -36,19 +36,19 @@ impl FailedCalls {
         }
     }
 
-    /// Keeps what a call failed with, in place of an earlier failure with the same status.
-    pub(super) fn keep<T>(&self, purpose: Purpose, outcome: Outcome<T>) -> Outcome<T> {
+    /// Records the error of a failed call, in place of an earlier one with the same status.
+    pub(super) fn keep<T>(&self, kind: CallKind, outcome: Outcome<T>) -> Outcome<T> {
         if let Err(failure) = &outcome {
             let error = match failure {
                 Failure::Misuse(message) => Error::new(ErrorKind::Program, message.as_str()),
                 Failure::Engine(error) => error.clone(),
             };
             let status = failure.status();
-            let is_unreadable = matches!(
+            let is_malformed = matches!(
                 status,
                 sw_status_t::SW_STATUS_INVALID_INPUT | sw_status_t::SW_STATUS_MISUSE
             );
-            if is_unreadable && purpose == Purpose::Declares {
+            if is_malformed && kind == CallKind::Declaration {
                 (self.report)(&error);
             }
             let mut errors = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl FailedCalls {
         outcome
     }
 
-    /// Returns what the last call with `status` failed with.
+    /// Returns the error of the last call that failed with `status`.
     pub(super) fn last(&self, status: sw_status_t) -> Option<Error> {
         let errors = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let found = errors.iter().find(|(known, _)| *known == status);
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn the_last_failure_of_each_status_is_kept() {
         let calls = FailedCalls::new(|_| {});
-        let fail = |failure: Failure| assert!(calls.keep::<()>(Purpose::Asks, Err(failure)).is_err());
+        let fail = |failure: Failure| assert!(calls.keep::<()>(CallKind::Other, Err(failure)).is_err());
         fail(Failure::invalid("first"));
         fail(Failure::invalid("second"));
         fail(Failure::misuse("null"));
-        assert!(calls.keep(Purpose::Declares, Ok(7)).is_ok());
+        assert!(calls.keep(CallKind::Declaration, Ok(7)).is_ok());
         let message = |status| calls.last(status).map(|error| error.message().to_owned());
         assert_eq!(
             message(sw_status_t::SW_STATUS_INVALID_INPUT).as_deref(),
@@ -92,19 +92,19 @@ mod tests {
     }
 
     #[test]
-    fn declarations_that_cannot_be_read_are_reported_and_no_other_failure() {
+    fn only_malformed_declarations_are_reported() {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let reports = Arc::clone(&reported);
         let calls = FailedCalls::new(move |error| reports.lock().unwrap().push(error.message().to_owned()));
-        let fail = |purpose, failure: Failure| assert!(calls.keep::<()>(purpose, Err(failure)).is_err());
-        fail(Purpose::Asks, Failure::invalid("asked"));
+        let fail = |kind, failure: Failure| assert!(calls.keep::<()>(kind, Err(failure)).is_err());
+        fail(CallKind::Other, Failure::invalid("asked"));
         fail(
-            Purpose::Declares,
+            CallKind::Declaration,
             Error::new(ErrorKind::Provider, "the provider failed").into(),
         );
         assert!(reported.lock().unwrap().is_empty());
-        fail(Purpose::Declares, Failure::invalid("first"));
-        fail(Purpose::Declares, Failure::misuse("second"));
+        fail(CallKind::Declaration, Failure::invalid("first"));
+        fail(CallKind::Declaration, Failure::misuse("second"));
         assert_eq!(*reported.lock().unwrap(), ["first", "second"]);
     }
 }

@@ -1,12 +1,12 @@
-//! Functions of packages: calling one.
+//! Calls of packages' functions.
 
 use std::{ffi::c_void, future::Future};
 
 use stackwright::{monitor::Invoke, property::json::to_plain_json};
 
 use super::{
-    call::{Answer, error_of, starting, waiting},
-    failed_calls::Purpose,
+    call::{Answer, call_async, call_blocking, error_of},
+    failed_calls::CallKind,
     sw_context_t,
 };
 use crate::{
@@ -42,9 +42,9 @@ pub unsafe extern "C" fn sw_context_invoke(
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
-        waiting(
+        call_blocking(
             context,
-            Purpose::Asks,
+            CallKind::Other,
             result,
             error,
             || invoke.bytes("the invoke"),
@@ -67,9 +67,9 @@ pub unsafe extern "C" fn sw_context_invoke_async(
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
-        starting(
+        call_async(
             context,
-            Purpose::Asks,
+            CallKind::Other,
             callback,
             user_data,
             error,

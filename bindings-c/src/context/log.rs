@@ -1,8 +1,8 @@
-//! What a program says to people.
+//! Diagnostics of a program.
 
 use stackwright::{diagnostic::Severity, urn::Urn};
 
-use super::{failed_calls::Purpose, sw_context_t};
+use super::{failed_calls::CallKind, sw_context_t};
 use crate::{
     bytes::sw_bytes_view_t,
     error::sw_error_t,
@@ -11,22 +11,22 @@ use crate::{
     status::sw_status_t,
 };
 
-/// How much a message matters.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum sw_severity_t {
-    /// For those who look for a fault.
+    /// Details for debugging.
     SW_SEVERITY_DEBUG = 0,
-    /// Worth reading.
+    /// Information.
     SW_SEVERITY_INFO = 1,
-    /// Something is probably not as intended.
+    /// A probable mistake.
     SW_SEVERITY_WARNING = 2,
-    /// Something failed; the run fails.
+    /// An error; the run fails.
     SW_SEVERITY_ERROR = 3,
 }
 
-/// Says something to people, about a resource or, when `urn` is empty, about the whole deployment. `severity` is one
-/// of `sw_severity_t`.
+/// Emits a diagnostic of a resource or, when `urn` is empty, of the whole deployment. `severity` is one of
+/// `sw_severity_t`.
 ///
 /// # Safety
 /// `context` must be null or alive, `message` and `urn` readable, `error` null or writable.
@@ -56,12 +56,12 @@ pub unsafe extern "C" fn sw_context_log(
                 1 => Severity::Info,
                 2 => Severity::Warning,
                 3 => Severity::Error,
-                other => return Err(Failure::misuse(format!("there is no severity {other}"))),
+                other => return Err(Failure::misuse(format!("unknown severity {other}"))),
             };
             context.program.monitor.log(severity, message, urn);
             Ok(())
         };
-        context.failed_calls.keep(Purpose::Asks, log())
+        context.failed_calls.keep(CallKind::Other, log())
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }

@@ -1,4 +1,4 @@
-//! The context of a running program: what it is told of its run, and how both end.
+//! The context of a running program: its information, its failure, and the end of the run.
 
 mod call;
 mod failed_calls;
@@ -27,9 +27,9 @@ use crate::{
 };
 
 pub(crate) use call::error_of;
-use failed_calls::{FailedCalls, Purpose};
+use failed_calls::{CallKind, FailedCalls};
 
-/// What a running program talks to. Lent to the program; never freed by it.
+/// The context of a running program, which borrows it and never frees it.
 pub struct sw_context_t {
     program: ProgramContext,
     info: CString,
@@ -38,7 +38,7 @@ pub struct sw_context_t {
     calls: TaskTracker,
     failure: Mutex<Option<Error>>,
     failed_calls: Arc<FailedCalls>,
-    /// Set when the program is over.
+    /// Cancelled when the program has ended.
     over: CancellationToken,
     /// The callbacks that wait for the end of the run or the program.
     notices: TaskTracker,
@@ -86,7 +86,7 @@ impl sw_context_t {
         })
     }
 
-    /// Waits until every callback of the program's calls has returned, then tells those who wait for the end.
+    /// Waits until every callback of the program's calls has returned, then calls those that wait for the end.
     pub(crate) async fn finish(&self) {
         self.calls.close();
         self.calls.wait().await;
@@ -105,9 +105,9 @@ impl sw_context_t {
     }
 }
 
-/// Returns what the program is told of its run, as JSON: `{"project", "stack", "organization", "rootDirectory",
+/// Returns information about the run, as JSON: `{"project", "stack", "organization", "rootDirectory",
 /// "config": {"ns:name": "text"}, "configSecretKeys": [], "dryRun", "parallel", "rootStack": "urn…"}`. Structured
-/// configuration values are JSON texts; secret ones are readable. Lives as long as the context; null for null.
+/// configuration values are JSON texts; secret ones are plain text. Valid as long as the context; null for null.
 ///
 /// # Safety
 /// `context` must be null or alive.
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn sw_context_info(context: *const sw_context_t) -> *const
     unsafe { context.as_ref() }.map_or(std::ptr::null(), |context| context.info.as_ptr())
 }
 
-/// Tells whether the run has ended without the program, which should return soon; true for null.
+/// Returns whether the run has ended before the program, which should then return soon; true for null.
 ///
 /// # Safety
 /// `context` must be null or alive.
@@ -127,8 +127,8 @@ pub unsafe extern "C" fn sw_context_is_ended(context: *const sw_context_t) -> bo
     unsafe { context.as_ref() }.is_none_or(|context| context.program.monitor.is_closed())
 }
 
-/// Tells a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
-/// or, at the latest, when the program has returned and its last call was answered (with `SW_STATUS_OK`).
+/// Calls the callback when the run ends before the program (with `SW_STATUS_CANCELLED`; the program should return
+/// soon), or when the program has returned and its last call was completed (with `SW_STATUS_OK`).
 ///
 /// # Safety
 /// `context` must be null or alive, `error` null or writable.
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn sw_context_ended_async(
         let context = unsafe { live(context, "the context") }?;
         let delivery = context
             .failed_calls
-            .keep(Purpose::Asks, context.delivery(callback, user_data))?;
+            .keep(CallKind::Other, context.delivery(callback, user_data))?;
         let (program, over) = (context.program.clone(), context.over.clone());
         let token = context.notices.token();
         let task = async move {
@@ -163,8 +163,8 @@ pub unsafe extern "C" fn sw_context_ended_async(
     unsafe { guard(error, body) }
 }
 
-/// Says why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
-/// not UTF-8 are replaced.
+/// Sets the message with which the run fails when the program returns, also with `SW_STATUS_OK`. Invalid UTF-8 is
+/// replaced by U+FFFD.
 ///
 /// # Safety
 /// `context` must be null or alive, `message` readable, `error` null or writable.
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn sw_context_fail(
         let context = unsafe { live(context, "the context") }?;
         // SAFETY: readable by this function's contract.
         let bytes = unsafe { message.bytes("the message") };
-        // The run fails also where its reason cannot be read.
+        // The run fails also when the message is unreadable.
         let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default());
         let text = match text.trim() {
             "" => "the program failed without a message",

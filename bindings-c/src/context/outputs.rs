@@ -1,4 +1,4 @@
-//! What a program gives out: the outputs of its components, and those of its stack.
+//! Outputs of a program's components and of its stack.
 
 use std::{ffi::c_void, future::Future};
 
@@ -8,8 +8,8 @@ use stackwright::{
 };
 
 use super::{
-    call::{Answer, error_of, starting, waiting},
-    failed_calls::Purpose,
+    call::{Answer, call_async, call_blocking, error_of},
+    failed_calls::CallKind,
     sw_context_t,
 };
 use crate::{
@@ -37,8 +37,7 @@ impl sw_context_t {
     }
 }
 
-/// Publishes the outputs (a JSON object) of a component that the program registered, and waits until they are
-/// recorded.
+/// Registers the outputs (a JSON object) of a component that the program registered, and waits until they are recorded.
 ///
 /// # Safety
 /// `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
@@ -52,9 +51,9 @@ pub unsafe extern "C" fn sw_context_register_outputs(
     // SAFETY: this function's contract is the same.
     unsafe {
         let both = || Ok((urn.text("the URN")?, outputs.bytes("the outputs")?));
-        waiting(
+        call_blocking(
             context,
-            Purpose::Declares,
+            CallKind::Declaration,
             std::ptr::null_mut(),
             error,
             both,
@@ -63,7 +62,7 @@ pub unsafe extern "C" fn sw_context_register_outputs(
     }
 }
 
-/// Publishes outputs as `sw_context_register_outputs` does, without waiting.
+/// Registers outputs as `sw_context_register_outputs` does, without waiting.
 ///
 /// # Safety
 /// `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
@@ -79,9 +78,9 @@ pub unsafe extern "C" fn sw_context_register_outputs_async(
     // SAFETY: this function's contract is the same.
     unsafe {
         let both = || Ok((urn.text("the URN")?, outputs.bytes("the outputs")?));
-        starting(
+        call_async(
             context,
-            Purpose::Declares,
+            CallKind::Declaration,
             callback,
             user_data,
             error,
@@ -91,7 +90,7 @@ pub unsafe extern "C" fn sw_context_register_outputs_async(
     }
 }
 
-/// Sets one of the stack's outputs to a JSON value; they are recorded when the program has ended.
+/// Sets an output of the stack to a JSON value. Outputs are recorded when the program has ended.
 ///
 /// # Safety
 /// `context` must be null or alive, `name` and `value` readable, `error` null or writable.
@@ -115,7 +114,7 @@ pub unsafe extern "C" fn sw_context_export(
             context.program.monitor.export(name, value.0);
             Ok(())
         };
-        context.failed_calls.keep(Purpose::Declares, export())
+        context.failed_calls.keep(CallKind::Declaration, export())
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }

@@ -1,10 +1,10 @@
-//! The protocol's own messages, for the programs of SDKs, without a socket.
+//! Messages of the protocol without a socket, for programs of SDKs.
 
 use std::{ffi::c_void, future::Future};
 
 use super::{
-    call::{Answer, error_of, starting, waiting},
-    failed_calls::Purpose,
+    call::{Answer, call_async, call_blocking, error_of},
+    failed_calls::CallKind,
     sw_context_t,
 };
 use crate::{
@@ -40,9 +40,9 @@ pub unsafe extern "C" fn sw_context_call(
     // SAFETY: this function's contract is the same.
     unsafe {
         let both = || Ok((method.text("the method")?, request.bytes("the request")?));
-        waiting(
+        call_blocking(
             context,
-            Purpose::Asks,
+            CallKind::Other,
             response,
             error,
             both,
@@ -67,9 +67,9 @@ pub unsafe extern "C" fn sw_context_call_async(
     // SAFETY: this function's contract is the same.
     unsafe {
         let both = || Ok((method.text("the method")?, request.bytes("the request")?));
-        starting(
+        call_async(
             context,
-            Purpose::Asks,
+            CallKind::Other,
             callback,
             user_data,
             error,

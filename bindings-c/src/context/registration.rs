@@ -1,12 +1,12 @@
-//! Resources: registering one, and looking at one that somebody else manages.
+//! Registration of resources, and reads of existing ones.
 
 use std::{ffi::c_void, future::Future};
 
 use stackwright::monitor::{Read, Registration};
 
 use super::{
-    call::{Answer, error_of, starting, waiting},
-    failed_calls::Purpose,
+    call::{Answer, call_async, call_blocking, error_of},
+    failed_calls::CallKind,
     sw_context_t,
 };
 use crate::{
@@ -35,7 +35,7 @@ impl sw_context_t {
     }
 }
 
-/// Registers a resource and waits until it is as it should be.
+/// Registers a resource and waits until its step has finished.
 ///
 /// `registration` is JSON: `{"type", "name", "inputs": {…}}` and any of `custom` (false for a component), `parent`,
 /// `dependencies`, `propertyDependencies`, `provider` (`<urn>::<id>`), `providers`, `version`, `pluginDownloadURL`,
@@ -56,9 +56,9 @@ pub unsafe extern "C" fn sw_context_register(
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
-        waiting(
+        call_blocking(
             context,
-            Purpose::Declares,
+            CallKind::Declaration,
             registered,
             error,
             || registration.bytes("the registration"),
@@ -67,8 +67,8 @@ pub unsafe extern "C" fn sw_context_register(
     }
 }
 
-/// Registers a resource as `sw_context_register` does, without waiting: any number may be under way. Resources are
-/// claimed in the order of the calls.
+/// Registers a resource as `sw_context_register` does, without waiting. Any number of registrations may be pending;
+/// resources are claimed in the order of the calls.
 ///
 /// # Safety
 /// `context` must be null or alive, `registration` readable, `error` null or writable.
@@ -82,9 +82,9 @@ pub unsafe extern "C" fn sw_context_register_async(
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
-        starting(
+        call_async(
             context,
-            Purpose::Declares,
+            CallKind::Declaration,
             callback,
             user_data,
             error,
@@ -94,10 +94,11 @@ pub unsafe extern "C" fn sw_context_register_async(
     }
 }
 
-/// Looks at something without managing it and waits for the answer. `read` is JSON: `{"type", "name", "id"}` and any
-/// of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`, `additionalSecretOutputs`. The
-/// result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`, with the input `name` (`project/stack`,
-/// or `organization/project/stack`), it reads another stack: `/outputs/outputs` has what that one gives out.
+/// Reads an existing resource without managing it and waits for the result. `read` is JSON: `{"type", "name", "id"}`
+/// and any of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`,
+/// `additionalSecretOutputs`. The result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`,
+/// with the input `name` (`project/stack`, or `organization/project/stack`), it reads another stack, whose outputs are
+/// at `/outputs/outputs`.
 ///
 /// # Safety
 /// `context` must be null or alive, `read` readable, `registered` null or writable, `error` null or writable.
@@ -110,9 +111,9 @@ pub unsafe extern "C" fn sw_context_read(
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
-        waiting(
+        call_blocking(
             context,
-            Purpose::Asks,
+            CallKind::Other,
             registered,
             error,
             || read.bytes("the read"),
@@ -121,7 +122,7 @@ pub unsafe extern "C" fn sw_context_read(
     }
 }
 
-/// Looks at something as `sw_context_read` does, without waiting.
+/// Reads a resource as `sw_context_read` does, without waiting.
 ///
 /// # Safety
 /// `context` must be null or alive, `read` readable, `error` null or writable.
@@ -135,9 +136,9 @@ pub unsafe extern "C" fn sw_context_read_async(
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
-        starting(
+        call_async(
             context,
-            Purpose::Asks,
+            CallKind::Other,
             callback,
             user_data,
             error,

@@ -1,4 +1,4 @@
-//! The host's say in plugins that are missing, as functions of its table.
+//! The host's functions for missing plugins.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ impl Host {
         any.iter().any(Option::is_some).then(|| Arc::clone(self) as _)
     }
 
-    /// Asks one function about a plugin; without it, or when it has nothing to say, the answer is the default one.
-    async fn ask_of_plugin<T: Default + for<'de> Deserialize<'de>>(
+    /// Calls a function with a plugin; without it, or for an empty response, the result is the default.
+    async fn ask_about_plugin<T: Default + for<'de> Deserialize<'de>>(
         &self,
         function: sw_call_t,
         plugin: &ResolutionRequest,
@@ -61,7 +61,7 @@ impl Host {
 impl PluginInstaller for Host {
     async fn is_installed(&self, plugin: ResolutionRequest) -> stackwright::Result<bool> {
         let function = self.functions.is_installed;
-        let presence: Presence = self.ask_of_plugin(function, &plugin, "is_installed").await?;
+        let presence: Presence = self.ask_about_plugin(function, &plugin, "is_installed").await?;
         Ok(presence.installed)
     }
 
@@ -70,7 +70,7 @@ impl PluginInstaller for Host {
         plugin: ResolutionRequest,
     ) -> stackwright::Result<Option<semver::Version>> {
         let function = self.functions.latest_version;
-        let latest: Latest = self.ask_of_plugin(function, &plugin, "latest_version").await?;
+        let latest: Latest = self.ask_about_plugin(function, &plugin, "latest_version").await?;
         latest.version.map(|text| plugin.latest(&text)).transpose()
     }
 
@@ -79,7 +79,7 @@ impl PluginInstaller for Host {
         if function.is_none() {
             return Ok(Installation::Declined);
         }
-        let installed: Installed = self.ask_of_plugin(function, &plugin, "install").await?;
+        let installed: Installed = self.ask_about_plugin(function, &plugin, "install").await?;
         Ok(if installed.declined {
             Installation::Declined
         } else {

@@ -1,5 +1,5 @@
-//! The host's say: who serves a package, missing plugins, what other stacks gave out, remote assets, names, its encryption,
-//! and its journal.
+//! The host's functions: plugin resolution and installation, outputs of other stacks, remote assets, names, encryption,
+//! and the journal.
 
 mod installer;
 mod name;
@@ -29,19 +29,19 @@ use self::name::{NamingDocument, Proposed};
 use crate::{
     failure::{Failure, Outcome},
     foreign::{UserData, sw_free_t},
-    guard::{Growing, sized},
-    provider::{Answer, Question, sw_call_t, sw_give_up_t},
+    guard::{VersionedStruct, sized},
+    provider::{Answer, PendingCall, sw_call_t, sw_give_up_t},
     runtime::Shared,
 };
 
 /// The version of `sw_host_t` that this header describes.
 pub const SW_HOST_VERSION: u32 = 1;
 
-/// What the host wants to be asked and told, as a table of functions, each of which may be null. The table is copied.
+/// The host's functions that the engine calls, each of which may be null. The table is copied.
 ///
-/// ITS FUNCTIONS ARE CALLED CONCURRENTLY, each on a thread to itself, and may take their time, but for `give_up` and
-/// `free`. They answer as those of a provider do, with `sw_completion_succeed` or `sw_completion_fail`; the message of a
-/// failure reaches people unchanged.
+/// ITS FUNCTIONS ARE CALLED CONCURRENTLY, each call on a thread of its own, and may block, except for `give_up` and
+/// `free`. They complete calls as a provider does, with `sw_completion_succeed` or `sw_completion_fail`. The message of
+/// a failure is reported unchanged.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sw_host_t {
@@ -51,72 +51,72 @@ pub struct sw_host_t {
     pub version: u32,
     /// Passed to each function.
     pub user_data: *mut c_void,
-    /// Frees `user_data` when no function will be called any more; may be null.
+    /// Frees `user_data` after the last call of a function; may be null.
     pub free: sw_free_t,
-    /// Nobody waits any more for one call; its completion must still be handed back.
+    /// Called when one call is cancelled; its completion must still be completed or freed.
     pub give_up: sw_give_up_t,
-    /// Says what serves a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
-    /// "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a provider that listens there,
-    /// `{"package": "files"}` for the one that the engine was given for that package, `{}` for what the engine finds.
-    /// For a policy pack `kind` is `analyzer`, `path` and `config` are those of the operation's options, and the answer is
-    /// its address. For plugins `path` and `config` are empty.
+    /// Resolves the plugin of a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
+    /// "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a running plugin, `{"package":
+    /// "files"}` for the engine's provider of that package, `{}` for the engine's own lookup. For a policy pack `kind`
+    /// is `analyzer`, `path` and `config` are those of the operation's options, and the response has its address. For
+    /// other plugins `path` and `config` are empty.
     pub resolve: sw_call_t,
-    /// Gives another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
+    /// Returns another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
     /// reads them from its store.
     pub stack_outputs: sw_call_t,
-    /// Gives what there is of another stack's resources, as `stack_outputs` does: `{"URN": {"type": "…", "outputs": {…}}}`.
-    /// Required beside it.
+    /// Returns the outputs of another stack's resources, as `stack_outputs`: `{"URN": {"type": "…", "outputs": {…}}}`.
+    /// Required with it.
     pub stack_resource_outputs: sw_call_t,
-    /// Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
-    /// is answered; a failure refuses the entry, and the operation ends with it. Records are those of deployments, in
-    /// which the `ciphertext` of a secret is the base64 of its JSON text.
-    /// An entry has `sequence`, `operation` (the number of its step) and `kind`: `begin`, before the provider is called,
-    /// with `op`, `pending`, `old`, `state`, `keys`, `diffs`, `detailedDiff`; `success` with `op`, `resultOp`, `removed`,
-    /// `marked`, `new` and the flags `inPlace`, `elided`, `untargeted`, `persistedRefresh`, `deletedByRefresh`,
-    /// `skippedCreate` (with `state`: what was asked for, is not made and not recorded); `failure` with `op`; `outputs` with
-    /// `new`; `base-written` with `records`; `base-rebuilt` with `order`, `records`, `clearPending`. Fields with nothing in
-    /// them are left out.
+    /// Receives an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine continues
+    /// after the completion; a failure ends the operation with an error. Records are those of deployments, in which the
+    /// `ciphertext` of a secret is the base64 of its JSON text. An entry has `sequence`, `operation` (the number of its
+    /// step) and `kind`: `begin`, before the provider is called, with `op`, `pending`, `old`, `state`, `keys`, `diffs`,
+    /// `detailedDiff`; `success` with `op`, `resultOp`, `removed`, `marked`, `new` and the flags `inPlace`, `elided`,
+    /// `untargeted`, `persistedRefresh`, `deletedByRefresh`, `skippedCreate` (with `state`: the goal of a resource that
+    /// is neither created nor recorded); `failure` with `op`; `outputs` with `new`; `base-written` with `records`;
+    /// `base-rebuilt` with `order`, `records`, `clearPending`. Empty fields are left out.
     pub journal: sw_call_t,
-    /// Encrypts secrets in place of the engine, in order: `["text", …]` → as many texts.
+    /// Encrypts secrets in place of the engine: `["text", …]` → as many texts, in order.
     pub encrypt: sw_call_t,
-    /// Decrypts what `encrypt` made, in the same way. Required beside it. The message of a failure must hold no secret.
+    /// Decrypts the texts of `encrypt`, in the same form. Required with it. The message of a failure must contain no
+    /// secret.
     pub decrypt: sw_call_t,
-    /// Gets what the URI of a remote asset or archive names, for its hash: `{"uri": "…"}` → the content itself, which is
-    /// no JSON. Null: the engine does so, over HTTP.
+    /// Fetches a remote asset or archive, for its hash: `{"uri": "…"}` → the raw content, which is no JSON. Null: the
+    /// engine fetches it over HTTP.
     pub fetch: sw_call_t,
-    /// Says how the real thing of a resource is to be named, in the stead of `pulumi:autonaming` of the configuration:
-    /// `{"urn", "type", "name", "randomSeed": base64 of 32 bytes, "preview"}` → `{"proposedName": "…", "mode":
-    /// "propose"|"enforce"|"disable", "deleteBeforeReplace": false, "warnIfUnsupported": false}`, of which only the name is
-    /// required (`disable` needs none); `{}` leaves the name to the provider. Asked once for each registration of a
-    /// resource that is no component and no provider; a failure ends the operation. Providers get the answer with `check`.
-    /// Names that are drawn from the seed are in an update those that its preview showed.
+    /// Proposes the physical name of a resource, in place of `pulumi:autonaming` of the configuration: `{"urn", "type",
+    /// "name", "randomSeed": base64 of 32 bytes, "preview"}` → `{"proposedName": "…", "mode":
+    /// "propose"|"enforce"|"disable", "deleteBeforeReplace": false, "warnIfUnsupported": false}`, of which only the
+    /// name is required (`disable` needs none); `{}` leaves the name to the provider. Called once for each registration
+    /// of a resource that is no component and no provider; a failure ends the operation. Providers receive the proposal
+    /// with `check`. Names derived from the seed are equal in a preview and its update.
     pub propose_name: sw_call_t,
-    /// Tells whether a plugin is installed, in any version when `version` is null: what `resolve` is asked → `{"installed":
-    /// true}`; `{}` when it is not. This and the next two are asked, in this order, about a plugin that neither the
-    /// packages, `resolve` nor the folders of `"plugins"` gave; then the engine looks once more. However many resources and
-    /// operations need a plugin, it is asked for once at a time. Without `skipPluginPreInstall`, this
-    /// happens before an operation begins for what recorded providers need, and before the program runs for what its
-    /// language runtime requires.
+    /// Returns whether a plugin is installed, in any version when `version` is null: the request of `resolve` →
+    /// `{"installed": true}`; `{}` when it is not. This and the next two are called, in this order, for a plugin that
+    /// is found neither in the packages, by `resolve` nor in the folders of `"plugins"`; then the engine searches
+    /// again. Several resources and operations share one installation of a plugin. Without `skipPluginPreInstall`,
+    /// plugins of recorded providers are installed before an operation begins, and those that the language runtime
+    /// requires before the program runs.
     pub is_installed: sw_call_t,
-    /// Gives the latest version of a plugin when none is wanted: what `resolve` is asked → `{"version": "1.2.3"}`; `{}`
-    /// leaves it to `install` which one that is.
+    /// Returns the latest version of a plugin without a required version: the request of `resolve` → `{"version":
+    /// "1.2.3"}`; `{}` leaves the choice to `install`.
     pub latest_version: sw_call_t,
-    /// Puts a plugin where the engine looks for it, its executable `pulumi-resource-NAME` into one of the `directories` or
-    /// into `resource-NAME-vVERSION` in the `cache`: what `resolve` is asked → `{}`; `{"declined": true}` for what is not to be
-    /// installed, which then is missing.
+    /// Installs a plugin: its executable `pulumi-resource-NAME` into one of the `directories`, or into
+    /// `resource-NAME-vVERSION` in the `cache`. The request of `resolve` → `{}`, or `{"declined": true}` when it is not
+    /// installed, which leaves it missing.
     pub install: sw_call_t,
-    /// Encrypts the secrets of one stack, whose settings have `"secrets"`: `{"stack": "project/name", "texts": ["text", …]}` →
-    /// as many texts, in order.
+    /// Encrypts the secrets of a stack whose settings have `"secrets"`: `{"stack": "project/name", "texts": ["text",
+    /// …]}` → as many texts, in order.
     pub encrypt_for_stack: sw_call_t,
-    /// Decrypts what `encrypt_for_stack` made for the stack, in the same way. Required beside it. Secrets of stacks that the
-    /// stack refers to come with the name of the stack that refers, unless `referencePassphrases` of its settings has them.
-    /// The message of a failure must hold no secret.
+    /// Decrypts the texts of `encrypt_for_stack`, in the same form. Required with it. Secrets of referenced stacks are
+    /// passed with the name of the referring stack, unless `referencePassphrases` of its settings contains them. The
+    /// message of a failure must contain no secret.
     pub decrypt_for_stack: sw_call_t,
 }
 
-// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
-unsafe impl Growing for sw_host_t {
-    const SHORTEST: usize = std::mem::offset_of!(Self, resolve);
+// SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
+unsafe impl VersionedStruct for sw_host_t {
+    const MIN_STRUCT_SIZE: usize = std::mem::offset_of!(Self, resolve);
 }
 
 /// The host's table.
@@ -128,14 +128,14 @@ pub(crate) struct Host {
     packages: BTreeMap<String, Arc<dyn ProviderBackend>>,
 }
 
-// SAFETY: the functions may be called from any thread, as the header says; the pointer in the table is never read,
-// `data` holds it.
+// SAFETY: the header states that functions are called from any thread; the pointer in the table is never dereferenced,
+// `data` owns it.
 unsafe impl Send for Host {}
 // SAFETY: as above.
 unsafe impl Sync for Host {}
 
 impl Host {
-    /// Takes a table of the host's; null is none.
+    /// Reads a table of the host; `None` for null.
     ///
     /// # Safety
     /// `table` must be null or readable for its `struct_size`.
@@ -149,9 +149,7 @@ impl Host {
             return Ok(None);
         };
         if functions.version != SW_HOST_VERSION {
-            return Err(Failure::misuse(
-                "the host's table has a version that this library does not know",
-            ));
+            return Err(Failure::misuse("the host's table has an unknown version"));
         }
         if functions.stack_outputs.is_some() != functions.stack_resource_outputs.is_some() {
             return Err(Failure::misuse(
@@ -176,7 +174,7 @@ impl Host {
         })))
     }
 
-    /// Takes `user_data` over; before, it stays the host's.
+    /// Takes ownership of `user_data`, which the host has until then.
     pub(crate) fn adopt(&self) {
         self.data.adopt();
     }
@@ -211,7 +209,7 @@ impl Host {
         self.functions.journal.is_some().then(|| Arc::new(journal) as _)
     }
 
-    /// Asks the host; its failure becomes an error of `kind`.
+    /// Calls a function of the host; its failure becomes an error of `kind`.
     async fn ask(
         &self,
         function: sw_call_t,
@@ -222,35 +220,35 @@ impl Host {
         let Some(function) = function else {
             return Err(Error::internal(format!("the host has no {what}")));
         };
-        let question = Question {
+        let call = PendingCall {
             function,
             give_up: self.functions.give_up,
             data: Arc::clone(&self.data),
             prompt: false,
         };
-        match question.ask(&self.shared, request).await {
+        match call.answer(&self.shared, request).await {
             Some(Answer::Done(answer)) => Ok(answer),
             Some(Answer::Failed(_, message)) => Err(Error::new(kind, message)),
             Some(Answer::FailedWith(failure)) => {
-                let failure: Refusal = read(&failure, what)?;
+                let failure: FailureDocument = read(&failure, what)?;
                 Err(Error::new(kind, failure.message))
             }
-            None => Err(Error::new(kind, format!("the host gave {what} no answer"))),
+            None => {
+                let message = format!("the host freed the completion of {what} without a response");
+                Err(Error::new(kind, message))
+            }
         }
     }
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct FailureDocument {
     message: String,
 }
 
 fn read<T: DeserializeOwned>(json: &[u8], what: &str) -> stackwright::Result<T> {
-    serde_json::from_slice(json).map_err(|error| {
-        Error::invalid(format!(
-            "the host gave {what} an answer that cannot be read: {error}"
-        ))
-    })
+    serde_json::from_slice(json)
+        .map_err(|error| Error::invalid(format!("malformed {what} response from the host: {error}")))
 }
 
 #[derive(Serialize)]
@@ -304,11 +302,11 @@ impl Resolver for Host {
             (None, Some(package)) => match self.packages.get(&package) {
                 Some(provider) => Ok(Resolution::InProcess(Arc::clone(provider))),
                 None => Err(Error::invalid(format!(
-                    "the engine was given no provider for package {package:?}"
+                    "the engine has no provider for package {package:?}"
                 ))),
             },
             (Some(_), Some(_)) => Err(Error::invalid(
-                "the host gave resolve both an address and a package",
+                "malformed resolve response from the host: both an address and a package",
             )),
         }
     }
@@ -377,7 +375,7 @@ impl Autonamer for Host {
     }
 }
 
-/// The journal of one stack, as the host sees it.
+/// The journal of one stack, whose entries are passed to the host.
 struct StackJournal {
     host: Arc<Host>,
     stack: String,

@@ -1,4 +1,4 @@
-//! The JSON of the question how a real thing is to be named, and of its answer.
+//! The JSON request and response of `propose_name`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl From<NamingRequest> for NamingDocument {
     }
 }
 
-/// What the host proposes; nothing at all leaves the name to the provider.
+/// The proposal of the host; an empty one leaves the name to the provider.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Proposed {
@@ -50,13 +50,15 @@ impl Proposed {
                 .into_iter()
                 .find(|mode| mode.name() == name)
                 .ok_or_else(|| {
-                    Error::invalid(format!("the host gave propose_name the unknown mode {name:?}"))
+                    Error::invalid(format!(
+                        "malformed propose_name response from the host: unknown mode {name:?}"
+                    ))
                 })?,
         };
         let proposed_name = self.proposed_name.unwrap_or_default();
         if proposed_name.is_empty() && mode != AutonamingMode::Disable {
             return Err(Error::invalid(format!(
-                "the host gave propose_name the mode {:?} without a proposedName",
+                "malformed propose_name response from the host: mode {:?} without a proposedName",
                 mode.name()
             )));
         }

@@ -1,4 +1,4 @@
-//! The host's encryption: that of an engine, and those of single stacks.
+//! The host's encryption of secrets, for an engine and for single stacks.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Operations under way: their handle, and what ends them.
+//! Operations: their handle, cancellation and release.
 
 pub mod events;
 pub mod result;
@@ -22,15 +22,15 @@ use crate::{
     status::sw_status_t,
 };
 
-/// An operation under way, or ended. Freeing the handle does not end it.
+/// An operation that runs or has ended. Freeing the handle does not end it.
 pub struct sw_operation_t {
     operation: Operation,
     parts: Arc<Parts>,
-    /// The functions of the program that have not returned yet.
+    /// The runs of the program that have not returned yet.
     running: TaskTracker,
-    /// Whether the session outlives the result: then a program may wait for as long as it is held.
+    /// Whether the session stays open after the result, until it is released.
     held: bool,
-    /// Set when the handle is freed.
+    /// Cancelled when the handle is freed.
     freed: CancellationToken,
     show_secrets: bool,
     events: Arc<Mutex<Events>>,
@@ -57,7 +57,8 @@ impl sw_operation_t {
         handle
     }
 
-    /// Cancels the operation when the runtime ends, at once and for good, and ends a session that is still held then.
+    /// Spawns the task that cancels the operation and its running calls when the runtime ends, and releases a held
+    /// session.
     fn cancel_at_the_end(&self) {
         let operation = self.operation.clone();
         let closing: CancellationToken = self.parts.shared.closing.clone();
@@ -84,7 +85,7 @@ impl sw_operation_t {
         drop(self.parts.shared.tasks.spawn_on(task, &self.parts.shared.handle));
     }
 
-    /// Waits until the operation has ended and, unless its session is held, no function of its program runs any more.
+    /// Waits until the operation has ended and, unless its session is held, its program has returned.
     fn end(&self) -> impl Future<Output = Arc<OperationResult>> + Send + use<> {
         let (operation, running, held) = (self.operation.clone(), self.running.clone(), self.held);
         async move {
@@ -96,7 +97,7 @@ impl sw_operation_t {
         }
     }
 
-    /// Ends the session and waits until nothing of it is left.
+    /// Ends the session and waits until the program has returned.
     fn released(&self) -> impl Future<Output = Outcome<()>> + Send + use<> {
         let (operation, running) = (self.operation.clone(), self.running.clone());
         async move {
@@ -113,8 +114,8 @@ impl Drop for sw_operation_t {
     }
 }
 
-/// Asks an operation to end: what runs finishes and is recorded. A second time, running calls of providers are given
-/// up. Further times, and after the end, nothing happens. May be called from callbacks.
+/// Cancels an operation: running steps finish and are recorded. The second call also cancels running calls of
+/// providers. Further calls, and calls after the end, have no effect. May be called from callbacks.
 ///
 /// # Safety
 /// `operation` must be null or alive.
@@ -130,9 +131,9 @@ pub unsafe extern "C" fn sw_operation_cancel(operation: *const sw_operation_t) -
     unsafe { guard(std::ptr::null_mut(), body) }
 }
 
-/// Ends the session of an operation that was started with `holdSession`, and waits until nothing of it is left: what
-/// was unanswered is told that the monitor shut down, and the providers are let go. Of another operation, it waits for
-/// the end. Any number of calls is one; freeing the handle releases without waiting.
+/// Ends the session of an operation that was started with `holdSession`, and waits until it has ended: pending calls
+/// fail because the monitor shut down, and the providers are released. For another operation, it waits for the end.
+/// Further calls have no effect. Freeing the handle releases the session without waiting.
 ///
 /// # Safety
 /// `operation` must be null or alive, `error` null or writable.
@@ -176,14 +177,14 @@ pub unsafe extern "C" fn sw_operation_release_async(
     unsafe { guard(error, body) }
 }
 
-/// Frees an operation's handle; the operation goes on. Nothing happens for null.
+/// Frees an operation's handle; the operation continues. Null is ignored.
 ///
 /// # Safety
-/// `operation` must be null or have come from `sw_stack_start` and not have been freed.
+/// `operation` must be null or a live object of `sw_stack_start`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_operation_free(operation: *mut sw_operation_t) {
     if !operation.is_null() {
-        // SAFETY: made by `sw_stack_start`, and not freed before by this function's contract.
+        // SAFETY: created by `sw_stack_start`, and not freed before by this function's contract.
         drop(unsafe { Box::from_raw(operation) });
     }
 }

@@ -1,4 +1,4 @@
-//! The result of an operation: waited for, or looked at.
+//! The result of an operation, with and without waiting.
 
 use std::{ffi::c_void, sync::Arc};
 
@@ -14,15 +14,15 @@ use crate::{
     status::sw_status_t,
 };
 
-/// Waits for the end of an operation and, unless its session is held, of its program.
+/// Waits until an operation and, unless its session is held, its program has ended.
 ///
-/// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
-/// "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
-/// […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for people)}`. The outcome is `canceled` where
-/// the host cancelled the operation and it ended for that; the summary among the events counts an operation whose running
-/// calls were left to finish as failed, as the reference engine does. With `generatePlan` there is a `plan`, too: secrets in
-/// it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
-/// by `sw_operation_deployment`. The members of a step:
+/// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
+/// `{"outcome": "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges",
+/// "outputs": {…}, "steps": […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as readable text)}`.
+/// The outcome is `canceled` when the operation ended because the host cancelled it. When its running calls were left
+/// to finish, the summary event reports it as failed, as the reference engine does. With `generatePlan` there is also a
+/// `plan`, with encrypted secrets, which can constrain a later operation. The resulting state may be large, and is
+/// returned by `sw_operation_deployment`. Members of a step:
 ///
 /// @members Step
 ///
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn sw_operation_wait(
 }
 
 /// Waits as `sw_operation_wait` does, with a callback. The callback's status is `SW_STATUS_OK` also for an operation
-/// that failed: its result says how it ended.
+/// that failed; the result contains its outcome.
 ///
 /// # Safety
 /// `operation` must be null or alive, `error` null or writable.
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn sw_operation_wait_async(
     unsafe { guard(error, body) }
 }
 
-/// Gives the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
+/// Returns the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
 ///
 /// # Safety
 /// `operation` must be null or alive, `result` writable, `error` null or writable.
@@ -115,12 +115,12 @@ pub unsafe extern "C" fn sw_operation_result(
     unsafe { guard(error, body) }
 }
 
-/// Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
-/// `sw_stack_import_deployment` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
-/// before it read the state, or so that nobody knows what is saved of it.
+/// Returns the state after an operation, also one that failed or was cancelled, as a deployment document for
+/// `sw_stack_import_deployment`, with encrypted secrets. Null while the operation runs, for a preview, and for an
+/// operation that failed before it read the state or whose saved state is unknown.
 ///
-/// The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may
-/// ask, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
+/// The document is written by each call. Never blocks, so callbacks may call it. `SW_STATUS_SECRETS` when the operation
+/// could not encrypt its state.
 ///
 /// # Safety
 /// `operation` must be null or alive, `deployment` writable, `error` null or writable.

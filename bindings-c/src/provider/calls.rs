@@ -65,7 +65,8 @@ impl CProvider {
 fn info(document: &PluginInfoDocument) -> ProviderResult<PluginInfo> {
     let parse = |text: &String| {
         semver::Version::parse(text).map_err(|error| {
-            let message = format!("malformed plugin_info response from the provider: version {text:?}: {error}");
+            let message =
+                format!("malformed plugin_info response from the provider: version {text:?}: {error}");
             ProviderError::new(ProviderStatus::InvalidArgument, message)
         })
     };

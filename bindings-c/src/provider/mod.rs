@@ -12,7 +12,7 @@ mod tests;
 
 use std::ffi::c_void;
 
-use crate::{bytes::sw_bytes_view_t, foreign::sw_free_t, guard::Growing};
+use crate::{bytes::sw_bytes_view_t, foreign::sw_free_t, guard::VersionedStruct};
 
 pub(crate) use self::{
     c_provider::CProvider,
@@ -42,11 +42,11 @@ pub type sw_give_up_t = Option<unsafe extern "C" fn(user_data: *mut c_void, call
 /// A provider of one package, as a table of functions. The table is copied; `user_data` is passed to each function.
 ///
 /// ITS FUNCTIONS ARE CALLED CONCURRENTLY, from any thread. The comment of each function states the default behaviour
-/// when it is null. All values have the plain JSON form: secrets are
-/// `{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an
-/// unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`. Numbers that JSON cannot represent are
-/// `{"4dabf18193072939515e22adb298388d": "8ad145fe-0d11-4827-bfd7-1abcbf086f5c", "value": "7ff8000000000000"}`, the
-/// value being the hex digits of their IEEE 754 bits: here NaN; `7ff0000000000000` is infinity. Programs use the same form.
+/// when it is null. All values have the plain JSON form: secrets are `{"4dabf18193072939515e22adb298388d":
+/// "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an unknown value is the text
+/// `04da6b54-80e4-46f7-96ec-b56ff0331ba9`. Numbers that JSON cannot represent are `{"4dabf18193072939515e22adb298388d":
+/// "8ad145fe-0d11-4827-bfd7-1abcbf086f5c", "value": "7ff8000000000000"}`, the value being the hex digits of their IEEE
+/// 754 bits: here NaN; `7ff0000000000000` is infinity. Programs use the same form.
 ///
 /// A view is a part of a resource that its provider reports, and that is displayed and recorded as a separate resource:
 /// `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`, the parent being another view. The responses of
@@ -54,8 +54,8 @@ pub type sw_give_up_t = Option<unsafe extern "C" fn(user_data: *mut c_void, call
 /// "keys", "diffs", "detailedDiff", "status": "ok"|"partial-failure"|"unknown", "error"}]`, as does the
 /// `initFailure` of `sw_completion_fail_with`.
 ///
-/// Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread of its own and may block, also to wait for other calls.
-/// The number of those threads has no limit. `give_up` and `free` must return soon in either case.
+/// Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread of its own and may block, also to wait for other
+/// calls. The number of those threads has no limit. `give_up` and `free` must return soon in either case.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sw_provider_t {
@@ -83,20 +83,23 @@ pub struct sw_provider_t {
     /// Configures the provider: `{"urn", "name", "id", "inputs"}` → as `handshake`. Null: it needs no configuration.
     pub configure: sw_call_t,
     /// Validates inputs and adds defaults: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview",
-    /// "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures": [{"property", "reason"}]}`. Null: they are unchanged and valid.
+    /// "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures":
+    /// [{"property", "reason"}]}`. Null: they are unchanged and valid.
     pub check: sw_call_t,
-    /// Compares a resource with its new inputs: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges", "preview"}` →
-    /// `{"changes": "none"|"some"|"unknown", "replaces": ["path"], "stables": [], "diffs": [], "detailedDiff":
-    /// {"path": {"kind": "update-replace", "inputDiff": false}}, "deleteBeforeReplace": false}`. Null: the engine
-    /// compares the inputs.
+    /// Compares a resource with its new inputs: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news",
+    /// "ignoreChanges", "preview"}` → `{"changes": "none"|"some"|"unknown", "replaces": ["path"], "stables": [],
+    /// "diffs": [], "detailedDiff": {"path": {"kind": "update-replace", "inputDiff": false}}, "deleteBeforeReplace":
+    /// false}`. Null: the engine compares the inputs.
     pub diff: sw_call_t,
-    /// Creates a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs", "viewSteps"}`. Required.
+    /// Creates a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs",
+    /// "viewSteps"}`. Required.
     pub create: sw_call_t,
-    /// Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview",
-    /// "oldViews"}`, inputs and outputs being null for an import → `{"id", "inputs", "outputs", "viewSteps"}`; without outputs it does not exist. Null: it is unchanged.
+    /// Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview", "oldViews"}`, inputs
+    /// and outputs being null for an import → `{"id", "inputs", "outputs", "viewSteps"}`; without outputs it does not
+    /// exist. Null: it is unchanged.
     pub read: sw_call_t,
     /// Updates a resource in place: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges",
-    /// "timeout", "preview", "oldViews"}` → `{"outputs", "viewSteps"}`. Null: the call is unimplemented.
+    /// "timeout", "preview", "oldViews"}` → `{"outputs", "viewSteps"}`. Null: an update fails.
     pub update: sw_call_t,
     /// Deletes a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "oldViews"}` →
     /// `{"viewSteps"}`. Required.
@@ -106,24 +109,24 @@ pub struct sw_provider_t {
     pub invoke: sw_call_t,
     /// Called when one call is cancelled; its completion must still be completed or freed. May be null.
     pub give_up: sw_give_up_t,
-    /// Cancels the running calls, which should fail soon. Not called while another operation uses the provider, because it
-    /// would cancel that one's calls as well. May be null.
+    /// Cancels the running calls, which should fail soon. Not called while another operation uses the provider, because
+    /// it would cancel that one's calls as well. May be null.
     pub cancel: sw_notice_t,
     /// Closes the provider; no call follows. May be null.
     pub close: sw_notice_t,
     /// Returns the schema of the package, for tools such as code generators: `{"subpackageName", "subpackageVersion"}`,
     /// both empty unless the package is parameterized → the schema, a JSON object. Null: there is none.
     pub get_schema: sw_call_t,
-    /// Returns a mapping from another ecosystem to the package, for converters: `{"key": "terraform", "provider": "…"}`,
-    /// the provider being empty when `get_mappings` names none → `{"provider", "data": base64}`; an empty response
-    /// when there is none. Null: there are none.
+    /// Returns a mapping from another ecosystem to the package, for converters: `{"key": "terraform", "provider":
+    /// "…"}`, the provider being empty when `get_mappings` names none → `{"provider", "data": base64}`; an empty
+    /// response when there is none. Null: there are none.
     pub get_mapping: sw_call_t,
     /// Returns the providers of another ecosystem that the package has mappings for: `{"key": "terraform"}` →
     /// `["name", …]`. Null, or an empty response: at most one, which `get_mapping` names.
     pub get_mappings: sw_call_t,
 }
 
-// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
-unsafe impl Growing for sw_provider_t {
-    const SHORTEST: usize = std::mem::offset_of!(Self, invoke);
+// SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
+unsafe impl VersionedStruct for sw_provider_t {
+    const MIN_STRUCT_SIZE: usize = std::mem::offset_of!(Self, invoke);
 }

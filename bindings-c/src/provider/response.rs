@@ -16,13 +16,13 @@ use stackwright::{
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct FailureDocument {
+struct PropertyFailure {
     property: String,
     reason: String,
 }
 
-fn check_failures(failures: Vec<FailureDocument>) -> Vec<CheckFailure> {
-    let failure = |failure: FailureDocument| CheckFailure {
+fn check_failures(failures: Vec<PropertyFailure>) -> Vec<CheckFailure> {
+    let failure = |failure: PropertyFailure| CheckFailure {
         property: failure.property,
         reason: failure.reason,
     };
@@ -34,7 +34,7 @@ fn check_failures(failures: Vec<FailureDocument>) -> Vec<CheckFailure> {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Checked {
     inputs: Option<PlainMap>,
-    failures: Vec<FailureDocument>,
+    failures: Vec<PropertyFailure>,
 }
 
 impl Checked {
@@ -166,7 +166,7 @@ pub(super) struct Deleted {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Invoked {
     result: PlainMap,
-    failures: Vec<FailureDocument>,
+    failures: Vec<PropertyFailure>,
 }
 
 impl From<Invoked> for InvokeResponse {

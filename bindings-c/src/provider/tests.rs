@@ -206,8 +206,8 @@ fn with_table(flags: u32, test: impl AsyncFn(&CProvider, &Host)) {
     let host = Host::default();
     let functions = functions(&host, flags);
     // SAFETY: a local table.
-    let table =
-        unsafe { CProvider::new(&raw const functions, "files", Arc::clone(&runtime.shared)) }.expect("a table");
+    let table = unsafe { CProvider::new(&raw const functions, "files", Arc::clone(&runtime.shared)) }
+        .expect("a table");
     table.adopt();
     runtime.shared.handle.block_on(test(&table, &host));
     drop(table);

@@ -1,4 +1,4 @@
-//! Stacks: their handle, from opening one to removing it.
+//! Stacks: their handle, opening, unlocking and removal.
 
 mod settings;
 pub mod start;
@@ -15,43 +15,42 @@ use crate::{
     error::sw_error_t,
     failure::{Failure, Outcome},
     guard::{Slot, guard, live},
-    program::{Entry, sw_program_t},
+    program::{CProgram, sw_program_t},
     status::sw_status_t,
 };
 
-/// A stack: a named state, the program that says what it is to be, and the operations on it. Shared by its
-/// operations, which outlive it.
+/// A stack: a named state, the program that declares its resources, and the operations on it. Shared by its operations,
+/// which may outlive the handle.
 pub struct sw_stack_t {
     stack: Stack,
-    program: Option<Arc<Entry>>,
+    program: Option<Arc<CProgram>>,
     parts: Arc<Parts>,
 }
 
 /// Opens a stack, named `project/stack`.
 ///
-/// With a state in the settings, `"deployment": {"version": 3, "deployment": {…}}`, the stack lives in memory, apart from the
-/// engine's store, which may have another stack of the same name: neither `create` nor history apply, and each operation leaves the new
-/// state as `sw_operation_deployment` gives it. It is checked as `sw_stack_import_deployment` checks it. `{}` is a new stack.
+/// With a state in the settings, `"deployment": {"version": 3, "deployment": {…}}`, the stack is kept in memory. The
+/// engine's store is not used, and may contain another stack of the same name. Neither `create` nor history apply, and
+/// `sw_operation_deployment` returns the new state. It is validated as by `sw_stack_import_deployment`. `{}` is a new
+/// stack.
 ///
 /// `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
-/// "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
-/// "runtimeOptions": {"virtualenv": "venv", "build": {"flags": ["-v"]}}, "create": true, "encryptionSalt": "v1:…",
-/// "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. With `create` a stack that does not exist is created;
-/// with `false` it is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its
-/// first update or import. The passphrase is the stack's own, in place of the engine's; a
-/// wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
-/// the one that stands beside their name. `"secrets": {"kind": "vault", "state": …}` encrypts the stack's secrets with
-/// `encrypt_for_stack` of the host's table; kind and state are as those of an engine. What is encrypted otherwise is opened as
-/// without it. The runtime's options are any JSON;
-/// plugins find them in their environment, as `PULUMI_RUNTIME_VIRTUALENV`: texts as they are, other values as JSON. Keys without a
-/// namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
-/// inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and
-/// the salt is what it was encrypted with: `encryptionsalt` of the stack's configuration file. Without a salt it is
-/// decrypted as the state is. The organization is what programs are told, `organization` when left out, and no
-/// part of the name; tags are what the host notes about the stack. `program` is what
-/// previews and updates run; it may be null when each brings its own. On success it is taken over. With
-/// `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and
-/// `program` must be null.
+/// "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop", "runtimeOptions": {"virtualenv":
+/// "venv", "build": {"flags": ["-v"]}}, "create": true, "encryptionSalt": "v1:…", "passphrase": "…",
+/// "referencePassphrases": {"shop/base": "…"}}`. With `create` a stack that does not exist is created; with `false` it
+/// is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its first update
+/// or import. The passphrase is used in place of the engine's; a wrong one is an error when the stack has secrets.
+/// Referenced stacks are opened with this passphrase, or with theirs in `referencePassphrases`. `"secrets": {"kind":
+/// "vault", "state": …}` encrypts the stack's secrets with `encrypt_for_stack` of the host's table; kind and state are
+/// as those of an engine. Data of other secrets providers is decrypted as without it. The runtime's options are any
+/// JSON; plugins receive them in their environment, as `PULUMI_RUNTIME_VIRTUALENV`: texts unchanged, other values as
+/// JSON. Keys without a namespace belong to the project. A value is any JSON; programs read lists and objects as their
+/// JSON text. A secret inside of one is marked as in values of resources; an encrypted one is `{"secure":
+/// "ciphertext"}`, and the salt is that of its encryption: `encryptionsalt` of the stack's configuration file. Without
+/// a salt it is decrypted as the state is. The organization is visible to programs (default: `organization`), and not
+/// part of the name; tags are metadata of the host. `program` is run by previews and updates; it may be null when each
+/// has its own. On success the library owns its `user_data`. With `"languageRuntime": "127.0.0.1:4711"` in the
+/// settings, the language runtime at this address runs the program, and `program` must be null.
 ///
 /// # Safety
 /// `engine` must be null or alive, `name` and `settings` readable, `program` null or readable, `stack` writable,
@@ -66,11 +65,10 @@ pub unsafe extern "C" fn sw_stack_open(
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
     // SAFETY: the caller's contract is this function's.
-    unsafe { opened(engine, name, settings, program, stack, error, None) }
+    unsafe { open_guarded(engine, name, settings, program, stack, error, None) }
 }
 
-/// Creates a stack, which must not exist: one that does is a conflict. Otherwise as `sw_stack_open`, without its setting
-/// `create`.
+/// Creates a stack. An existing one is a `CONFLICT` error. Otherwise as `sw_stack_open`, without the setting `create`.
 ///
 /// # Safety
 /// As `sw_stack_open`.
@@ -85,11 +83,11 @@ pub unsafe extern "C" fn sw_engine_create_stack(
 ) -> sw_status_t {
     let opening = Some(Opening::Create);
     // SAFETY: the caller's contract is this function's.
-    unsafe { opened(engine, name, settings, program, stack, error, opening) }
+    unsafe { open_guarded(engine, name, settings, program, stack, error, opening) }
 }
 
-/// Selects a stack, which must exist: for one that does not, the error's hints name those like it. Otherwise as
-/// `sw_stack_open`, without its setting `create`.
+/// Selects an existing stack. For a missing one, the error's hints name similar stacks. Otherwise as `sw_stack_open`,
+/// without the setting `create`.
 ///
 /// # Safety
 /// As `sw_stack_open`.
@@ -104,10 +102,10 @@ pub unsafe extern "C" fn sw_engine_select_stack(
 ) -> sw_status_t {
     let opening = Some(Opening::Select);
     // SAFETY: the caller's contract is this function's.
-    unsafe { opened(engine, name, settings, program, stack, error, opening) }
+    unsafe { open_guarded(engine, name, settings, program, stack, error, opening) }
 }
 
-/// Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without its setting `create`.
+/// Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without the setting `create`.
 ///
 /// # Safety
 /// As `sw_stack_open`.
@@ -122,14 +120,14 @@ pub unsafe extern "C" fn sw_engine_create_or_select_stack(
 ) -> sw_status_t {
     let opening = Some(Opening::CreateOrSelect);
     // SAFETY: the caller's contract is this function's.
-    unsafe { opened(engine, name, settings, program, stack, error, opening) }
+    unsafe { open_guarded(engine, name, settings, program, stack, error, opening) }
 }
 
-/// Opens a stack, guarded; `opening` is that of the function that was called.
+/// Opens a stack, with a guard; `opening` is that of the called function.
 ///
 /// # Safety
 /// As `sw_stack_open`.
-unsafe fn opened(
+unsafe fn open_guarded(
     engine: *const sw_engine_t,
     name: sw_bytes_view_t,
     settings: sw_bytes_view_t,
@@ -144,10 +142,10 @@ unsafe fn opened(
     unsafe { guard(error, body) }
 }
 
-/// Opens a stack; `opening` is that of the function that was called.
+/// Opens a stack; `opening` is that of the called function.
 ///
 /// # Safety
-/// As `sw_stack_open`, for all but its error.
+/// As `sw_stack_open`, without its error.
 unsafe fn open(
     engine: *const sw_engine_t,
     name: sw_bytes_view_t,
@@ -167,7 +165,7 @@ unsafe fn open(
     let mut settings = Settings::from_json(settings)?;
     let secrets = settings.secrets.take();
     // SAFETY: null or readable by this function's contract.
-    let program = unsafe { Entry::new(program) }?;
+    let program = unsafe { CProgram::new(program) }?;
     if program.is_some() && settings.names_a_program() {
         return Err(Failure::misuse(
             "the stack has both a program and the address of a language runtime",
@@ -183,7 +181,7 @@ unsafe fn open(
         let callbacks = parts.host.as_ref().and_then(|host| host.secrets_of_stack(name));
         let callbacks = callbacks.ok_or_else(|| {
             Failure::misuse(
-                "the setting secrets needs encrypt_for_stack and decrypt_for_stack of the host's table",
+                "the setting secrets requires encrypt_for_stack and decrypt_for_stack of the host's table",
             )
         })?;
         let others = settings.secrets.unwrap_or_else(|| parts.engine.secrets());
@@ -202,8 +200,8 @@ unsafe fn open(
     Ok(())
 }
 
-/// Removes every lock of the stack, whoever holds it, and says how many there were: for locks that dead machines left
-/// behind. An operation of somebody who is alive after all goes on. `count` may be null.
+/// Removes every lock of the stack, for instance those of crashed processes, and sets `count` (which may be null) to
+/// their number. Operations that are running are not cancelled.
 ///
 /// # Safety
 /// `stack` must be null or alive, `count` null or writable, `error` null or writable.
@@ -228,7 +226,7 @@ pub unsafe extern "C" fn sw_stack_unlock(
     unsafe { guard(error, body) }
 }
 
-/// Removes the stack and its history from the store. One that still has resources is only removed by force.
+/// Removes the stack and its history from the store. A stack with resources is only removed with `force`.
 ///
 /// # Safety
 /// `stack` must be null or alive, `error` null or writable.
@@ -248,14 +246,14 @@ pub unsafe extern "C" fn sw_stack_remove(
     unsafe { guard(error, body) }
 }
 
-/// Frees a stack's handle; its state and its operations go on. Nothing happens for null.
+/// Frees a stack's handle; its state remains and its operations continue. Null is ignored.
 ///
 /// # Safety
-/// `stack` must be null or have come from `sw_stack_open` and not have been freed.
+/// `stack` must be null or a live object of `sw_stack_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_stack_free(stack: *mut sw_stack_t) {
     if !stack.is_null() {
-        // SAFETY: made by `sw_stack_open`, and not freed before by this function's contract.
+        // SAFETY: created by `sw_stack_open`, and not freed before by this function's contract.
         drop(unsafe { Box::from_raw(stack) });
     }
 }

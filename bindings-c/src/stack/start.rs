@@ -1,4 +1,4 @@
-//! Starting an operation on a stack.
+//! The start of operations on a stack.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::{
     failure::{Failure, Outcome},
     guard::{Slot, guard, live},
     operation::sw_operation_t,
-    program::{Entry, Run, sw_program_t},
+    program::{CProgram, Run, sw_program_t},
     status::sw_status_t,
 };
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum sw_operation_kind_t {
-    /// Says what an update would do; nothing is made, changed, deleted or written.
+    /// Reports the steps of an update without performing them; nothing is written.
     SW_OPERATION_PREVIEW = 0,
-    /// Brings the stack to what its program says.
+    /// Creates, updates and deletes resources as the program declares them.
     SW_OPERATION_UPDATE = 1,
-    /// Reads every resource and records what is there.
+    /// Reads every resource and records its actual state.
     SW_OPERATION_REFRESH = 2,
     /// Deletes every resource.
     SW_OPERATION_DESTROY = 3,
 }
 
-/// Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
+/// Starts an operation without waiting for it. `kind` is one of `sw_operation_kind_t`.
 ///
 /// `options` is JSON, or empty: an object with any of these members.
 ///
@@ -44,8 +44,9 @@ pub enum sw_operation_kind_t {
 ///
 /// @members PolicyPack
 ///
-/// `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
-/// only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.
+/// `program` is run in place of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a
+/// destroy only with `destroyProgram`. On success the library owns its `user_data`. An operation that cannot begin
+/// fails in `sw_operation_wait`.
 ///
 /// # Safety
 /// `stack` must be null or alive, `options` readable, `program` null or readable, `operation` writable, `error` null
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn sw_stack_start(
         // SAFETY: readable by this function's contract.
         let options = unsafe { options.bytes("the options") }?;
         // SAFETY: null or readable by this function's contract.
-        let program = unsafe { Entry::new(program) }?;
+        let program = unsafe { CProgram::new(program) }?;
         let operation = stack.start(kind, options, program)?;
         place.fill(Box::into_raw(Box::new(operation)));
         Ok(())
@@ -77,7 +78,7 @@ pub unsafe extern "C" fn sw_stack_start(
 }
 
 impl sw_stack_t {
-    fn start(&self, kind: i32, options: &[u8], program: Option<Arc<Entry>>) -> Outcome<sw_operation_t> {
+    fn start(&self, kind: i32, options: &[u8], program: Option<Arc<CProgram>>) -> Outcome<sw_operation_t> {
         let shared = &self.parts.shared;
         shared.ensure_open()?;
         let mut options =
@@ -90,16 +91,16 @@ impl sw_stack_t {
             1 => OperationKind::Update,
             2 => OperationKind::Refresh,
             3 => OperationKind::Destroy,
-            other => return Err(Failure::misuse(format!("there is no operation {other}"))),
+            other => return Err(Failure::misuse(format!("unknown kind of operation {other}"))),
         };
         if let Some(program) = &program {
             program.adopt();
         }
         let running = TaskTracker::new();
-        let entry = program.or_else(|| self.program.clone());
-        let run = entry.map(|entry| {
+        let program = program.or_else(|| self.program.clone());
+        let run = program.map(|program| {
             Arc::new(Run {
-                entry,
+                program,
                 shared: Arc::clone(shared),
                 running: running.clone(),
             }) as Arc<dyn Program>

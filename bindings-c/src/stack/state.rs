@@ -1,4 +1,4 @@
-//! What can be done with a stack's state: its deployment, outputs and history.
+//! A stack's state: its deployment, outputs and history.
 
 use std::future::Future;
 
@@ -13,7 +13,7 @@ use crate::{
     status::sw_status_t,
 };
 
-/// Gives the state as a deployment document (JSON). Its secrets stay encrypted unless they are to be shown.
+/// Returns the state as a deployment document (JSON). Its secrets are encrypted, and in plain text with `show_secrets`.
 ///
 /// # Safety
 /// `stack` must be null or alive, `deployment` writable, `error` null or writable.
@@ -26,13 +26,13 @@ pub unsafe extern "C" fn sw_stack_export_deployment(
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
-        giving(stack, deployment, error, async |stack: &Stack| {
+        document(stack, deployment, error, async |stack: &Stack| {
             Ok(stack.export_deployment(show_secrets).await?)
         })
     }
 }
 
-/// Gives the stack's outputs as a JSON object. Its secrets are readable, as marked values.
+/// Returns the stack's outputs as a JSON object. Secrets are marked values in plain text.
 ///
 /// # Safety
 /// `stack` must be null or alive, `outputs` writable, `error` null or writable.
@@ -44,13 +44,13 @@ pub unsafe extern "C" fn sw_stack_outputs(
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
-        giving(stack, outputs, error, async |stack: &Stack| {
+        document(stack, outputs, error, async |stack: &Stack| {
             Ok(to_plain_json(&stack.outputs().await?)?)
         })
     }
 }
 
-/// Gives the history as a JSON array of the reference engine's records, newest first.
+/// Returns the history as a JSON array of the reference engine's records, newest first.
 ///
 /// # Safety
 /// `stack` must be null or alive, `history` writable, `error` null or writable.
@@ -65,10 +65,10 @@ pub unsafe extern "C" fn sw_stack_history(
         serde_json::to_vec(&entries).map_err(|error| Failure::from(Error::internal(error.to_string())))
     };
     // SAFETY: this function's contract is the same.
-    unsafe { giving(stack, history, error, history_of) }
+    unsafe { document(stack, history, error, history_of) }
 }
 
-/// Replaces the state by a deployment document. One that is not valid leaves the state as it was.
+/// Replaces the state by a deployment document. An invalid one is an error, and the state is unchanged.
 ///
 /// # Safety
 /// `stack` must be null or alive, `deployment` readable, `error` null or writable.
@@ -90,23 +90,23 @@ pub unsafe extern "C" fn sw_stack_import_deployment(
     unsafe { guard(error, body) }
 }
 
-/// Asks a stack for a document and waits for it.
+/// Waits for a document of a stack, made by `read`, and writes it to `place`.
 ///
 /// # Safety
 /// `stack` must be null or alive, `place` writable, `error` null or writable.
-unsafe fn giving<'a, F: Future<Output = Outcome<Vec<u8>>>>(
+unsafe fn document<'a, F: Future<Output = Outcome<Vec<u8>>>>(
     stack: *const sw_stack_t,
     place: *mut *mut sw_bytes_t,
     error: *mut *mut sw_error_t,
-    ask: impl FnOnce(&'a Stack) -> F,
+    read: impl FnOnce(&'a Stack) -> F,
 ) -> sw_status_t {
     let body = || {
         // SAFETY: writable by this function's contract.
         let place = unsafe { Slot::required(place, "document") }?;
         // SAFETY: null or alive by this function's contract.
         let stack: &'a sw_stack_t = unsafe { live(stack, "the stack") }?;
-        let document = stack.parts.shared.block_on(ask(&stack.stack))?;
-        place.fill(sw_bytes_t::boxed(document));
+        let content = stack.parts.shared.block_on(read(&stack.stack))?;
+        place.fill(sw_bytes_t::boxed(content));
         Ok(())
     };
     // SAFETY: `error` is null or writable by this function's contract.
