@@ -14,9 +14,9 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallKind {
     /// Declares a resource or an output, whose absence would delete it.
-    Declares,
+    Declaration,
     /// Any other call.
-    Asks,
+    Other,
 }
 
 /// The errors of a run's failed calls.
