@@ -134,6 +134,7 @@ impl From<ReadOutcome> for ReadResponse {
             inputs: read.inputs.map(|map| map.0),
             outputs: read.outputs.map(|map| map.0),
             refresh_before_update: read.refresh_before_update,
+            is_recorded: false,
         }
     }
 }

@@ -84,6 +84,7 @@ fn reply(reader: &Reader, method: u32, value: Js, present: bool, inputs: Propert
             inputs: reader.map_field(value, "inputs")?,
             outputs: reader.map_field(value, "outputs")?,
             refresh_before_update: refresh_before_update(reader, value)?,
+            is_recorded: false,
         }),
         method::READ => Reply::Read(ReadResponse::default()),
         method::UPDATE if present => Reply::Update(UpdateResponse {

@@ -305,6 +305,7 @@ pub(super) fn read(returned: &Bound<'_, PyAny>) -> PyResult<ReadResponse> {
         inputs: optional_map(&returned.getattr("inputs")?, "the inputs that read() returned")?,
         outputs: optional_map(&returned.getattr("outputs")?, "the outputs that read() returned")?,
         refresh_before_update: returned.getattr("refresh_before_update")?.extract()?,
+        is_recorded: false,
     })
 }
 

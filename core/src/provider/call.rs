@@ -267,6 +267,9 @@ pub struct ReadResponse {
     pub outputs: Option<PropertyMap>,
     /// Whether the resource is read before each update.
     pub refresh_before_update: bool,
+    /// Whether the provider has not read the resource, and the response is the recorded state. A refresh then keeps the
+    /// record with the errors of its initialization.
+    pub is_recorded: bool,
 }
 
 /// The request of Update.

@@ -36,3 +36,4 @@ mod unreadable;
 mod values;
 mod views;
 mod with_program;
+mod without_read;

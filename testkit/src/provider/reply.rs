@@ -216,6 +216,7 @@ impl Reply for ReadResponse {
             inputs: document.inputs.map(|map| map.0),
             outputs: document.outputs.map(|map| map.0),
             refresh_before_update: document.refresh_before_update,
+            is_recorded: false,
         }
     }
 }

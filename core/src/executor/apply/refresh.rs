@@ -54,11 +54,12 @@ async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
                 });
             };
             let inputs = response.inputs.as_ref();
-            let unchanged = response.id == old.id
-                && outputs == old.outputs
-                && inputs.is_none_or(|inputs| *inputs == old.inputs)
-                && old.init_errors.is_empty()
-                && response.refresh_before_update == old.refresh_before_update;
+            let unchanged = response.is_recorded
+                || response.id == old.id
+                    && outputs == old.outputs
+                    && inputs.is_none_or(|inputs| *inputs == old.inputs)
+                    && old.init_errors.is_empty()
+                    && response.refresh_before_update == old.refresh_before_update;
             if unchanged {
                 let mut same = same();
                 if applier.options.reports_refresh {

@@ -47,6 +47,7 @@ pub(in crate::provider) fn read_back(request: ReadRequest) -> ReadResponse {
         id: request.id,
         inputs: Some(request.inputs.unwrap_or_default()),
         outputs: Some(request.properties.unwrap_or_default()),
+        is_recorded: true,
         ..ReadResponse::default()
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn answer(call: Call) -> Result<ProviderResult<Reply>, Box<Call>> {
             id: request.id,
             inputs: Some(PropertyMap::new()),
             outputs: Some(PropertyMap::new()),
-            refresh_before_update: false,
+            ..ReadResponse::default()
         })),
         Call::Invoke(_) => Ok(Reply::Invoke(InvokeResponse::default())),
         other => return Err(Box::new(other)),

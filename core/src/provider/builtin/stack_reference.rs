@@ -85,7 +85,7 @@ impl BuiltinProvider {
             id: request.id,
             inputs: Some(inputs),
             outputs: Some(outputs),
-            refresh_before_update: false,
+            ..ReadResponse::default()
         })
     }
 

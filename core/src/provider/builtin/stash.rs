@@ -66,7 +66,7 @@ pub(super) fn read(request: ReadRequest) -> ProviderResult<ReadResponse> {
         id: request.id,
         inputs: Some(inputs),
         outputs: Some(outputs),
-        refresh_before_update: false,
+        ..ReadResponse::default()
     })
 }
 

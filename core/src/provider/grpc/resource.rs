@@ -203,6 +203,7 @@ impl GrpcProvider {
             inputs,
             outputs: Some(outputs),
             refresh_before_update: answer.refresh_before_update,
+            is_recorded: false,
         })
     }
 }
