@@ -39,8 +39,11 @@ export declare class Engine {
   constructor(bridge: Bridge, settings: EngineSettings)
   /** Reads a configuration's values, to be given to `stack`. */
   config(project: string, values: unknown): StackConfig
-  /** Opens a stack. */
-  stack(name: string, config: StackConfig, entry: StackEntry): Promise<Stack>
+  /**
+   * Opens a stack. `document` has the settings that are data, as JSON, and `opening` is the function that was called where that
+   * decides whether the stack must exist.
+   */
+  stack(name: string, document: string, opening: string | undefined | null, config: StackConfig, entry: StackEntry): Promise<Stack>
   /** Lists stacks, as `project/stack`. */
   stacks(project?: string | undefined | null): Promise<Array<string>>
   /** Ends the plugin processes that are kept warm. */
@@ -108,6 +111,12 @@ export declare class Stack {
 /** A stack's configuration. */
 export declare class StackConfig {}
 
+/**
+ * Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read` or `invoke`, and `owner` names
+ * their owner in errors.
+ */
+export declare function checkOptions(of: string, options: string, owner: string): void
+
 /** The components of an engine. */
 export interface EngineSettings {
   /** The settings that are data, as JSON. */
@@ -138,9 +147,6 @@ export interface ErrorKindName {
 
 /** Every kind of error: the table that the classes of the façade are checked against. */
 export declare function errorKinds(): Array<ErrorKindName>
-
-/** Returns the name of the way of opening a stack that its option `create` asks for. */
-export declare function openingOf(create: boolean | undefined | null, hasProgram: boolean): string
 
 /** A program, as the façade describes it. */
 export interface ProgramEntry {
@@ -186,33 +192,20 @@ export interface SecretsEntry {
   state?: string
 }
 
-/** What is said of a stack when it is opened. */
+/** What a stack is opened with beside the settings that are data. */
 export interface StackEntry {
   /** The program. */
   program?: ProgramEntry
   /** The façade's number of the object that receives the journal. */
   journal?: number
-  /** The salt of the configuration's secrets. */
-  encryptionSalt?: string
-  /** The organization that programs are told of. */
-  organization?: string
-  /** What the host notes about the stack, by name. */
-  tags: Record<string, string>
-  /** The folder of the project. */
-  rootDirectory?: string
-  /** The options of the project's runtime by name, as JSON. */
-  runtimeOptions: string
-  /** Whether the stack has to exist, must not, or is created when it does not: a name of the core's. */
-  opening: string
-  /** The state, as a deployment document; it is in the place of one in the store. */
+  /** The state, as a deployment document, in place of one in the store. */
   deployment?: string
-  /** What its secrets are encrypted with. */
-  passphrase?: string
   /** The host's own encryption of its secrets. */
   secrets?: SecretsEntry
-  /** The passphrases of stacks that it refers to, by their names. */
-  referencePassphrases: Record<string, string>
 }
+
+/** Returns the error of a name that does not exist; `part` is the noun of a name, and `owner` has them. */
+export declare function unknownName(part: string, name: string, owner: string, known: Array<string>): string
 
 /** Reads a value from the engine's plain JSON form. */
 export declare function valueFromJson(bridge: Bridge, text: string): unknown

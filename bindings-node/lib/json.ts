@@ -23,15 +23,13 @@ export function fromPlainJson(json: unknown): PropertyValue {
 const MAX_DEPTH = 1000;
 /** How much of a path is shown; that of a value which contains itself has no end. */
 const MAX_PATH_LENGTH = 200;
-/** How deep the values of runtime options may nest, which language runtimes receive as property values. */
-const MAX_OPTION_DEPTH = 100;
-
 /**
- * Returns the options of a project's runtime as JSON. Those that are undefined are left out.
- * @throws {InvalidInputError} A value cannot be written as JSON; the message names the option and the place in its value.
+ * Returns an object as JSON. Members that are undefined are left out.
+ * @throws {InvalidInputError} A value cannot be written as JSON; the message names the member and the place in its value.
  */
-export function jsonOfOptions(options: object): string {
-    return jsonOf(options, "runtimeOptions", MAX_OPTION_DEPTH);
+export function jsonOfMembers(members: object): string {
+    const given = Object.entries(members).filter(([, value]) => value !== undefined);
+    return `{${given.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value, name)}`).join(",")}}`;
 }
 
 /**
@@ -39,10 +37,10 @@ export function jsonOfOptions(options: object): string {
  * @throws {InvalidInputError} The value, or one in it, cannot be written as JSON: it is neither null nor a boolean, a finite
  * number, a string, an array nor a plain object. The message names `what` and the path, and holds no value.
  */
-export function jsonOf(value: unknown, what: string, maxDepth = MAX_DEPTH): string {
+export function jsonOf(value: unknown, what: string): string {
     let misfit: Misfit | undefined;
     try {
-        misfit = findMisfit(value, maxDepth);
+        misfit = findMisfit(value, MAX_DEPTH);
     } catch (error) {
         misfit = unreadable(error);
     }

@@ -599,7 +599,7 @@ test("encrypted configuration of a file is read with its salt before there is a 
     const error = await failureOf(wrong.preview());
     assert.equal(error.kind, "decrypt");
     assert.match(error.message, /fixtures:token.*incorrect passphrase/);
-    await assert.rejects(engine.stack("a/b", { encryptionSalt: 5 }), /encryptionSalt takes a text, not number/);
+    await assert.rejects(engine.stack("a/b", { encryptionSalt: 5 }), /encryptionSalt takes a string, not a number/);
 });
 
 test("a state is exported, and imported again", async () => {

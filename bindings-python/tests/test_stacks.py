@@ -49,7 +49,7 @@ def test_programs_are_told_the_organization_that_the_host_says(tmp_path: Path) -
         ({"organization": ""}, 'organization ""'),
         ({"tags": {"no name": "x"}}, 'tag "no name"'),
         ({"tags": {"owner": "x" * 257}}, "longer than 256"),
-        ({"tags": {"owner": 1}}, "tags['owner'] takes a text, not int"),
+        ({"tags": {"owner": 1}}, "tags['owner'] takes a string, not a number"),
     ],
 )
 def test_bad_organizations_and_tags_are_refused(

@@ -24,9 +24,9 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum sw_operation_kind_t {
-    /// Says what an update would do; nothing is made, changed, deleted or written.
+    /// Computes the steps of an update; nothing is created, changed, deleted or written.
     SW_OPERATION_PREVIEW = 0,
-    /// Brings the stack to what its program says.
+    /// Brings the stack to the state that its program describes.
     SW_OPERATION_UPDATE = 1,
     /// Reads every resource and records what is there.
     SW_OPERATION_REFRESH = 2,
