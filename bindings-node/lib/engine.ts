@@ -142,7 +142,7 @@ export class Engine {
         this.#native = guarded(
             () =>
                 new native.Engine(bridge.native, {
-                    document: jsonOf(document, "options"),
+                    document: jsonOfMembers(document, "options."),
                     providers: Object.entries(providers ?? {}).map(([name, provider]) =>
                         bridge.addProvider(name, provider),
                     ),

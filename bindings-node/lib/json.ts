@@ -2,6 +2,7 @@
 import { Bridge } from "./bridge";
 import { guarded, InvalidInputError } from "./errors";
 import { native } from "./native";
+import { described, isCollection, STAND_IN } from "./options";
 import { attempt, isWellFormed, textOf } from "./thrown";
 import type { PropertyValue } from "./values";
 
@@ -24,12 +25,22 @@ const MAX_DEPTH = 1000;
 /** How much of a path is shown; that of a value which contains itself has no end. */
 const MAX_PATH_LENGTH = 200;
 /**
- * Returns an object as JSON. Members that are undefined are left out.
- * @throws {InvalidInputError} A value cannot be written as JSON; the message names the member and the place in its value.
+ * Returns options as JSON. Members that are undefined are left out; one that is a function, or another value without JSON, has a
+ * stand-in, so that the engine names the option: it can be misspelt. `place` begins the place of a value in errors.
+ * @throws {InvalidInputError} A value in a member cannot be written as JSON; the message names the member and the place.
  */
-export function jsonOfMembers(members: object): string {
+export function jsonOfMembers(members: object, place = ""): string {
     const given = Object.entries(members).filter(([, value]) => value !== undefined);
-    return `{${given.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value, name)}`).join(",")}}`;
+    const written = given.map(([name, value]) => {
+        const member = hasJson(value) ? value : { [STAND_IN]: described(value) };
+        return `${JSON.stringify(name)}:${jsonOf(member, place + name)}`;
+    });
+    return `{${written.join(",")}}`;
+}
+
+/** Whether a value is of a kind that JSON has, apart from what is in it. */
+function hasJson(value: unknown): boolean {
+    return typeof value === "object" ? !isCollection(value) : !["function", "symbol", "bigint"].includes(typeof value);
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { RESOURCE_OPTIONS } from "./documents";
 import { guarded, InvalidInputError } from "./errors";
 import { native } from "./native";
-import { described, isCollection, requireOptions } from "./options";
+import { described, isCollection, requireOptions, STAND_IN } from "./options";
 import { Output } from "./output";
 import { Resource } from "./resource";
 import { isWellFormed } from "./thrown";
@@ -10,8 +10,6 @@ import { isWellFormed } from "./thrown";
 /** Options by their names, each with the kind of which every value is right. */
 type Known = { readonly [name: string]: (typeof RESOURCE_OPTIONS)[keyof typeof RESOURCE_OPTIONS] };
 
-/** The only member of what stands in for a value that has no JSON; it describes the value. */
-const STAND_IN = "\0";
 /** How deep options may nest. What is deeper has no place in any, or contains itself. */
 const DEEPEST = 8;
 /** The option that is a property value. */

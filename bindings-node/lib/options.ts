@@ -3,6 +3,9 @@ import { fromText, InvalidInputError } from "./errors";
 import { native } from "./native";
 import { attempt } from "./thrown";
 
+/** The only member of what stands in a document for a value that has no JSON; it describes the value. */
+export const STAND_IN = "\0";
+
 /** The names of all members of a type, which the compiler keeps complete. */
 export type Names<T> = { readonly [name in keyof Required<T>]: true };
 

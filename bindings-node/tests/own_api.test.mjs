@@ -580,7 +580,7 @@ test("a stack has a passphrase or an encryption of its own, and names the passph
     await own.up();
     assert.equal((await own.exportDeployment()).deployment.secrets_providers.type, "reversed");
     await assert.rejects(engine.stack("a/b", { passphrase: "" }), /passphrase of a stack is empty/);
-    await assert.rejects(engine.stack("a/b", { referencePassphrases: { "a/c": 1 } }), /reference passphrase of "a\/c"/);
+    await assert.rejects(engine.stack("a/b", { referencePassphrases: { "a/c": 1 } }), /referencePassphrases.a\/c takes a string/);
 });
 
 test("encrypted configuration of a file is read with its salt before there is a state", async () => {

@@ -69,7 +69,7 @@ test("a misspelt option is named with its resource and the nearest one, as is on
         [{ ignoreChanges: "v" }, "ignoreChanges takes an array of strings, not a string, in the options of the resource q"],
         [{ hideDiffs: [1] }, "hideDiffs[0] takes a string, not a number, in the options of the resource q"],
         [{ aliases: [1] }, "aliases[0] takes a URN or the parts that differ, not a number, in the options of the resource q"],
-        [{ customTimeouts: { create: "5m" } }, "customTimeouts.create takes a number of seconds, not a string"],
+        [{ customTimeouts: { create: "5m" } }, "customTimeouts.create takes a number of seconds from 0, not a string"],
         [{ dependsOn: "a" }, "dependsOn takes a resource or its URN, not \"a\", in the options of the resource q"],
         [{ provider: 5 }, "provider takes a provider resource, not a number, in the options of the resource q"],
     ];
