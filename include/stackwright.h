@@ -1043,8 +1043,8 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  * - `additionalSecretOutputs` (array of string): Names of outputs that are secret.
  * - `aliases` (array of string or Alias): Former names: URNs, or the parts that differ.
  * - `custom` (boolean): Whether a provider manages it; `false` for a component. Left out, it is `true`.
- * - `customTimeouts` (CustomTimeouts): How long each call to the provider may take. A provider in this process
- *   receives the limit, and keeps it itself.
+ * - `customTimeouts` (CustomTimeouts): How long each call to the provider may take, in seconds. A provider in this
+ *   process receives the limit, and keeps it itself.
  * - `deleteBeforeReplace` (boolean): A replacement deletes the old one first.
  * - `deletedWith` (string): The resource, or its URN, whose deletion deletes this one, too.
  * - `dependencies` (array of string): The URNs of all resources that must exist before it, those that its inputs come

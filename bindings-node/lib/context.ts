@@ -1,7 +1,6 @@
 /** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
 import { following } from "./circles";
 import {
-    type Alias,
     INVOKE_OPTIONS,
     type InvokeOptions,
     READ_OPTIONS,
@@ -14,6 +13,7 @@ import { toPlainJson } from "./json";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
+import { addTo, aliasOf, listed, providerReference, urnOf, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
 import { fullTextOf, isA, wellFormed } from "./thrown";
@@ -23,9 +23,6 @@ import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, 
 
 /** A program of our own API. */
 export type Program = (context: ProgramContext) => unknown;
-
-/** What the protocol sends in place of a provider's id that is not known yet. */
-const UNKNOWN_ID = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 
 /** A program's view of the deployment that it is part of. */
 export class ProgramContext {
@@ -400,18 +397,6 @@ export class ProgramContext {
     }
 }
 
-function listed<T>(one: T | readonly T[]): readonly T[] {
-    return Array.isArray(one) ? (one as readonly T[]) : [one as T];
-}
-
-async function urnOf(resource: AnyResource | string): Promise<string> {
-    return typeof resource === "string" ? resource : (await resource).urn;
-}
-
-async function aliasOf(alias: string | Alias): Promise<unknown> {
-    return typeof alias === "string" || !(alias.parent instanceof Resource) ? alias : { ...alias, parent: await urnOf(alias.parent) };
-}
-
 function componentOf(parent: AnyResource | string | undefined): AnyResource | undefined {
     return typeof parent === "string" ? undefined : parent;
 }
@@ -424,31 +409,6 @@ function isEmpty(options: object): boolean {
         return false;
     }
     return true;
-}
-
-function addTo(settings: { [name: string]: unknown }, name: string, urns: string[]): void {
-    settings[name] = [...new Set([...((settings[name] as string[] | undefined) ?? []), ...urns])];
-}
-
-async function urnsOf(named: readonly (AnyResource | Output<unknown> | string)[]): Promise<string[]> {
-    const urns = new Set<string>();
-    const collect = async (one: AnyResource | Output<unknown> | string): Promise<unknown> => {
-        if (typeof one === "string") {
-            return urns.add(one);
-        }
-        const sources = one instanceof Output ? [...(await one.traced).sources] : [one];
-        return Promise.all(sources.map((source) => source.collect(urns)));
-    };
-    await Promise.all(named.map(collect));
-    return [...urns];
-}
-
-async function providerReference(provider: AnyResource | string): Promise<string> {
-    if (typeof provider === "string") {
-        return provider;
-    }
-    const { urn, id } = await provider;
-    return `${urn}::${id ?? UNKNOWN_ID}`;
 }
 
 /**

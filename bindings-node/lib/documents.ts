@@ -432,8 +432,8 @@ export interface ResourceOptions {
     /** Former names: URNs, or the parts that differ. */
     aliases?: readonly (string | Alias)[];
     /**
-     * How long each call to the provider may take. A provider in this process receives the limit, and keeps it
-     * itself.
+     * How long each call to the provider may take, in seconds. A provider in this process receives the limit, and
+     * keeps it itself.
      */
     customTimeouts?: CustomTimeouts;
     /** A replacement deletes the old one first. */

@@ -74,5 +74,11 @@ pub fn check_options(of: String, options: String, owner: String) -> napi::Result
 #[napi_derive::napi(catch_unwind)]
 #[must_use]
 pub fn unknown_name(part: String, name: String, owner: String, known: Vec<String>) -> String {
-    errors::to_json(&binding::unknown_name(Language::Node, &part, &name, &owner, &known))
+    errors::to_json(&binding::unknown_name(
+        Language::Node,
+        &part,
+        &name,
+        &owner,
+        &known,
+    ))
 }

@@ -208,7 +208,11 @@ impl OperationOutcome {
             let members = members(py, document, |name, value| match name {
                 "error" => {
                     let failure = step.failure.as_ref();
-                    Some(failure.map(|failure| to_exception(py, &failure.error)).into_py_any(py))
+                    Some(
+                        failure
+                            .map(|failure| to_exception(py, &failure.error))
+                            .into_py_any(py),
+                    )
                 }
                 "changes" => Some(changes(py, value)),
                 _ => None,
@@ -254,8 +258,7 @@ fn changes(py: Python<'_>, document: &Value) -> PyResult<Py<PyAny>> {
         let members = members(py, change.clone(), |name, value| {
             matches!(name, "old" | "new").then(|| {
                 let value = serde_json::from_value::<PlainValue>(value.clone());
-                let value =
-                    value.map_err(|error| to_exception(py, &Error::internal(error.to_string())))?;
+                let value = value.map_err(|error| to_exception(py, &Error::internal(error.to_string())))?;
                 Ok(convert::value(py, &value.0)?.unbind())
             })
         });

@@ -62,7 +62,9 @@ from .values import PropertyValue
 
 /// Writes the module of options and settings.
 pub(crate) fn options(shapes: &[Shape]) -> String {
-    let shapes = shapes.iter().filter(|shape| shape.is_input && !is_of_resources(shape));
+    let shapes = shapes
+        .iter()
+        .filter(|shape| shape.is_input && !is_of_resources(shape));
     classes(OPTIONS_HEAD.to_owned(), shapes)
 }
 
@@ -70,7 +72,9 @@ pub(crate) fn options(shapes: &[Shape]) -> String {
 pub(crate) fn resource_options(shapes: &[Shape]) -> String {
     let own = shapes.iter().filter(|shape| is_of_resources(shape));
     let module = classes(RESOURCES_HEAD.to_owned(), own);
-    let tables = RESOURCE_OPTIONS.iter().filter_map(|name| shapes.iter().find(|shape| shape.name == *name));
+    let tables = RESOURCE_OPTIONS
+        .iter()
+        .filter_map(|name| shapes.iter().find(|shape| shape.name == *name));
     tables.fold(module, |module, shape| format!("{module}\n\n{}", table(shape)))
 }
 

@@ -19,7 +19,10 @@ use crate::{
 
 impl sw_context_t {
     fn register(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let registering = self.program.monitor.register(binding::registration(json, Language::C)?);
+        let registering = self
+            .program
+            .monitor
+            .register(binding::registration(json, Language::C)?);
         Ok(async move {
             let registered = registering.await.map_err(|status| error_of(&status))?;
             Ok(Some(registered.to_json()?))
@@ -27,7 +30,10 @@ impl sw_context_t {
     }
 
     fn read(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let reading = self.program.monitor.read(binding::read_request(json, Language::C)?);
+        let reading = self
+            .program
+            .monitor
+            .read(binding::read_request(json, Language::C)?);
         Ok(async move {
             let read = reading.await.map_err(|status| error_of(&status))?;
             Ok(Some(read.to_json()?))

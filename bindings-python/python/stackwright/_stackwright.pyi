@@ -1,4 +1,4 @@
-"""The native half of the package; private. A test checks that this file says what the module has."""
+"""The native half of the package; private. `make test-python` compares this file with the module, by stubtest."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, final

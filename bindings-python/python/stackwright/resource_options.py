@@ -50,8 +50,8 @@ class ResourceOptions(TypedDict, total=False):
 
     - ``additional_secret_outputs`` (Sequence[str]): Names of outputs that are secret.
     - ``aliases`` (Sequence[str | Alias]): Former names: URNs, or the parts that differ.
-    - ``custom_timeouts`` (CustomTimeouts): How long each call to the provider may take. A provider in this process
-      receives the limit, and keeps it itself.
+    - ``custom_timeouts`` (CustomTimeouts): How long each call to the provider may take, in seconds. A provider in
+      this process receives the limit, and keeps it itself.
     - ``delete_before_replace`` (bool | None): A replacement deletes the old one first.
     - ``deleted_with`` (Resource | str | None): The resource, or its URN, whose deletion deletes this one, too.
     - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before it, beside

@@ -119,7 +119,9 @@ fn members(mapping: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Value> {
         let (key, member): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
         let Ok(name) = key.extract::<String>() else {
             let key = convert::kind_of(&key);
-            return Ok(binding::stand_in(&format!("a dictionary with a key that is {key}")));
+            return Ok(binding::stand_in(&format!(
+                "a dictionary with a key that is {key}"
+            )));
         };
         members.insert(name, value(&member, depth + 1)?);
     }

@@ -66,7 +66,10 @@ struct Members<'a> {
 impl<'de> DeserializeSeed<'de> for Members<'_> {
     type Value = Map<String, Value>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Self::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> std::result::Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
@@ -107,7 +110,10 @@ mod tests {
     use super::*;
 
     fn refusal(json: &str) -> String {
-        members(json.as_bytes(), &Value::Null, "up()").unwrap_err().message().to_owned()
+        members(json.as_bytes(), &Value::Null, "up()")
+            .unwrap_err()
+            .message()
+            .to_owned()
     }
 
     #[test]
@@ -126,7 +132,14 @@ mod tests {
     #[test]
     fn a_document_nests_as_deep_as_a_plan_and_no_deeper() {
         let nested = |levels: usize| format!(r#"{{"plan": {}1{}}}"#, "[".repeat(levels), "]".repeat(levels));
-        assert!(members(nested(crate::property::MAX_DEPTH).as_bytes(), &Value::Null, "up()").is_ok());
+        assert!(
+            members(
+                nested(crate::property::MAX_DEPTH).as_bytes(),
+                &Value::Null,
+                "up()"
+            )
+            .is_ok()
+        );
         assert!(refusal(&nested(100_000)).contains("nest deeper than"));
         let brackets = format!(r#"{{"message": "\"{}"}}"#, "[".repeat(100_000));
         assert!(

@@ -153,10 +153,7 @@ mod tests {
                 json!({"providers": [resource()]}),
                 "providers takes provider resources by package, not a list",
             ),
-            (
-                json!({"aliases": ["b"]}),
-                "aliases[0] takes a URN, not 'b'",
-            ),
+            (json!({"aliases": ["b"]}), "aliases[0] takes a URN, not 'b'"),
             (
                 json!({"aliases": [5]}),
                 "aliases[0] takes a URN or the parts that differ, not a number",

@@ -10,8 +10,12 @@ impl Reader<'_> {
     pub(super) fn unknown(&self, name: &str, schema: &Value, path: &str) -> Error {
         let known = schema.get("properties").and_then(Value::as_object);
         let known = known.into_iter().flatten();
-        let own = known.filter(|(_, schema)| self.is_known(schema)).map(|(name, _)| name.as_str());
-        let beside = schema.get("x-beside").map(|beside| list_of(beside, self.language));
+        let own = known
+            .filter(|(_, schema)| self.is_known(schema))
+            .map(|(name, _)| name.as_str());
+        let beside = schema
+            .get("x-beside")
+            .map(|beside| list_of(beside, self.language));
         let names = own.chain(beside.into_iter().flatten());
         let mut known: Vec<_> = names.map(|name| self.language.member(name)).collect();
         known.sort();
@@ -74,7 +78,9 @@ impl Reader<'_> {
             return text.to_owned();
         }
         match value {
-            Value::String(text) if schema.get("format").is_some_and(|it| it == "urn") => quoted(self.language, text),
+            Value::String(text) if schema.get("format").is_some_and(|it| it == "urn") => {
+                quoted(self.language, text)
+            }
             Value::Null => words.null.to_owned(),
             Value::Bool(flag) => words.flags[usize::from(*flag)].to_owned(),
             Value::Number(number) if is_numeric => number.to_string(),

@@ -133,13 +133,21 @@ impl StackDocument {
             };
             return Err(Error::invalid(format!("create is an option of {function} alone")));
         }
-        if let Some(directory) = self.root_directory.as_ref().filter(|directory| !directory.is_dir()) {
+        if let Some(directory) = self
+            .root_directory
+            .as_ref()
+            .filter(|directory| !directory.is_dir())
+        {
             let option = language.member("rootDirectory");
             return Err(Error::invalid(format!(
                 "{option} takes the path of a folder that exists, and {directory:?} is none"
             )));
         }
-        if self.runtime_options.values().any(|value| depth(value) > MAX_OPTION_DEPTH) {
+        if self
+            .runtime_options
+            .values()
+            .any(|value| depth(value) > MAX_OPTION_DEPTH)
+        {
             let option = language.member("runtimeOptions");
             return Err(Error::invalid(format!(
                 "{option}: a value nests deeper than {MAX_OPTION_DEPTH} levels"
@@ -227,7 +235,10 @@ mod tests {
 
     fn value(json: &str) -> ConfigValue {
         let config = read(&format!(r#"{{"key": {json}}}"#)).unwrap();
-        config.get(&ConfigKey::parse("shop:key").unwrap()).unwrap().clone()
+        config
+            .get(&ConfigKey::parse("shop:key").unwrap())
+            .unwrap()
+            .clone()
     }
 
     fn refusal(json: &str, language: Language) -> String {
@@ -305,7 +316,10 @@ mod tests {
         );
         assert!(!refusal(r#"{"languageRuntime": "a"}"#, Language::Node).contains("did you mean"));
         let names = refusal(r#"{"x": 1}"#, Language::C);
-        assert!(names.contains("languageRuntime") && !names.contains("journal"), "{names}");
+        assert!(
+            names.contains("languageRuntime") && !names.contains("journal"),
+            "{names}"
+        );
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Language {
     }
 }
 
-/// Tells whether a name is [`snake_case`] of a `camelCase` one.
+/// Whether a name is [`snake_case`] of a `camelCase` one.
 pub(crate) fn is_snake_case_of(name: &str, camel: &str) -> bool {
     let first = |name: &str| name.bytes().next();
     first(name) == first(camel) && snake_case(camel) == name

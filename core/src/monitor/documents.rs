@@ -2,7 +2,7 @@
 //!
 //! Members that have `x-in` in the schema are written by hosts in C alone; the other bindings have arguments for them, or find
 //! them out. What is left is the options as Python and Node have them. A reference to a resource is its URN; these two
-//! accept the resource itself in its place, which `x-reference` says.
+//! accept the resource itself in its place: `x-reference` in the schema.
 
 use std::collections::BTreeMap;
 
