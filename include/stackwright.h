@@ -164,11 +164,11 @@ enum sw_operation_kind_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Says what an update would do; nothing is made, changed, deleted or written.
+   * Computes the steps of an update; nothing is created, changed, deleted or written.
    */
   SW_OPERATION_PREVIEW = 0,
   /**
-   * Brings the stack to what its program says.
+   * Brings the stack to the state that its program describes.
    */
   SW_OPERATION_UPDATE = 1,
   /**
@@ -264,8 +264,7 @@ typedef struct sw_operation_t sw_operation_t;
 typedef struct sw_runtime_t sw_runtime_t;
 
 /**
- * A stack: a named state, the program that says what it is to be, and the operations on it. Shared by its
- * operations, which outlive it.
+ * A stack: a named state, its program, and the operations on it. Shared by its operations, which outlive it.
  */
 typedef struct sw_stack_t sw_stack_t;
 
@@ -950,8 +949,20 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
                             struct sw_error_t **error);
 
 /**
- * Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: `{"token": "pkg:module:fn",
- * "arguments": {…}}` and any of `provider`, `version`, `pluginDownloadURL`, `parent`, `dependsOn`.
+ * Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: an object with `token` and any of these
+ * members.
+ *
+ * - `arguments` (object of any JSON): The arguments.
+ * - `dependsOn` (string or array of string): Resources that must exist before the call: one or several, each itself
+ *   or its URN; an output stands for the resources that it comes from. While one of them is only planned, the result
+ *   is unknown.
+ * - `parent` (string): The resource, or its URN, whose provider is called when no other is named.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `provider` (string): The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the parent, or else the default provider of the package.
+ * - `token` (string): The function, as `package:module:member`.
+ * - `version` (string): The version of the package.
  */
 sw_status_t sw_context_invoke(const struct sw_context_t *context,
                               struct sw_bytes_view_t invoke,
@@ -1027,10 +1038,60 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
 /**
  * Registers a resource and waits until it is as it should be.
  *
- * `registration` is JSON: `{"type", "name", "inputs": {…}}` and any of `custom` (false for a component), `parent`,
- * `dependencies`, `propertyDependencies`, `provider` (`<urn>::<id>`), `providers`, `version`, `pluginDownloadURL`,
- * `protect`, `deleteBeforeReplace`, `ignoreChanges`, `replaceOnChanges`, `additionalSecretOutputs`, `aliases`,
- * `importId`, `customTimeouts`, `retainOnDelete`, `deletedWith`, `replaceWith`, `hideDiffs`, `replacementTrigger`.
+ * `registration` is JSON: an object with `type`, `name` and any of these members.
+ *
+ * - `additionalSecretOutputs` (array of string): Names of outputs that are secret.
+ * - `aliases` (array of string or Alias): Former names: URNs, or the parts that differ.
+ * - `custom` (boolean): Whether a provider manages it; `false` for a component. Left out, it is `true`.
+ * - `customTimeouts` (CustomTimeouts): How long each call to the provider may take, in seconds. A provider in this
+ *   process receives the limit, and keeps it itself.
+ * - `deleteBeforeReplace` (boolean): A replacement deletes the old one first.
+ * - `deletedWith` (string): The resource, or its URN, whose deletion deletes this one, too.
+ * - `dependencies` (array of string): The URNs of all resources that must exist before it, those that its inputs come
+ *   from included.
+ * - `dependsOn` (string or array of string): Resources that must exist before it, beside those that its inputs come
+ *   from: one or several, each itself or its URN. An output stands for the resources that it comes from.
+ * - `hideDiffs` (array of string): Paths of properties whose differences are not shown.
+ * - `ignoreChanges` (array of string): Paths of inputs whose changes are ignored.
+ * - `importId` (string): The id of an existing resource that is imported.
+ * - `inputs` (object of any JSON): The inputs.
+ * - `name` (string): The name.
+ * - `noParent` (boolean): Whether the resource has no parent at all, not even the stack.
+ * - `parent` (string): The parent: a resource or its URN. Left out, it is the stack.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `propertyDependencies` (object of array of string): The URNs of the resources that each input comes from, by its
+ *   name. Left out, each input comes from all of `dependencies`.
+ * - `protect` (boolean): Never deletes or replaces it.
+ * - `provider` (string): The provider resource that manages it, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the parent, or else the default provider of the package.
+ * - `providers` (object of string): Provider resources for a component's children, by package.
+ * - `replaceOnChanges` (array of string): Paths of properties whose changes replace it.
+ * - `replaceWith` (string or array of string): Resources, or their URNs, whose replacement replaces this one, too:
+ *   one or several.
+ * - `replacementTrigger` (any JSON): A value whose change replaces the resource.
+ * - `resourceHooks` (object of array of string): The names of hooks by the moment at which they run.
+ * - `retainOnDelete` (boolean): Drops it from the state instead of deleting it.
+ * - `type` (string): The type token.
+ * - `version` (string): The version of the package.
+ *
+ * A provider's reference is `<urn>::<id>`. Members of an alias:
+ *
+ * - `name` (string): The name.
+ * - `noParent` (boolean): Whether it had no parent.
+ * - `parent` (string): The parent: a resource or its URN.
+ * - `project` (string): The name of the project.
+ * - `stack` (string): The name of the stack.
+ * - `type` (string): The type token.
+ * - `urn` (string): The whole URN, in place of parts.
+ *
+ * Members of `customTimeouts`:
+ *
+ * - `create` (number): The limit of Create.
+ * - `delete` (number): The limit of Delete.
+ * - `read` (number): The limit of Read.
+ * - `update` (number): The limit of Update.
+ *
  * The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`.
  *
  * Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
@@ -1051,10 +1112,28 @@ sw_status_t sw_context_register_async(const struct sw_context_t *context,
                                       struct sw_error_t **error);
 
 /**
- * Looks at something without managing it and waits for the answer. `read` is JSON: `{"type", "name", "id"}` and any
- * of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`, `additionalSecretOutputs`. The
- * result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`, with the input `name` (`project/stack`,
- * or `organization/project/stack`), it reads another stack: `/outputs/outputs` has what that one gives out.
+ * Reads a resource that is not managed here and waits for the answer. `read` is JSON: an object with `type`, `name`, `id` and any of
+ * these members.
+ *
+ * - `additionalSecretOutputs` (array of string): Names of outputs that are secret.
+ * - `dependencies` (array of string): The URNs of all resources that must exist before it, those that its inputs come
+ *   from included.
+ * - `dependsOn` (string or array of string): Resources that must exist before it, beside those that its inputs come
+ *   from: one or several, each itself or its URN. An output stands for the resources that it comes from.
+ * - `id` (string): The id.
+ * - `inputs` (object of any JSON): What the provider needs to find it, beside the id.
+ * - `name` (string): The name.
+ * - `noParent` (boolean): Whether the resource has no parent at all, not even the stack.
+ * - `parent` (string): The parent: a resource or its URN. Left out, it is the stack.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `provider` (string): The provider resource that reads it, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the parent, or else the default provider of the package.
+ * - `type` (string): The type token.
+ * - `version` (string): The version of the package.
+ *
+ * The result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`, with the input `name` (`project/stack`, or
+ * `organization/project/stack`), it reads another stack: `/outputs/outputs` has the outputs of that one.
  */
 sw_status_t sw_context_read(const struct sw_context_t *context,
                             struct sw_bytes_view_t read,
@@ -1062,7 +1141,7 @@ sw_status_t sw_context_read(const struct sw_context_t *context,
                             struct sw_error_t **error);
 
 /**
- * Looks at something as `sw_context_read` does, without waiting.
+ * Reads a resource as `sw_context_read` does, without waiting.
  */
 sw_status_t sw_context_read_async(const struct sw_context_t *context,
                                   struct sw_bytes_view_t read,
@@ -1207,29 +1286,49 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
 /**
  * Opens a stack, named `project/stack`.
  *
- * With a state in the settings, `"deployment": {"version": 3, "deployment": {…}}`, the stack lives in memory, apart from the
- * engine's store, which may have another stack of the same name: neither `create` nor history apply, and each operation leaves the new
- * state as `sw_operation_deployment` gives it. It is checked as `sw_stack_import_deployment` checks it. `{}` is a new stack.
+ * `settings` is JSON, or empty: an object with any of these members.
  *
- * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
- * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
- * "runtimeOptions": {"virtualenv": "venv", "build": {"flags": ["-v"]}}, "create": true, "encryptionSalt": "v1:…",
- * "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. With `create` a stack that does not exist is created;
- * with `false` it is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its
- * first update or import. The passphrase is the stack's own, in place of the engine's; a
- * wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
- * the one that stands beside their name. `"secrets": {"kind": "vault", "state": …}` encrypts the stack's secrets with
- * `encrypt_for_stack` of the host's table; kind and state are as those of an engine. What is encrypted otherwise is opened as
- * without it. The runtime's options are any JSON;
- * plugins find them in their environment, as `PULUMI_RUNTIME_VIRTUALENV`: texts as they are, other values as JSON. Keys without a
- * namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
- * inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and
- * the salt is what it was encrypted with: `encryptionsalt` of the stack's configuration file. Without a salt it is
- * decrypted as the state is. The organization is what programs are told, `organization` when left out, and no
- * part of the name; tags are what the host notes about the stack. `program` is what
- * previews and updates run; it may be null when each brings its own. On success it is taken over. With
- * `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and
- * `program` must be null.
+ * - `config` (object of any JSON): The configuration by `namespace:name`, or by name for the project's own: texts,
+ *   structures, and secrets. A value that is encrypted already is `{"secure": "v1:…"}`, as files have it.
+ * - `create` (boolean): Whether a stack that does not exist is created. Left out, it is created when there is a
+ *   program; without one, its first update or import creates it, and operations that only read it fail with
+ *   `not_found` until then.
+ * - `deployment` (object of any JSON): The state, as a deployment document. The stack lives in memory then, apart
+ *   from the engine's store, which may have another stack of the same name: `create` has no effect, there is no
+ *   history, and the deployment of a result is all that remains of an operation, also of a failed or cancelled one.
+ *   Later operations of the same stack continue from there. `{}` is a new stack. A malformed document fails with
+ *   `state`, a wrong passphrase for its secrets with `decrypt`.
+ * - `encryptionSalt` (string): The salt of the values of `config` that are encrypted already, as `encryptionsalt` of
+ *   the stack's configuration file has it; the engine needs the passphrase. A stack without a state encrypts its own
+ *   secrets with it, too. Left out, the configuration is decrypted as the state is.
+ * - `languageRuntime` (string): The address of a language runtime that runs the program, in place of one of the host.
+ * - `organization` (string): The organization that programs see, `organization` when left out. It is no part of the
+ *   stack's name.
+ * - `passphrase` (string): Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one fails with
+ *   `decrypt` when the stack has secrets.
+ * - `referencePassphrases` (object of string): The passphrases of other stacks by their names (`project/stack`), for
+ *   references to them. A stack that is not named here is opened as this one is.
+ * - `rootDirectory` (string): The folder of the project, which must exist. Relative paths of assets, and source
+ *   positions, are relative to it.
+ * - `runtimeOptions` (object of any JSON): The options of the project's runtime by name (`virtualenv`,
+ *   `typescript`…), each any JSON. Plugins find them in their environment, as `PULUMI_RUNTIME_NAME`: texts as they
+ *   are, other values as JSON. Language runtimes receive the values.
+ * - `secrets` (SecretsSettings): The host's own encryption of the stack's secrets, in place of the engine's.
+ * - `tags` (object of string): Notes of the host about the stack, by name: a name has at most 40 characters, a value
+ *   at most 256.
+ *
+ * A value of `config` is any JSON; programs read lists and objects as their JSON text. `{"value": "text", "secret": true}` is a
+ * secret; one inside a structure is marked as values of resources are; one that is encrypted already is
+ * `{"secure": "ciphertext"}`.
+ *
+ * `secrets` encrypts the stack's secrets with `encrypt_for_stack` of the host's table; its members:
+ *
+ * - `kind` (string): The name of the encryption in deployments; `host` when left out.
+ * - `state` (any JSON): Data that states keep beside the name for later readers; never a key.
+ *
+ * With `deployment`, each operation leaves the new state as `sw_operation_deployment` gives it; the document is checked as
+ * `sw_stack_import_deployment` checks it. `program` is run by previews and updates; it may be null when each brings its own, and
+ * must be null beside `languageRuntime`. On success it is taken over.
  */
 sw_status_t sw_stack_open(const struct sw_engine_t *engine,
                           struct sw_bytes_view_t name,
@@ -1271,8 +1370,8 @@ sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
                                              struct sw_error_t **error);
 
 /**
- * Removes every lock of the stack, whoever holds it, and says how many there were: for locks that dead machines left
- * behind. An operation of somebody who is alive after all goes on. `count` may be null.
+ * Removes every lock of the stack, regardless of its holder, and returns how many there were: for locks of machines that no
+ * longer exist. An operation of a holder that still runs continues. `count` may be null.
  */
 sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
                             size_t *count,

@@ -1,108 +1,33 @@
 /** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
 import { following } from "./circles";
+import {
+    INVOKE_OPTIONS,
+    type InvokeOptions,
+    READ_OPTIONS,
+    type ReadOptions,
+    RESOURCE_OPTIONS,
+    type ResourceOptions,
+} from "./documents";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
-import { described, given, type Names } from "./options";
+import { described, given } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
-import { Component, Resource, type Registered } from "./resource";
+import { addTo, aliasOf, listed, providerReference, urnOf, urnsOf } from "./references";
+import { type AnyResource, Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
 import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
-/** One former name of a resource: a URN, or the parts that differ. */
-export type Alias =
-    | string
-    | { urn: string }
-    | { name?: string; type?: string; stack?: string; project?: string; parent?: string; noParent?: boolean };
-
-/** How a resource is to be treated. */
-export interface ResourceOptions {
-    /** The component that it belongs to, or its URN; the stack when absent. */
-    parent?: Resource | string;
-    /** Resources that must be there before it, beside those that its inputs come from. */
-    dependsOn?: Resource | readonly Resource[];
-    /** The provider resource that manages it; the package's default provider when absent. */
-    provider?: Resource;
-    /** Provider resources for what is below it, by package. */
-    providers?: { readonly [name: string]: Resource };
-    /** The version of the package. */
-    version?: string;
-    pluginDownloadURL?: string;
-    protect?: boolean;
-    deleteBeforeReplace?: boolean;
-    ignoreChanges?: readonly string[];
-    replaceOnChanges?: readonly string[];
-    additionalSecretOutputs?: readonly string[];
-    aliases?: readonly Alias[];
-    /** Paths of properties whose differences are not shown. */
-    hideDiffs?: readonly string[];
-    /** The id of an existing thing to adopt. */
-    importId?: string;
-    /** How long calls to the provider may take, in seconds; one in this process is told, and has to see to it. */
-    customTimeouts?: { create?: number; update?: number; delete?: number; read?: number };
-    retainOnDelete?: boolean;
-    /** The resource whose deletion deletes this one too. */
-    deletedWith?: Resource;
-    /** Resources whose replacement replaces this one too. */
-    replaceWith?: readonly Resource[];
-    /** A value whose change replaces the resource. */
-    replacementTrigger?: Input;
-}
-
-const RESOURCE_OPTIONS: Names<ResourceOptions> = {
-    parent: true,
-    dependsOn: true,
-    provider: true,
-    providers: true,
-    version: true,
-    pluginDownloadURL: true,
-    protect: true,
-    deleteBeforeReplace: true,
-    ignoreChanges: true,
-    replaceOnChanges: true,
-    additionalSecretOutputs: true,
-    aliases: true,
-    hideDiffs: true,
-    importId: true,
-    customTimeouts: true,
-    retainOnDelete: true,
-    deletedWith: true,
-    replaceWith: true,
-    replacementTrigger: true,
-};
-
-/** How a function is to be called. */
-export interface InvokeOptions {
-    /** The resource whose provider is used when no other is named. */
-    parent?: Resource | string;
-    /** Resources that must be there before it; while one of them is only planned, the result is unknown. */
-    dependsOn?: Resource | readonly Resource[];
-    provider?: Resource;
-    version?: string;
-    pluginDownloadURL?: string;
-}
-
-const INVOKE_OPTIONS: Names<InvokeOptions> = {
-    parent: true,
-    dependsOn: true,
-    provider: true,
-    version: true,
-    pluginDownloadURL: true,
-};
-
 /** A program of our own API. */
 export type Program = (context: ProgramContext) => unknown;
-
-/** What the protocol sends in place of a provider's id that is not known yet. */
-const UNKNOWN_ID = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 
 /** A program's view of the deployment that it is part of. */
 export class ProgramContext {
     /** Speaks to people. An `error` fails the operation once the program has ended; nothing is deleted then. */
-    readonly log: Readonly<Record<Severity, (message: string, resource?: Resource) => void>>;
+    readonly log: Readonly<Record<Severity, (message: string, resource?: AnyResource) => void>>;
     /** Aborted when the operation fails or is cancelled. */
     readonly signal: AbortSignal;
     readonly #run: Run;
@@ -118,7 +43,7 @@ export class ProgramContext {
         const controller = new AbortController();
         this.signal = controller.signal;
         void run.over.then(() => controller.abort());
-        const speak = (severity: Severity) => (message: string, resource?: Resource) =>
+        const speak = (severity: Severity) => (message: string, resource?: AnyResource) =>
             this.#speak(severity, message, resource);
         this.log = {
             debug: speak("debug"),
@@ -152,10 +77,15 @@ export class ProgramContext {
         return value !== undefined && this.#run.info.configSecretKeys.includes(key) ? new Secret(value) : value;
     }
 
-    /** Registers a resource, at once. */
-    resource(type: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+    /** Registers a resource, at once. The types of its outputs can be declared: `resource<{ address: string }>(…)`. */
+    resource<Outputs extends object = PropertyMap>(
+        type: string,
+        name: string,
+        inputs: Inputs = {},
+        options: ResourceOptions = {},
+    ): Resource<Outputs> {
         options = given(options);
-        const answer = this.#register(type, name, true, inputs, options);
+        const answer = this.#register(type, name, true, inputs, options) as Promise<Registered<Outputs>>;
         return new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun, this.#await);
     }
 
@@ -180,10 +110,16 @@ export class ProgramContext {
      * Reads a resource that is not managed here. The outputs of another stack are read by its name, as
      * `read("pulumi:pulumi:StackReference", "net", "net/prod", { name: "net/prod" }).get("outputs")`.
      */
-    read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+    read<Outputs extends object = PropertyMap>(
+        type: string,
+        name: string,
+        id: Input,
+        inputs: Inputs = {},
+        options: ReadOptions = {},
+    ): Resource<Outputs> {
         options = given(options);
         requireNamed(type, name, inputs);
-        checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
+        checkOptions("read", `the resource ${name}`, options, READ_OPTIONS);
         learnIn(this.#run, inputs);
         const answer = untraced(async () => {
             this.#refuseLate(`the resource "${name}" was read`);
@@ -195,7 +131,7 @@ export class ProgramContext {
             const dependencies = await urnsOf([...settledId.sources, ...sent.sources]);
             addTo(settings, "dependencies", dependencies);
             const document = JSON.stringify({ ...settings, type, name, id: plainId });
-            return this.#run.request<Registered>((call) =>
+            return this.#run.request<Registered<Outputs>>((call) =>
                 this.#native.read(this.#run.number, call, document, sent.value),
             );
         });
@@ -210,7 +146,7 @@ export class ProgramContext {
         }
         const what = `the arguments of ${token}`;
         requireValues(inputs, what);
-        checkOptions(`the call of ${token}`, options, INVOKE_OPTIONS);
+        checkOptions("invoke", `the call of ${token}`, options, INVOKE_OPTIONS);
         learnIn(this.#run, inputs);
         const traced = untraced(async () => {
             this.#refuseLate(`the function ${token} was called`);
@@ -286,7 +222,7 @@ export class ProgramContext {
         return this.#run.bridge.native;
     }
 
-    #speak(severity: Severity, words: unknown, resource: Resource | undefined): void {
+    #speak(severity: Severity, words: unknown, resource: AnyResource | undefined): void {
         // Errors and numbers have a text; what has none that may be shown says so itself.
         const message = wellFormed(typeof words === "string" ? words : String(words));
         if (resource === undefined || resource.registered !== undefined) {
@@ -385,7 +321,7 @@ export class ProgramContext {
                 ),
             );
         }
-        checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
+        checkOptions("resource", `the resource ${name}`, options, RESOURCE_OPTIONS);
         learnIn(this.#run, inputs);
         const declared = untraced(async () => {
             const settings = await this.#settings(options);
@@ -427,13 +363,13 @@ export class ProgramContext {
 
     /** Makes the registration's settings of options: resources become URNs and references. */
     async #settings(options: ResourceOptions): Promise<{ [name: string]: unknown }> {
-        const { parent, dependsOn, provider, providers, deletedWith, replaceWith, replacementTrigger, ...rest } = options;
+        const { parent, dependsOn, provider, providers, aliases, deletedWith, replaceWith, replacementTrigger, ...rest } = options;
         const settings: { [name: string]: unknown } = { ...rest };
         if (parent !== undefined) {
-            settings["parent"] = typeof parent === "string" ? parent : (await parent).urn;
+            settings["parent"] = await urnOf(parent);
         }
         if (dependsOn !== undefined) {
-            settings["dependencies"] = await urnsOf(dependsOn instanceof Resource ? [dependsOn] : dependsOn);
+            settings["dependencies"] = await urnsOf(listed(dependsOn));
         }
         if (provider !== undefined) {
             settings["provider"] = await providerReference(provider);
@@ -444,11 +380,14 @@ export class ProgramContext {
             );
             settings["providers"] = Object.fromEntries(await Promise.all(entries));
         }
+        if (aliases !== undefined) {
+            settings["aliases"] = await Promise.all(aliases.map(aliasOf));
+        }
         if (deletedWith !== undefined) {
-            settings["deletedWith"] = (await deletedWith).urn;
+            settings["deletedWith"] = await urnOf(deletedWith);
         }
         if (replaceWith !== undefined) {
-            settings["replaceWith"] = await Promise.all(replaceWith.map(async (resource) => (await resource).urn));
+            settings["replaceWith"] = await Promise.all(listed(replaceWith).map(urnOf));
         }
         if (replacementTrigger !== undefined) {
             const { value } = await resolve(replacementTrigger, "the values of replacementTrigger");
@@ -458,7 +397,7 @@ export class ProgramContext {
     }
 }
 
-function componentOf(parent: Resource | string | undefined): Resource | undefined {
+function componentOf(parent: AnyResource | string | undefined): AnyResource | undefined {
     return typeof parent === "string" ? undefined : parent;
 }
 
@@ -470,21 +409,6 @@ function isEmpty(options: object): boolean {
         return false;
     }
     return true;
-}
-
-function addTo(settings: { [name: string]: unknown }, name: string, urns: string[]): void {
-    settings[name] = [...new Set([...((settings[name] as string[] | undefined) ?? []), ...urns])];
-}
-
-async function urnsOf(resources: readonly Resource[]): Promise<string[]> {
-    const urns = new Set<string>();
-    await Promise.all(resources.map((resource) => resource.collect(urns)));
-    return [...urns];
-}
-
-async function providerReference(provider: Resource): Promise<string> {
-    const { urn, id } = await provider;
-    return `${urn}::${id ?? UNKNOWN_ID}`;
 }
 
 /**

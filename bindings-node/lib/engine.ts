@@ -1,7 +1,13 @@
 /** The engine: where states live, what encrypts them, and who provides what. */
 import { Bridge } from "./bridge";
-import { checkMembers, type Checks, flag, text, where } from "./checks";
-import { ENGINE_SETTINGS_MEMBERS, type Plugins, PLUGINS_MEMBERS } from "./documents";
+import { checkMembers, type Checks, where } from "./checks";
+import {
+    ENGINE_SETTINGS_MEMBERS,
+    type Plugins,
+    PLUGINS_MEMBERS,
+    STACK_SETTINGS_MEMBERS,
+    type StackSettings,
+} from "./documents";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
 import {
     type Autonamer,
@@ -9,18 +15,17 @@ import {
     type Fetch,
     fetchHost,
     journalHost,
-    type JournalReceiver,
     type Secrets,
     secretsHost,
     type StackReader,
     stackReaderHost,
 } from "./host";
 import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
-import { jsonOf, jsonOfOptions } from "./json";
+import { jsonOf, jsonOfMembers } from "./json";
 import { native, type Native } from "./native";
-import { described, given, type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
+import { described, given, requireFunction, requireMethods, requireObject, requireOptions } from "./options";
 import type { Provider, Resolver } from "./provider";
-import { addProgram, type AnyProgram } from "./program";
+import { addProgram } from "./program";
 import { findDirectory } from "./sdk/find";
 import { documentOf, Stack } from "./stack";
 import type { Secret } from "./values";
@@ -78,59 +83,8 @@ export type ConfigValue =
     | readonly ConfigValue[]
     | { readonly [name: string]: ConfigValue };
 
-export interface StackOptions {
-    /** Says what the stack is to be: a function of our own API, or `sdkProgram(…)`. Needed for previews and updates. */
-    program?: AnyProgram;
-    /**
-     * Configuration; a name without namespace is the project's. A setting of the `Stack` that is returned: it is not kept
-     * with the stack, so say it again whenever that is opened.
-     */
-    config?: { readonly [name: string]: ConfigValue };
-    /**
-     * What `{ secure }` values in the configuration were encrypted with, as `encryptionsalt` of the stack's configuration file
-     * has it; the engine needs the passphrase. A stack without a state encrypts its own secrets with it, too. Without it,
-     * configuration is decrypted as the state is.
-     */
-    encryptionSalt?: string;
-    /** What programs are told to be their organization; `organization` when absent. It is no part of the stack's name. */
-    organization?: string;
-    /**
-     * What the host notes about the stack, by name: at most 40 characters, and 256 for a value. A setting like `config`:
-     * not kept with the stack.
-     */
-    tags?: { readonly [name: string]: string };
-    /** The folder of the project, from which assets and source positions are told. */
-    rootDirectory?: string;
-    /**
-     * The options of the project's runtime by name (`virtualenv`, `typescript`…): plugins find them in their environment, as
-     * `PULUMI_RUNTIME_NAME`: texts as they are, other values as JSON. Language runtimes receive the values. A setting like
-     * `config`.
-     */
-    runtimeOptions?: { readonly [name: string]: unknown };
-    /**
-     * For `stack()` alone: whether the stack is created when it does not exist. When absent, it is with a program; without
-     * one its first update or import creates it, and what only reads it is refused with `NotFoundError` until then.
-     */
-    create?: boolean;
-    /**
-     * The state, as a deployment document, parsed or as text. The stack then lives in memory and apart from the engine's store,
-     * which may have another stack of its name: `create` does not count, there is no history, and `Result.deployment` is all
-     * that is left of an operation, also of a failed or cancelled one. Later operations of the same `Stack` go on from there.
-     * `{}` is a new stack. A malformed document is a `StateError`, a wrong passphrase for its secrets a `DecryptError`.
-     */
-    deployment?: string | object;
-    /** Receives every entry of the journal before the engine goes on; may refuse it. */
-    journal?: JournalReceiver;
-    /** Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one is an error when the stack has secrets. */
-    passphrase?: string;
-    /** Encrypts them in place of the engine's `secrets`. */
-    secrets?: Secrets;
-    /**
-     * The passphrases of other stacks by their names (`project/stack`), for references to them; other stacks are opened as
-     * this one is.
-     */
-    referencePassphrases?: { readonly [stack: string]: string };
-}
+/** The settings with which a stack is opened. */
+export type StackOptions = StackSettings;
 
 /** Reads members by name, so that inherited ones and those with getters count. */
 function membersOf<T extends object, K extends string & keyof T>(options: T, names: readonly K[]): Partial<Pick<T, K>> {
@@ -144,29 +98,8 @@ const SDK_CHECK: Checks = {
 const isDocument = (value: unknown): boolean =>
     typeof value === "string" || (typeof value === "object" && value !== null && !Array.isArray(value));
 
-/** The same for the options of stacks. */
-const STACK_CHECKS: Checks = {
-    organization: text,
-    rootDirectory: text,
-    create: flag,
+const DEPLOYMENT_CHECK: Checks = {
     deployment: where(isDocument, "a deployment document: an object, or JSON as a string"),
-    passphrase: text,
-};
-
-const STACK_OPTIONS: Names<StackOptions> = {
-    program: true,
-    config: true,
-    encryptionSalt: true,
-    organization: true,
-    tags: true,
-    rootDirectory: true,
-    runtimeOptions: true,
-    create: true,
-    deployment: true,
-    journal: true,
-    passphrase: true,
-    secrets: true,
-    referencePassphrases: true,
 };
 
 /** An engine. Several with different settings live in one process; an idle one does not keep Node alive. */
@@ -209,7 +142,7 @@ export class Engine {
         this.#native = guarded(
             () =>
                 new native.Engine(bridge.native, {
-                    document: jsonOf(document, "options"),
+                    document: jsonOfMembers(document, "options."),
                     providers: Object.entries(providers ?? {}).map(([name, provider]) =>
                         bridge.addProvider(name, provider),
                     ),
@@ -274,51 +207,23 @@ export class Engine {
             );
         }
         options = given(options);
-        const known: { readonly [option: string]: unknown } = { ...STACK_OPTIONS };
-        if (opening !== undefined) {
-            delete (known as { create?: unknown }).create;
-        }
-        refuseUnknown("a stack", options, known);
-        checkMembers(options, STACK_CHECKS, "a stack");
-        requireObject("config", options.config);
-        requireObject("tags", options.tags);
-        requireFunction("journal", options.journal);
-        if (options.encryptionSalt !== undefined && typeof options.encryptionSalt !== "string") {
-            throw new InvalidInputError(`encryptionSalt takes a text, not ${typeof options.encryptionSalt}`);
-        }
-        for (const [tag, value] of Object.entries(options.tags ?? {})) {
-            if (typeof value !== "string") {
-                throw new InvalidInputError(`the value of the tag "${tag}" must be a text, not ${described(value)}`);
-            }
-        }
-        requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
-        requireObject("referencePassphrases", options.referencePassphrases);
-        for (const [stack, passphrase] of Object.entries(options.referencePassphrases ?? {})) {
-            if (typeof passphrase !== "string") {
-                throw new InvalidInputError(`the reference passphrase of "${stack}" must be a text`);
-            }
-        }
-        requireObject("runtimeOptions", options.runtimeOptions);
-        const runtimeOptions = jsonOfOptions(options.runtimeOptions ?? {});
+        requireOptions("a stack", options);
+        const known = membersOf(options, STACK_SETTINGS_MEMBERS);
+        const { program, config, deployment, journal, secrets, ...document } = { ...options, ...known };
+        checkMembers({ deployment }, DEPLOYMENT_CHECK, "a stack");
+        requireObject("config", config);
+        requireFunction("journal", journal);
+        requireMethods("secrets", secrets, ["encrypt", "decrypt"]);
+        const encoded = jsonOfMembers(document);
         const project = name.split("/").at(-2) ?? "";
-        const config = guarded(() => this.#native.config(project, options.config ?? {}));
-        const program = options.program === undefined ? undefined : addProgram(this.#bridge, options.program);
+        const values = guarded(() => this.#native.config(project, config ?? {}));
+        const added = program === undefined ? undefined : addProgram(this.#bridge, program);
         const stack = await awaited(() =>
-            this.#native.stack(name, config, {
-                opening: opening ?? native.openingOf(options.create, program !== undefined),
-                tags: { ...options.tags },
-                runtimeOptions,
-                referencePassphrases: { ...options.referencePassphrases },
-                ...(options.deployment === undefined ? {} : { deployment: documentOf(options.deployment, "deployment") }),
-                ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
-                ...(options.secrets === undefined ? {} : { secrets: secretsEntry(this.#bridge, options.secrets) }),
-                ...(options.encryptionSalt === undefined ? {} : { encryptionSalt: options.encryptionSalt }),
-                ...(options.organization === undefined ? {} : { organization: options.organization }),
-                ...(program === undefined ? {} : { program }),
-                ...(options.journal === undefined
-                    ? {}
-                    : { journal: this.#bridge.addHost(journalHost(options.journal)) }),
-                ...(options.rootDirectory === undefined ? {} : { rootDirectory: options.rootDirectory }),
+            this.#native.stack(name, encoded, opening, values, {
+                ...(deployment === undefined ? {} : { deployment: documentOf(deployment, "deployment") }),
+                ...(secrets === undefined ? {} : { secrets: secretsEntry(this.#bridge, secrets) }),
+                ...(added === undefined ? {} : { program: added }),
+                ...(journal === undefined ? {} : { journal: this.#bridge.addHost(journalHost(journal)) }),
             }),
         );
         return new Stack(stack, this.#bridge, () => this.#requireOpen());

@@ -1,21 +1,10 @@
 /** Errors: one base class and one class for each kind, told apart by `kind` or by `instanceof`. */
+import type { ErrorFacts } from "./documents";
 import type { Result } from "./operation";
 import { isA, textOf } from "./thrown";
 
 /** The facts of an error, as the native module gives them. */
-export interface Facts {
-    kind: string;
-    message: string;
-    urn?: string | null;
-    provider?: string | null;
-    phase?: string | null;
-    referenceMessage?: string | null;
-    messageCode?: string | null;
-    messageArguments?: { [name: string]: unknown } | null;
-    configKey?: string | null;
-    hints?: string[];
-    reason?: string | null;
-}
+export type Facts = Pick<ErrorFacts, "kind" | "message"> & Partial<ErrorFacts>;
 
 /** An error of the engine. `kind` says what a program can do about it; the message is for people. */
 export class StackwrightError extends Error {

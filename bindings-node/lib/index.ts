@@ -4,13 +4,19 @@ export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from 
 export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
 export { Operation, Result, type Deployment, type OperationOptions, type Plan, type ResourcePlan } from "./operation";
 export {
+    type Alias,
+    type CustomTimeouts,
     type Diagnostic,
     type EnforcementLevel,
+    type InvokeOptions,
     type Plugins,
     type PolicyPack,
     type PolicySettings,
     type PropertyChange,
+    type ReadOptions,
+    type ResourceOptions,
     type Severity,
+    type StackSettings,
     type Step,
     type StepOp,
     type StepStatus,
@@ -49,14 +55,8 @@ export {
     type StateRecord,
 } from "./journal";
 export { sdkProgram, SdkProgram, type SdkProgramFunction } from "./sdk";
-export {
-    ProgramContext,
-    type Alias,
-    type InvokeOptions,
-    type Program,
-    type ResourceOptions,
-} from "./context";
-export { Component, Resource, type Registered } from "./resource";
+export { ProgramContext, type Program } from "./context";
+export { type AnyResource, Component, Resource, type Registered } from "./resource";
 export { Output, type Input, type Inputs } from "./output";
 export {
     type Autonaming,

@@ -2,6 +2,7 @@
 import { Bridge } from "./bridge";
 import { guarded, InvalidInputError } from "./errors";
 import { native } from "./native";
+import { described, isCollection, STAND_IN } from "./options";
 import { attempt, isWellFormed, textOf } from "./thrown";
 import type { PropertyValue } from "./values";
 
@@ -23,15 +24,23 @@ export function fromPlainJson(json: unknown): PropertyValue {
 const MAX_DEPTH = 1000;
 /** How much of a path is shown; that of a value which contains itself has no end. */
 const MAX_PATH_LENGTH = 200;
-/** How deep the values of runtime options may nest, which language runtimes receive as property values. */
-const MAX_OPTION_DEPTH = 100;
-
 /**
- * Returns the options of a project's runtime as JSON. Those that are undefined are left out.
- * @throws {InvalidInputError} A value cannot be written as JSON; the message names the option and the place in its value.
+ * Returns options as JSON. Members that are undefined are left out; one that is a function, or another value without JSON, has a
+ * stand-in, so that the engine names the option: it can be misspelt. `place` begins the place of a value in errors.
+ * @throws {InvalidInputError} A value in a member cannot be written as JSON; the message names the member and the place.
  */
-export function jsonOfOptions(options: object): string {
-    return jsonOf(options, "runtimeOptions", MAX_OPTION_DEPTH);
+export function jsonOfMembers(members: object, place = ""): string {
+    const given = Object.entries(members).filter(([, value]) => value !== undefined);
+    const written = given.map(([name, value]) => {
+        const member = hasJson(value) ? value : { [STAND_IN]: described(value) };
+        return `${JSON.stringify(name)}:${jsonOf(member, place + name)}`;
+    });
+    return `{${written.join(",")}}`;
+}
+
+/** Whether a value is of a kind that JSON has, apart from what is in it. */
+function hasJson(value: unknown): boolean {
+    return typeof value === "object" ? !isCollection(value) : !["function", "symbol", "bigint"].includes(typeof value);
 }
 
 /**
@@ -39,10 +48,10 @@ export function jsonOfOptions(options: object): string {
  * @throws {InvalidInputError} The value, or one in it, cannot be written as JSON: it is neither null nor a boolean, a finite
  * number, a string, an array nor a plain object. The message names `what` and the path, and holds no value.
  */
-export function jsonOf(value: unknown, what: string, maxDepth = MAX_DEPTH): string {
+export function jsonOf(value: unknown, what: string): string {
     let misfit: Misfit | undefined;
     try {
-        misfit = findMisfit(value, maxDepth);
+        misfit = findMisfit(value, MAX_DEPTH);
     } catch (error) {
         misfit = unreadable(error);
     }

@@ -1,67 +1,58 @@
-/** Checks of resources and their options: what is misspelt or of a wrong kind is named, with the resource, before anything happens. */
-import { checkMembers, type Checks, each, flag, members, refuse, text, texts, where } from "./checks";
-import { InvalidInputError } from "./errors";
-import { described, isCollection, refuseUnknown } from "./options";
+/** Resources and their options: what is wrong is refused where the program writes it, with the resource, before anything happens. */
+import type { RESOURCE_OPTIONS } from "./documents";
+import { guarded, InvalidInputError } from "./errors";
+import { native } from "./native";
+import { described, isCollection, requireOptions, STAND_IN } from "./options";
+import { Output } from "./output";
 import { Resource } from "./resource";
 import { isWellFormed } from "./thrown";
 
-/** Refuses options with names that are not `known`, and values that they can not have. `what` says whose they are. */
-export function checkOptions(what: string, options: object, known: { readonly [name: string]: true }): void {
-    refuseUnknown(what, options, known);
-    checkMembers(options, CHECKS, what);
+/** Options by their names, each with the kind of which every value is right. */
+type Known = { readonly [name: string]: (typeof RESOURCE_OPTIONS)[keyof typeof RESOURCE_OPTIONS] };
+
+/** How deep options may nest. What is deeper has no place in any, or contains itself. */
+const DEEPEST = 8;
+/** The option that is a property value. */
+const TRIGGER = "replacementTrigger";
+
+/** Refuses options with names that do not exist, and values that they can not have. `what` is their owner. */
+export function checkOptions(of: "resource" | "read" | "invoke", what: string, options: object, known: Known): void {
+    requireOptions(what, options);
+    // The engine would find nothing where all names exist, each with a value of the one kind that is always right.
+    if (!Object.entries(options).every(([name, value]) => isEvident(Object.hasOwn(known, name) ? known[name] : undefined, value))) {
+        const document = Object.entries(options).map(([name, value]) => [name, name === TRIGGER ? null : standIn(value, 0)]);
+        guarded(() => native.checkOptions(of, JSON.stringify(Object.fromEntries(document)), what));
+    }
 }
 
-const isResource = (value: unknown) => value instanceof Resource;
-/** The protocol's rule: the prefix, and three separators at least. */
-const isUrn = (value: unknown) => typeof value === "string" && /^urn:pulumi:.*(::.*){3}$/s.test(value);
+function isEvident(kind: Known[string] | undefined, value: unknown): boolean {
+    return kind === "resource" ? value instanceof Resource : kind !== undefined && typeof value === kind;
+}
 
-const resource = where(isResource, "a resource");
-const resources = each("an array of resources", resource);
-const resourceOrUrn = where((value) => isResource(value) || isUrn(value), "a resource or its URN", "string");
-const urn = where(isUrn, "a URN", "string");
-const seconds = where((value) => Number.isFinite(value) && (value as number) >= 0, "a number of seconds", "number");
+/** Returns a value as JSON has it, with a stand-in for what has none. */
+function standIn(value: unknown, depth: number): unknown {
+    if (value === null || value === undefined || typeof value === "boolean") {
+        return value ?? null;
+    }
+    if (typeof value === "string") {
+        return isWellFormed(value) ? value : { [STAND_IN]: "a string with a lone surrogate" };
+    }
+    if (typeof value === "number") {
+        return Number.isFinite(value) ? value : { [STAND_IN]: String(value) };
+    }
+    if (value instanceof Resource || value instanceof Output) {
+        return { [STAND_IN]: value instanceof Resource ? "a resource" : "an output" };
+    }
+    if (typeof value !== "object" || isCollection(value) || depth === DEEPEST) {
+        return { [STAND_IN]: described(value) };
+    }
+    if (Array.isArray(value)) {
+        return value.map((element) => standIn(element, depth + 1));
+    }
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, standIn(member, depth + 1)]));
+}
 
-const aliasParts = members("a URN or an object", {
-    urn,
-    name: text,
-    type: text,
-    stack: text,
-    project: text,
-    parent: urn,
-    noParent: flag,
-});
-
-const CHECKS: Checks = {
-    parent: resourceOrUrn,
-    dependsOn: (value, option, what) => (isResource(value) ? undefined : resources(value, option, what)),
-    provider: resource,
-    providers: (value, option, what) => {
-        if (typeof value !== "object" || value === null) {
-            refuse(option, "provider resources by package", value, what);
-        }
-        for (const [name, provider] of Object.entries(value)) {
-            resource(provider, `${option}.${name}`, what);
-        }
-    },
-    version: text,
-    pluginDownloadURL: text,
-    protect: flag,
-    deleteBeforeReplace: flag,
-    ignoreChanges: texts,
-    replaceOnChanges: texts,
-    additionalSecretOutputs: texts,
-    aliases: each("an array of URNs and objects", (value, option, what) =>
-        typeof value === "string" ? urn(value, option, what) : aliasParts(value, option, what),
-    ),
-    hideDiffs: texts,
-    importId: text,
-    customTimeouts: members("an object of seconds", { create: seconds, update: seconds, delete: seconds, read: seconds }),
-    retainOnDelete: flag,
-    deletedWith: resource,
-    replaceWith: resources,
-};
-
-/** What the inputs of a resource are called where something is wrong with them. */
+/** The name of the inputs of a resource in errors. */
 export function inputsOf(name: string): string {
     return `the inputs of the resource "${name}"`;
 }

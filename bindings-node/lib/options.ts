@@ -1,14 +1,15 @@
-/** Options as callers write them: a name that nobody knows is refused instead of ignored. */
-import { InvalidInputError } from "./errors";
+/** Options as callers write them: a name that does not exist is refused instead of ignored. */
+import { fromText, InvalidInputError } from "./errors";
+import { native } from "./native";
 import { attempt } from "./thrown";
+
+/** The only member of what stands in a document for a value that has no JSON; it describes the value. */
+export const STAND_IN = "\0";
 
 /** The names of all members of a type, which the compiler keeps complete. */
 export type Names<T> = { readonly [name in keyof Required<T>]: true };
 
-/**
- * Refuses options with a name that is not known. `what` says whose options they are, and `part` what one of them is
- * called.
- */
+/** Refuses options with a name that does not exist. `what` is their owner, and `part` the noun of one of them. */
 export function refuseUnknown(
     what: string,
     options: unknown,
@@ -18,10 +19,7 @@ export function refuseUnknown(
     requireOptions(what, options, part);
     const unknown = Object.keys(options as object).find((name) => !Object.hasOwn(known, name));
     if (unknown !== undefined) {
-        const names = Object.keys(known).sort();
-        const near = nearest(unknown, names);
-        const hint = near === undefined ? "" : `; did you mean "${near}"?`;
-        throw new InvalidInputError(`unknown ${part} "${unknown}" of ${what}${hint}; there are: ${names.join(", ")}`);
+        throw fromText(native.unknownName(part, unknown, what, Object.keys(known).sort()));
     }
 }
 
@@ -43,14 +41,14 @@ export function given<T extends object>(options: T): T {
     return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)) as T;
 }
 
-/** Refuses what is no function where an option takes one, before anything starts; `undefined` says nothing. */
+/** Refuses what is no function where an option takes one, before anything starts; `undefined` is left out. */
 export function requireFunction(option: string, value: unknown): void {
     if (value !== undefined && typeof value !== "function") {
         throw new InvalidInputError(`${option} is a function, not ${described(value)}`);
     }
 }
 
-/** Refuses what is no object by names where an option takes one; `undefined` says nothing. */
+/** Refuses what is no object by names where an option takes one; `undefined` is left out. */
 export function requireObject(option: string, value: unknown): void {
     if (value !== undefined && (typeof value !== "object" || value === null || Array.isArray(value))) {
         throw new InvalidInputError(`${option} is an object, not ${described(value)}`);
@@ -61,12 +59,12 @@ export function requireObject(option: string, value: unknown): void {
     }
 }
 
-/** Tells whether a value is a `Map` or a `Set`, whose content is not in its properties. */
+/** Whether a value is a `Map` or a `Set`, whose content is not in its properties. */
 export function isCollection(value: unknown): boolean {
     return value instanceof Map || value instanceof Set;
 }
 
-/** Refuses what lacks one of the methods that the engine will call; `undefined` says nothing. */
+/** Refuses what lacks one of the methods that the engine will call; `undefined` is left out. */
 export function requireMethods(option: string, value: unknown, methods: readonly string[]): void {
     requireObject(option, value);
     const missing = methods.find((name) => typeof (value as { [name: string]: unknown })?.[name] !== "function");
@@ -75,30 +73,7 @@ export function requireMethods(option: string, value: unknown, methods: readonly
     }
 }
 
-/** Returns the name that a misspelt one is most likely meant to be, if one is near. */
-function nearest(misspelt: string, names: readonly string[]): string | undefined {
-    const [best] = names
-        .map((name) => ({ name, distance: distance(misspelt.toLowerCase(), name.toLowerCase()) }))
-        .filter(({ name, distance }) => distance * 3 <= Math.max(name.length, misspelt.length))
-        .sort((one, other) => one.distance - other.distance);
-    return best?.name;
-}
-
-/** Counts how many characters have to be added, removed or changed to make one text of another. */
-function distance(from: string, to: string): number {
-    let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
-    for (let row = 1; row <= from.length; row++) {
-        const current = [row];
-        for (let column = 1; column <= to.length; column++) {
-            const changed = (previous[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1);
-            current.push(Math.min(changed, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
-        }
-        previous = current;
-    }
-    return previous[to.length] ?? 0;
-}
-
-/** Says what a value is, without saying what is in it. */
+/** Describes a value by its type, without its content. */
 export function described(value: unknown): string {
     if (value === null) {
         return "null";

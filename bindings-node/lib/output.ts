@@ -1,6 +1,6 @@
 /** Values that come from resources: they carry the resources that they came from. */
 import { DEPTH_LIMIT, explained, TOO_DEEP } from "./circles";
-import { Resource } from "./resource";
+import { type AnyResource, Resource } from "./resource";
 import { currentTrace, Trace } from "./tracing";
 import { brandOf, isSecret, isUnknown, type PropertyValue, Secret } from "./values";
 
@@ -8,7 +8,7 @@ import { brandOf, isSecret, isUnknown, type PropertyValue, Secret } from "./valu
 export type Input =
     | PropertyValue
     | Output<unknown>
-    | Resource
+    | AnyResource
     | PromiseLike<Input>
     | readonly Input[]
     | { readonly [name: string]: Input };
@@ -19,7 +19,7 @@ export type Inputs = { readonly [name: string]: Input };
 /** A settled value, and the resources that it came from. */
 export interface Traced {
     value: PropertyValue;
-    sources: ReadonlySet<Resource>;
+    sources: ReadonlySet<AnyResource>;
 }
 
 /**
@@ -155,7 +155,7 @@ export function isPlain(value: Input, depth = 0): boolean {
  * followed to its end.
  */
 export async function resolve(input: Input, what = "values"): Promise<Traced> {
-    const sources = new Set<Resource>();
+    const sources = new Set<AnyResource>();
     try {
         return { value: await settle(input, sources), sources };
     } catch (error) {
@@ -170,7 +170,7 @@ interface Holder {
     readonly depth: number;
 }
 
-async function settle(input: Input, sources: Set<Resource>, holder?: Holder): Promise<PropertyValue> {
+async function settle(input: Input, sources: Set<AnyResource>, holder?: Holder): Promise<PropertyValue> {
     if (isPlain(input)) {
         return input as PropertyValue;
     }

@@ -4,12 +4,12 @@ import { currentTrace } from "./tracing";
 import { type PropertyMap, ResourceReference, Unknown } from "./values";
 
 /** A resource as the engine answered it. */
-export interface Registered {
+export interface Registered<Outputs extends object = PropertyMap> {
     readonly urn: string;
     /** Absent for components, and in previews while it is not known. */
     readonly id?: string;
     /** The outputs, with secrets wrapped. */
-    readonly outputs: PropertyMap;
+    readonly outputs: Outputs;
     /** True when what is not in `outputs` is not known: in previews, and after a failure that did not end the operation. */
     readonly unknown: boolean;
     /** True when the resource failed and the operation went on. */
@@ -18,17 +18,25 @@ export interface Registered {
     readonly skipped: boolean;
 }
 
-/** A resource. Awaiting it gives its `Registered`; passing it on, or a `get()` of it, needs no await. */
-export class Resource implements PromiseLike<Registered> {
+/** A resource with outputs of any types. */
+export type AnyResource = Resource<object>;
+
+/**
+ * A resource. Awaiting it gives its `Registered`; passing it on, or a `get()` of it, needs no await.
+ *
+ * The types of its outputs are those that the program declares, `resource<{ address: string }>(…)`; they are not checked when
+ * it runs.
+ */
+export class Resource<Outputs extends object = PropertyMap> implements PromiseLike<Registered<Outputs>> {
     /** The components and resources below this one. */
-    readonly #children: Resource[] = [];
+    readonly #children: AnyResource[] = [];
     /** @internal What the engine answers; awaiting the resource itself says that failures are looked after. */
-    readonly answer: Promise<Registered>;
+    readonly answer: Promise<Registered<Outputs>>;
     /** True when somebody looks after a failure. */
     #observed = false;
     readonly #track: Track;
     /** @internal The answer, once it is there. */
-    registered: Registered | undefined;
+    registered: Registered<Outputs> | undefined;
 
     /** @internal */
     constructor(
@@ -36,8 +44,8 @@ export class Resource implements PromiseLike<Registered> {
         readonly name: string,
         /** True when a provider manages it, false for components. */
         readonly custom: boolean,
-        answer: Promise<Registered>,
-        parent: Resource | undefined,
+        answer: Promise<Registered<Outputs>>,
+        parent: AnyResource | undefined,
         /** True in previews, where outputs that are not there are not known yet. */
         readonly dryRun: boolean,
         track: Track,
@@ -55,8 +63,8 @@ export class Resource implements PromiseLike<Registered> {
         );
     }
 
-    then<A = Registered, B = never>(
-        fulfilled?: ((value: Registered) => A | PromiseLike<A>) | null,
+    then<A = Registered<Outputs>, B = never>(
+        fulfilled?: ((value: Registered<Outputs>) => A | PromiseLike<A>) | null,
         rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
     ): Promise<A | B> {
         this.#observed = true;
@@ -75,22 +83,22 @@ export class Resource implements PromiseLike<Registered> {
     }
 
     /** All outputs. */
-    get outputs(): Output<PropertyMap> {
-        return this.#output((registered) => registered.outputs) as Output<PropertyMap>;
+    get outputs(): Output<Outputs> {
+        return this.#output((registered) => registered.outputs as PropertyMap) as Output<Outputs>;
     }
 
     /**
-     * Returns one output; whoever uses it depends on this resource. One that the resource does not have is `null`, as those
-     * are that a provider leaves out; in previews it is unknown.
+     * Returns one output; a resource that uses it depends on this one. An output that the resource does not have is `null`, as
+     * are those that a provider leaves out; in previews it is unknown.
      */
-    get(name: string): Output {
+    get<Name extends string & keyof Outputs>(name: Name): Output<Outputs[Name]> {
         return this.#output((registered) => {
-            const value = registered.outputs[name];
+            const value = (registered.outputs as PropertyMap)[name];
             if (value !== undefined) {
                 return value;
             }
             return registered.unknown || this.dryRun ? new Unknown() : null;
-        }) as Output;
+        }) as Output<Outputs[Name]>;
     }
 
     toString(): never {
@@ -105,8 +113,8 @@ export class Resource implements PromiseLike<Registered> {
         return `the resource "${this.name}" (${this.type})`;
     }
 
-    #output(take: (registered: Registered) => Traced["value"]): Output<unknown> {
-        const sources = new Set<Resource>([this]);
+    #output(take: (registered: Registered<Outputs>) => Traced["value"]): Output<unknown> {
+        const sources = new Set<AnyResource>([this]);
         // To take an output is not to look after a failure: only awaiting one is.
         return new Output(
             this.answer.then((registered) => ({ value: take(registered), sources })),
@@ -146,7 +154,7 @@ export class Component extends Resource {
         type: string,
         name: string,
         answer: Promise<Registered>,
-        parent: Resource | undefined,
+        parent: AnyResource | undefined,
         dryRun: boolean,
         track: Track,
         register: (component: Component, outputs: object) => Promise<void>,

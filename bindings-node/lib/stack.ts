@@ -2,7 +2,7 @@
 import type { Bridge } from "./bridge";
 import { checkMembers, flag } from "./checks";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
-import { jsonOf } from "./json";
+import { jsonOf, jsonOfMembers } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Plan, Result } from "./operation";
 import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
@@ -193,7 +193,7 @@ export class Stack {
         const planned = plan instanceof Result ? Result.planned(plan) : undefined;
         const held = planned === undefined && plan !== undefined ? { ...rest, plan } : rest;
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
-        const started = guarded(() => this.#native.start(kind, jsonOf(held, "options"), `${called}()`, added, planned));
+        const started = guarded(() => this.#native.start(kind, jsonOfMembers(held, "options."), `${called}()`, added, planned));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
         const subject = { stack: this.name, isPreview: rest.dryRun === true };
         return new Operation(started, subject, explain, signal, onEvent);

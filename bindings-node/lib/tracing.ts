@@ -2,14 +2,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 import type { Traced } from "./output";
-import type { Resource } from "./resource";
+import type { AnyResource } from "./resource";
 import { isSecret, isUnknown, type PropertyValue, Secret, Unknown } from "./values";
 
 const current = new AsyncLocalStorage<Trace | undefined>();
 
 /** All that one call of a function has awaited so far. */
 export class Trace {
-    readonly #sources = new Set<Resource>();
+    readonly #sources = new Set<AnyResource>();
     #secret = false;
     #unknown = false;
 
@@ -19,7 +19,7 @@ export class Trace {
     }
 
     /** Records a value and what it came from. */
-    add(value: unknown, sources: Iterable<Resource>): void {
+    add(value: unknown, sources: Iterable<AnyResource>): void {
         this.#secret ||= isSecret(value);
         this.#unknown ||= isUnknown(value) || (isSecret(value) && isUnknown(value.value));
         for (const source of sources) {

@@ -1,12 +1,12 @@
 //! The engine object of the façade.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
-    Error, Language, Opening, StackSettings,
-    binding::{self, EngineDocument},
+    Error, Language, Opening,
+    binding::{self, EngineDocument, StackDocument},
     config::{Config, ConfigKey, ConfigValue},
     property::{PropertyValue, json::PlainValue},
     runtime::Runtime,
@@ -55,33 +55,17 @@ pub struct EngineSettings {
     pub installer: Option<u32>,
 }
 
-/// The options of opening a stack.
+/// What a stack is opened with beside the settings that are data.
 #[napi(object)]
 pub struct StackEntry {
     /// The program.
     pub program: Option<ProgramEntry>,
     /// The façade's number of the object that receives the journal.
     pub journal: Option<u32>,
-    /// The salt of the configuration's secrets.
-    pub encryption_salt: Option<String>,
-    /// The organization that programs read.
-    pub organization: Option<String>,
-    /// The stack's tags, by name.
-    pub tags: HashMap<String, String>,
-    /// The folder of the project.
-    pub root_directory: Option<String>,
-    /// The options of the project's runtime by name, as JSON.
-    pub runtime_options: String,
-    /// The name of the core's `Opening`: the stack has to exist, must not exist, or is created when missing.
-    pub opening: String,
-    /// The state, as a deployment document; it replaces the one in the store.
+    /// The state, as a deployment document, in place of one in the store.
     pub deployment: Option<String>,
-    /// The passphrase that its secrets are encrypted with.
-    pub passphrase: Option<String>,
     /// The host's own encryption of its secrets.
     pub secrets: Option<SecretsEntry>,
-    /// The passphrases of referenced stacks, by their names.
-    pub reference_passphrases: HashMap<String, String>,
 }
 
 /// An engine.
@@ -116,35 +100,39 @@ impl Engine {
         Ok(StackConfig(config))
     }
 
-    /// Opens a stack.
+    /// Opens a stack. `document` has the settings that are data, as JSON, and `opening` is the function that was called where that
+    /// decides whether the stack must exist.
     #[napi]
-    pub async fn stack(&self, name: String, config: &StackConfig, entry: StackEntry) -> Result<Stack> {
-        let journal = entry.journal.map(|number| JsHost::new(&self.shared, number) as _);
-        let default = StackSettings::default();
+    pub async fn stack(
+        &self,
+        name: String,
+        document: String,
+        opening: Option<String>,
+        config: &StackConfig,
+        entry: StackEntry,
+    ) -> Result<Stack> {
         let napi = |error: Error| errors::to_napi(&error);
-        let passphrase = |text: String| self.engine.passphrase(text).map_err(napi);
-        let mut secrets = entry.passphrase.map(passphrase).transpose()?;
-        if let Some(entry) = &entry.secrets {
-            let others = secrets.unwrap_or_else(|| self.engine.secrets());
-            secrets = Some(host_secrets(&self.shared, entry, others).map_err(napi)?);
+        let has_program = entry.program.is_some();
+        // Taken first: the façade forgets what was taken when that is dropped, also by a refusal.
+        let program = entry.program.map(|program| program.take(&self.shared));
+        let journal = entry.journal.map(|number| JsHost::new(&self.shared, number) as _);
+        let host = entry
+            .secrets
+            .map(|entry| (JsHost::new(&self.shared, entry.number), entry));
+        let document: StackDocument =
+            binding::read(document.as_bytes(), Language::Node, "a stack").map_err(napi)?;
+        let opening = opening.as_deref().map(Opening::named).transpose().map_err(napi)?;
+        let mut settings = document
+            .into_settings(&name, opening, has_program, &self.engine, Language::Node)
+            .map_err(napi)?;
+        if let Some((host, entry)) = host {
+            let others = settings.secrets.unwrap_or_else(|| self.engine.secrets());
+            settings.secrets = Some(host_secrets(host, &entry, others).map_err(napi)?);
         }
-        let references = entry.reference_passphrases.into_iter();
-        let references = references.map(|(stack, text)| Ok((stack, passphrase(text)?)));
-        let settings = StackSettings {
-            secrets,
-            reference_secrets: references.collect::<Result<_>>()?,
-            organization: entry.organization.unwrap_or(default.organization),
-            tags: entry.tags.into_iter().collect(),
-            program: entry.program.map(|program| program.take(&self.shared)),
-            journal,
-            config: config.0.clone(),
-            encryption_salt: entry.encryption_salt,
-            root_directory: entry.root_directory.map(PathBuf::from),
-            runtime_options: StackSettings::runtime_options_from_json(&entry.runtime_options)
-                .map_err(napi)?,
-            opening: Opening::named(&entry.opening).map_err(|error| errors::to_napi(&error))?,
-            deployment: entry.deployment.map(Into::into),
-        };
+        settings.config = config.0.clone();
+        settings.deployment = entry.deployment.map(Into::into);
+        settings.program = program;
+        settings.journal = journal;
         match self.engine.stack(&name, settings).await {
             Ok(stack) => Ok(Stack::new(stack, Arc::clone(&self.shared))),
             Err(error) => Err(errors::to_napi(&error)),
@@ -165,13 +153,6 @@ impl Engine {
     pub async fn close(&self) {
         self.engine.close().await;
     }
-}
-
-/// Returns the name of the `Opening` for the option `create`.
-#[napi(catch_unwind)]
-#[must_use]
-pub fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {
-    Opening::of_create(create, has_program).name()
 }
 
 /// A stack's configuration.
@@ -227,19 +208,18 @@ fn secrets(
     };
     match &settings.secrets {
         None => Ok(passphrase),
-        Some(entry) => host_secrets(shared, entry, passphrase),
+        Some(entry) => host_secrets(JsHost::new(shared, entry.number), entry, passphrase),
     }
 }
 
 /// Returns the host's encryption; secrets of another manager's kind go to `others`.
 fn host_secrets(
-    shared: &Arc<Shared>,
+    host: Arc<JsHost>,
     entry: &SecretsEntry,
     others: Arc<dyn SecretsProvider>,
 ) -> stackwright::Result<Arc<dyn SecretsProvider>> {
     let state = entry.state.as_deref().map(serde_json::from_str).transpose();
     let state = state.map_err(|error| Error::invalid(format!("secrets.state is no JSON: {error}")))?;
-    let host = JsHost::new(shared, entry.number);
     Ok(Arc::new(
         CallbackProvider::new(entry.kind.as_str(), state, host).or(others),
     ))

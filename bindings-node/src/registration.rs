@@ -1,13 +1,16 @@
 //! Registrations, reads and invokes from the façade: common members as arguments, all others in one JSON document.
 
 use stackwright::{
-    Error, Result,
+    Error, Language, Result,
+    binding::{self, OptionsOf},
     monitor::{Invoke, Read, Registration},
     property::{PropertyMap, PropertyValue, json::PlainValue},
     token::TypeToken,
 };
 
-/// Makes a registration; `document` contains the options, if any, without the inputs.
+use crate::errors;
+
+/// Makes a registration; `document` holds it without its inputs when it has options.
 pub(crate) fn registration(
     resource_type: String,
     name: String,
@@ -16,7 +19,7 @@ pub(crate) fn registration(
     document: Option<&str>,
 ) -> Result<Registration> {
     let mut registration = match document {
-        Some(document) => Registration::from_json(document.as_bytes())?,
+        Some(document) => binding::registration(document.as_bytes(), Language::Node)?,
         None => Registration::default(),
     };
     registration.resource_type = TypeToken::from(resource_type);
@@ -30,14 +33,14 @@ pub(crate) fn registration(
 
 /// Makes a read; `document` contains it without its inputs.
 pub(crate) fn read(document: &str, inputs: PropertyMap) -> Result<Read> {
-    let mut read = Read::from_json(document.as_bytes())?;
+    let mut read = binding::read_request(document.as_bytes(), Language::Node)?;
     read.inputs = inputs;
     Ok(read)
 }
 
 /// Makes a function's call; `document` contains it without its arguments.
 pub(crate) fn invoke(document: &str, arguments: PropertyMap) -> Result<Invoke> {
-    let mut invoke = Invoke::from_json(document.as_bytes())?;
+    let mut invoke = binding::invoke(document.as_bytes(), Language::Node)?;
     invoke.arguments = arguments;
     Ok(invoke)
 }
@@ -53,4 +56,29 @@ pub(crate) fn value_from_json(text: &str) -> Result<PropertyValue> {
     serde_json::from_str::<PlainValue>(text)
         .map(|value| value.0)
         .map_err(|error| Error::invalid(format!("the text is not a value: {error}")))
+}
+
+/// Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read` or `invoke`, and `owner` names
+/// their owner in errors.
+#[napi_derive::napi(catch_unwind)]
+pub fn check_options(of: String, options: String, owner: String) -> napi::Result<()> {
+    let checked = OptionsOf::named(&of).and_then(|of| {
+        let options = serde_json::from_str(&options)
+            .map_err(|error| Error::invalid(format!("the options of {owner} are not JSON: {error}")))?;
+        binding::check_options(of, options, Language::Node, &owner)
+    });
+    checked.map_err(|error| errors::to_napi(&error))
+}
+
+/// Returns the error of a name that does not exist; `part` is the noun of a name, and `owner` has them.
+#[napi_derive::napi(catch_unwind)]
+#[must_use]
+pub fn unknown_name(part: String, name: String, owner: String, known: Vec<String>) -> String {
+    errors::to_json(&binding::unknown_name(
+        Language::Node,
+        &part,
+        &name,
+        &owner,
+        &known,
+    ))
 }

@@ -70,7 +70,7 @@ test("an unknown option is named, with the known options", async () => {
     const engine = new Engine({ store: "memory://", passphrase: "x", providers: { own: provider } });
     await assert.rejects(
         engine.stack("shop/dev", { programm() {} }),
-        refused('unknown option "programm" of a stack', "rootDirectory"),
+        refused('unknown option "programm" of a stack', 'did you mean "program"?'),
     );
     const seen = [];
     const stack = await engine.stack("shop/dev", {
@@ -93,6 +93,8 @@ test("an unknown option is named, with the known options", async () => {
         assert.throws(() => stack[name]({ paralel: 3 }), refused(`unknown option "paralel" of ${name}()`, "parallel"));
         assert.throws(() => stack[name](() => {}), refused(`the options of ${name}() are an object`, "not a function"));
     }
+    assert.throws(() => stack.up({ onEvnt() {} }), refused('unknown option "onEvnt" of up()', 'did you mean "onEvent"?'));
+    assert.throws(() => new Engine({ store: "memory://", resolvr() {} }), refused('unknown option "resolvr"', '"resolver"?'));
     assert.throws(() => stack.destroy({ program() {} }), InvalidInputError);
     await assert.rejects(Promise.resolve(stack.up()), refused("depends_on", "dependsOn"));
     assert.equal(seen.length, 4);

@@ -106,14 +106,14 @@ test("options of engines and stacks of a wrong type are refused at once", async 
     for (const [options, message] of [
         [{ create: "no" }, /create takes true or false, not a string, in the options of a stack/],
         [{ organization: 5 }, /organization takes a string, not a number/],
-        [{ tags: { owner: 5 } }, /the value of the tag "owner" must be a text, not a number/],
+        [{ tags: { owner: 5 } }, /tags.owner takes a string, not a number/],
     ]) {
         assert.match((await refusal(() => engine.stack("shop/dev", options))).message, message);
     }
     assert.match((await refusal(() => engine.stack(5))).message, /the name of a stack is a string, project\/stack, not a number/);
     assert.match((await refusal(() => engine.stacks(5))).message, /is a string, not a number/);
     assert.match((await refusal(() => engine.stack("shop/dev", { journal: 5 }))).message, /journal is a function, not a number/);
-    assert.match((await refusal(() => engine.stack("shop/dev", { tags: ["a"] }))).message, /tags is an object, not a list/);
+    assert.match((await refusal(() => engine.stack("shop/dev", { tags: ["a"] }))).message, /tags takes strings by name, not an array/);
     const map = new Map([["key", "value"]]);
     assert.match((await refusal(() => engine.stack("shop/dev", { config: map }))).message, /config is a plain object, not a Map/);
     assert.deepEqual(await engine.stacks(), []);
@@ -143,7 +143,7 @@ test("errors about invalid declarations use the names of the program", async () 
         [(context) => context.resource(THING, "a", {}, 5), /the options of the resource a are an object, not a number/],
         [(context) => context.resource(THING, "a", {}, { parent: "box" }), /parent takes a resource or its URN, not "box"/],
         [(context) => context.resource(THING, "a", {}, { aliases: ["old"] }), /aliases\[0\] takes a URN, not "old"/],
-        [(context) => context.resource(THING, "a", {}, { customTimeouts: { create: -1 } }), /customTimeouts.create takes a number of seconds, not -1/],
+        [(context) => context.resource(THING, "a", {}, { customTimeouts: { create: -1 } }), /customTimeouts.create takes a number of seconds from 0, not -1/],
         [(context) => context.resource(THING, "a", {}, { hideDiffs: ["b["] }), /hideDiffs of resource 'a': invalid property path "b\["/],
         [(context) => context.read(THING, "a", 5), /the id of the resource "a" is a string, not a number/],
         [(context) => context.invoke(5), /the token of a function is a string, not a number/],

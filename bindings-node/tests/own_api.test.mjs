@@ -580,7 +580,7 @@ test("a stack overrides passphrase and encryption, and supplies passphrases of r
     await own.up();
     assert.equal((await own.exportDeployment()).deployment.secrets_providers.type, "reversed");
     await assert.rejects(engine.stack("a/b", { passphrase: "" }), /passphrase of a stack is empty/);
-    await assert.rejects(engine.stack("a/b", { referencePassphrases: { "a/c": 1 } }), /reference passphrase of "a\/c"/);
+    await assert.rejects(engine.stack("a/b", { referencePassphrases: { "a/c": 1 } }), /referencePassphrases.a\/c takes a string/);
 });
 
 test("encrypted configuration of a file is decrypted with its salt before a state exists", async () => {
@@ -599,7 +599,7 @@ test("encrypted configuration of a file is decrypted with its salt before a stat
     const error = await failureOf(wrong.preview());
     assert.equal(error.kind, "decrypt");
     assert.match(error.message, /fixtures:token.*incorrect passphrase/);
-    await assert.rejects(engine.stack("a/b", { encryptionSalt: 5 }), /encryptionSalt takes a text, not number/);
+    await assert.rejects(engine.stack("a/b", { encryptionSalt: 5 }), /encryptionSalt takes a string, not a number/);
 });
 
 test("a deployment is exported and imported", async () => {

@@ -68,10 +68,10 @@ test("errors name a misspelt option with its resource and the nearest option, an
         [{ protect: "yes" }, "protect takes true or false, not a string, in the options of the resource q"],
         [{ ignoreChanges: "v" }, "ignoreChanges takes an array of strings, not a string, in the options of the resource q"],
         [{ hideDiffs: [1] }, "hideDiffs[0] takes a string, not a number, in the options of the resource q"],
-        [{ aliases: [1] }, "aliases[0] takes a URN or an object, not a number, in the options of the resource q"],
-        [{ customTimeouts: { create: "5m" } }, "customTimeouts.create takes a number of seconds, not a string"],
-        [{ dependsOn: "a" }, "dependsOn takes an array of resources, not a string, in the options of the resource q"],
-        [{ provider: 5 }, "provider takes a resource, not a number, in the options of the resource q"],
+        [{ aliases: [1] }, "aliases[0] takes a URN or the parts that differ, not a number, in the options of the resource q"],
+        [{ customTimeouts: { create: "5m" } }, "customTimeouts.create takes a number of seconds from 0, not a string"],
+        [{ dependsOn: "a" }, "dependsOn takes a resource or its URN, not \"a\", in the options of the resource q"],
+        [{ provider: 5 }, "provider takes a provider resource, not a number, in the options of the resource q"],
     ];
     const seen = [];
     const program = (context) => {

@@ -27,7 +27,7 @@ test("the context and the SDK return the organization of the stack", async () =>
         [{ organization: "a/b" }, /organization "a\/b"/],
         [{ tags: { "no name": "x" } }, /tag "no name"/],
         [{ tags: { owner: "x".repeat(257) } }, /longer than 256/],
-        [{ tags: { owner: 1 } }, /"owner" must be a text/],
+        [{ tags: { owner: 1 } }, /tags.owner takes a string/],
     ]) {
         const error = await failureOf(engine.stack("shop/other", settings));
         assert.ok(error instanceof InvalidInputError, error.kind);

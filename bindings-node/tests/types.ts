@@ -27,6 +27,11 @@ export async function allowed(engine: Engine): Promise<void> {
             const marked: Output<Secret> = context.secret(length);
             context.resource("a:b:C", "d", { thing, length, plain, hidden, marked }, { parent: thing, protect: true });
             context.export("urn", registered.urn);
+            const host = context.resource<{ address: string; ports: number[] }>("a:b:Host", "h", {}, { dependsOn: [thing, id, "urn:…"] });
+            const address: Output<string> = host.get("address");
+            const ports: number[] = (await host).outputs.ports;
+            const found: Output<number> = context.read<{ size: number }>("a:b:C", "r", "id").get("size");
+            context.resource("a:b:C", "e", { address, ports, found, host }, { parent: host, replaceWith: host });
         },
     });
     const operation: Operation = stack.up({ signal: AbortSignal.timeout(1000), targets: ["urn"] });
@@ -83,6 +88,13 @@ export async function refused(engine: Engine): Promise<void> {
             context.resource("a:b:C", "c", { when: new Date() });
             // @ts-expect-error a function is not a value
             context.resource("a:b:C", "c", { call: () => 1 });
+            // @ts-expect-error there is no such output
+            context.resource<{ address: string }>("a:b:C", "c").get("adress");
+            // @ts-expect-error an output has the declared type
+            const size: Output<number> = context.resource<{ address: string }>("a:b:C", "c").get("address");
+            console.log(size);
+            // @ts-expect-error a read has no such option
+            context.read("a:b:C", "c", "id", {}, { protect: true });
             // @ts-expect-error there is no such option
             context.resource("a:b:C", "c", {}, { protected: true });
         },

@@ -93,7 +93,7 @@ test("the environment of a plugin contains the runtime options of the project", 
     const circular = {};
     circular.itself = circular;
     for (const [runtimeOptions, message] of [
-        [5, /^runtimeOptions is an object, not a number/],
+        [5, /^runtimeOptions takes JSON values by name, not a number/],
         [{ typescript: () => true }, /^runtimeOptions\.typescript: a function cannot be written as JSON/],
         [{ a: { b: [1n] } }, /^runtimeOptions\.a\.b\[0\]: a bigint cannot be written as JSON/],
         [{ a: Number.NaN }, /^runtimeOptions\.a: NaN cannot be written as JSON/],

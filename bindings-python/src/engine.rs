@@ -1,11 +1,11 @@
 //! The engine's Python object: it is made from settings and opens stacks.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
-    Language, Opening, StackSettings,
-    binding::{self, EngineDocument},
+    Language, Opening,
+    binding::{self, EngineDocument, StackDocument},
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
 
@@ -15,7 +15,6 @@ use crate::{
     errors::OrRaise as _,
     function::{HostContext, Pool, ProviderLoop},
     host::{PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
-    program::read_program,
     provider::{PythonInstaller, PythonProvider, PythonResolver},
     runtime::Runtime,
     stack::Stack,
@@ -123,63 +122,41 @@ impl Engine {
         })
     }
 
-    /// Opens or creates a stack; calls `callback(stack, error)`.
-    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, opening, deployment, journal, passphrase, secrets, reference_passphrases, completions, callback))]
+    /// Opens or creates a stack; `callback(stack, error)` gets it. `document` has the settings that are data, and `opening` is the
+    /// function that was called where that decides whether the stack must exist.
+    #[pyo3(signature = (name, document, opening, has_program, config, deployment, journal, secrets, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
         &self,
         py: Python<'_>,
         name: &str,
-        program: Option<&Bound<'_, PyAny>>,
+        document: &[u8],
+        opening: Option<&str>,
+        has_program: bool,
         config: &Bound<'_, PyDict>,
-        encryption_salt: Option<String>,
-        organization: Option<String>,
-        tags: BTreeMap<String, String>,
-        root_directory: Option<PathBuf>,
-        runtime_options: &str,
-        opening: &str,
         deployment: Option<Vec<u8>>,
         journal: Option<&Bound<'_, PyAny>>,
-        passphrase: Option<String>,
         secrets: Option<&Bound<'_, PyAny>>,
-        reference_passphrases: BTreeMap<String, String>,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let handle = self.runtime.handle(py)?.clone();
         let project = name.rsplit('/').nth(1).unwrap_or_default();
-        let default = StackSettings::default();
-        let own = passphrase
-            .map(|passphrase| self.engine.passphrase(passphrase).or_raise(py))
-            .transpose()?;
-        let own = match secrets {
-            None => own,
-            Some(described) => {
-                let others = own.unwrap_or_else(|| self.engine.secrets());
-                Some(python_secrets(described, &self.host, others)?)
-            }
-        };
-        let references = reference_passphrases.into_iter();
-        let references = references
-            .map(|(stack, passphrase)| Ok((stack, self.engine.passphrase(passphrase).or_raise(py)?)));
-        let settings = StackSettings {
-            secrets: own,
-            reference_secrets: references.collect::<PyResult<_>>()?,
-            organization: organization.unwrap_or(default.organization),
-            tags,
-            program: program
-                .map(|program| read_program(program, &handle))
-                .transpose()?,
-            config: read_config(config, project)?,
-            encryption_salt,
-            root_directory,
-            runtime_options: StackSettings::runtime_options_from_json(runtime_options).or_raise(py)?,
-            opening: Opening::named(opening).or_raise(py)?,
-            deployment: deployment.map(Into::into),
-            journal: journal
-                .map(|journal| PythonJournal::read(journal, &self.host).map(|journal| Arc::new(journal) as _))
-                .transpose()?,
-        };
+        let opening = opening.map(Opening::named).transpose().or_raise(py)?;
+        let mut settings = binding::read::<StackDocument>(document, Language::Python, "a stack")
+            .and_then(|document| {
+                document.into_settings(name, opening, has_program, &self.engine, Language::Python)
+            })
+            .or_raise(py)?;
+        if let Some(described) = secrets {
+            let others = settings.secrets.unwrap_or_else(|| self.engine.secrets());
+            settings.secrets = Some(python_secrets(described, &self.host, others)?);
+        }
+        settings.config = read_config(config, project)?;
+        settings.deployment = deployment.map(Into::into);
+        if let Some(journal) = journal {
+            settings.journal = Some(Arc::new(PythonJournal::read(journal, &self.host)?));
+        }
         let completion = CompletionId::new(completions, callback);
         let (engine, runtime, name) = (self.engine.clone(), Arc::clone(&self.runtime), name.to_owned());
         drop(handle.spawn(async move {
@@ -234,11 +211,4 @@ impl Drop for Engine {
         // Provider threads own the pool, not the engine: without this they would never end.
         self.close_pools();
     }
-}
-
-/// Returns the name of the `Opening` for the option `create`.
-#[pyfunction]
-#[pyo3(signature = (create, has_program))]
-pub(crate) fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {
-    Opening::of_create(create, has_program).name()
 }

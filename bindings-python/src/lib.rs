@@ -27,12 +27,12 @@ mod _stackwright {
     use crate::{
         completions::Completions,
         convert::{find_outputs, from_json, round_trip, to_json},
-        engine::{Engine, opening_of},
+        engine::Engine,
         errors::error_kinds,
         function::{Reply, Worker},
         gate::close_gate,
         operation::{Events, Operation, OperationOutcome},
-        program::{Registered, Run},
+        program::{Registered, Run, check_options},
         provider::{
             ResolutionRequest,
             requests::{

@@ -9,10 +9,11 @@ use pyo3::{
 };
 use serde_json::Value;
 use stackwright::{
+    Error, Language, binding,
     event::{EngineEvent, EventJson, EventStream},
     operation::OperationResult,
     plan::Plan,
-    property::PropertyValue,
+    property::json::PlainValue,
 };
 use tokio::sync::Mutex;
 
@@ -202,56 +203,32 @@ impl OperationOutcome {
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let steps = PyList::empty(py);
-        for result in &self.result.steps {
-            let step = &result.step.metadata;
-            let changes = PyList::empty(py);
-            for change in self.result.changes_of(result) {
-                let value = |value: &Option<PropertyValue>| match value {
-                    Some(value) => convert::value(py, value).map(Some),
-                    None => Ok(None),
-                };
-                let members = PyDict::new(py);
-                members.set_item("path", change.path)?;
-                members.set_item("kind", change.kind.name())?;
-                members.set_item("old", value(&change.old)?)?;
-                members.set_item("new", value(&change.new)?)?;
-                changes.append(members)?;
-            }
-            let failure = result.failure.as_ref();
-            let members = PyDict::new(py);
-            members.set_item("op", step.op.name())?;
-            members.set_item("urn", step.urn.as_str())?;
-            members.set_item("name", step.urn.name())?;
-            members.set_item("type", step.resource_type.as_str())?;
-            members.set_item("keys", PyTuple::new(py, &step.keys)?)?;
-            members.set_item("diffs", PyTuple::new(py, &step.diffs)?)?;
-            members.set_item("status", result.status().name())?;
-            members.set_item("duration", result.duration.as_secs_f64())?;
-            members.set_item("error", failure.map(|failure| to_exception(py, &failure.error)))?;
-            members.set_item("changes", changes)?;
-            steps.append(members)?;
+        for step in &self.result.steps {
+            let document = binding::step_document(&self.result, step, Language::Python);
+            let members = members(py, document, |name, value| match name {
+                "error" => {
+                    let failure = step.failure.as_ref();
+                    Some(
+                        failure
+                            .map(|failure| to_exception(py, &failure.error))
+                            .into_py_any(py),
+                    )
+                }
+                "changes" => Some(changes(py, value)),
+                _ => None,
+            });
+            steps.append(members?)?;
         }
         Ok(steps)
     }
 
-    /// The diagnostics, each as a dictionary of its members; the arguments are JSON.
+    /// The diagnostics, each as a dictionary of its members.
     #[getter]
     fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let diagnostics = PyList::empty(py);
         for diagnostic in &self.result.diagnostics {
-            let message = &diagnostic.message;
-            let arguments = message.arguments().cloned();
-            let members = PyDict::new(py);
-            members.set_item("severity", diagnostic.severity.name())?;
-            members.set_item("message", message.library())?;
-            members.set_item("urn", diagnostic.urn.as_ref().map(|urn| urn.as_str()))?;
-            members.set_item("reference_message", message.reference())?;
-            members.set_item("message_code", message.code())?;
-            members.set_item(
-                "message_arguments",
-                arguments.map(|it| Value::Object(it).to_string()),
-            )?;
-            diagnostics.append(members)?;
+            let document = binding::diagnostic_document(diagnostic);
+            diagnostics.append(members(py, document, |_, _| None)?)?;
         }
         Ok(diagnostics)
     }
@@ -272,4 +249,48 @@ impl OperationOutcome {
     fn tree(&self) -> String {
         self.result.tree()
     }
+}
+
+/// Returns the changes of a step, each as a dictionary of its members; the values in it are property values.
+fn changes(py: Python<'_>, document: &Value) -> PyResult<Py<PyAny>> {
+    let changes = PyList::empty(py);
+    for change in document.as_array().into_iter().flatten() {
+        let members = members(py, change.clone(), |name, value| {
+            matches!(name, "old" | "new").then(|| {
+                let value = serde_json::from_value::<PlainValue>(value.clone());
+                let value = value.map_err(|error| to_exception(py, &Error::internal(error.to_string())))?;
+                Ok(convert::value(py, &value.0)?.unbind())
+            })
+        });
+        changes.append(members?)?;
+    }
+    Ok(changes.into_any().unbind())
+}
+
+/// Returns the members of a document as a dictionary with names in the style of Python; `own` makes the values of some.
+fn members<'py>(
+    py: Python<'py>,
+    document: Value,
+    own: impl Fn(&str, &Value) -> Option<PyResult<Py<PyAny>>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let members = PyDict::new(py);
+    let Value::Object(document) = document else {
+        return Ok(members);
+    };
+    for (name, value) in document {
+        let made = match own(&name, &value) {
+            Some(made) => made?,
+            None => match value {
+                Value::Array(items) => {
+                    let items = items.iter().map(|item| convert::json(py, item));
+                    PyTuple::new(py, items.collect::<PyResult<Vec<_>>>()?)?
+                        .into_any()
+                        .unbind()
+                }
+                value => convert::json(py, &value)?,
+            },
+        };
+        members.set_item(&*Language::Python.member(&name), made)?;
+    }
+    Ok(members)
 }

@@ -98,7 +98,7 @@ def test_non_functions_are_refused_before_anything_starts(make_engine: MakeEngin
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             for option, value in (("config", ["a"]), ("tags", 5)):
-                with pytest.raises(sw.InvalidInputError, match=f"{option} takes a dictionary of .* by .*, not {type(value).__name__}"):
+                with pytest.raises(sw.InvalidInputError, match=f"{option} takes .* by .*, not a"):
                     await engine.stack("shop/dev", one, **{option: value})  # type: ignore[arg-type]
             with pytest.raises(sw.InvalidInputError, match="program takes a function, not int"):
                 await engine.stack("shop/dev", 5)  # type: ignore[arg-type]

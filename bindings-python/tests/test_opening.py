@@ -31,7 +31,7 @@ def test_a_stack_is_created_selected_or_either_and_errors_name_similar_stacks(
             await engine.create_or_select_stack("shop/dev")
             await engine.create_or_select_stack("shop/new")
             assert await engine.stacks() == ["shop/dev", "shop/new"]
-            with pytest.raises(sw.InvalidInputError, match="unknown setting 'create'"):
+            with pytest.raises(sw.InvalidInputError, match="create is an option of stack"):
                 await engine.create_stack("shop/x", create=False)  # type: ignore[call-arg]
             assert repr(engine).startswith("<Engine on ")
 

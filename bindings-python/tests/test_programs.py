@@ -217,17 +217,17 @@ def test_a_misspelt_option_is_named_with_its_resource(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"protect": "yes"}, "protect takes True or False, not the text 'yes'"),
-        ({"ignore_changes": "v"}, "ignore_changes takes a list of texts, not the text 'v'"),
-        ({"hide_diffs": [1]}, "hide_diffs takes a list of texts, not int"),
-        ({"aliases": "old"}, "aliases takes a list of URNs and dictionaries, not the text 'old'"),
-        ({"aliases": [{"name": 1}]}, "aliases[0]['name'] takes a text, not int"),
-        ({"custom_timeouts": 5}, "custom_timeouts takes a dictionary of seconds, not int"),
-        ({"custom_timeouts": {"create": "5m"}}, "custom_timeouts['create'] takes a number of seconds, not the text '5m'"),
-        ({"parent": 1}, "parent takes a resource or its URN, not int"),
-        ({"providers": 1}, "providers takes provider resources by package, not int"),
-        ({"version": 1}, "version takes a text, not int"),
-        ({"depends_on": 1}, "depends_on takes resources or their URNs, not int"),
+        ({"protect": "yes"}, "protect takes True or False, not a string"),
+        ({"ignore_changes": "v"}, "ignore_changes takes a list of strings, not a string"),
+        ({"hide_diffs": [1]}, "hide_diffs[0] takes a string, not a number"),
+        ({"aliases": "old"}, "aliases takes a list of URNs and of parts of names, not a string"),
+        ({"aliases": [{"name": 1}]}, "aliases[0].name takes a string, not a number"),
+        ({"custom_timeouts": 5}, "custom_timeouts takes a dictionary, not a number"),
+        ({"custom_timeouts": {"create": "5m"}}, "custom_timeouts.create takes a number of seconds from 0, not a string"),
+        ({"parent": 1}, "parent takes a resource or its URN, not a number"),
+        ({"providers": 1}, "providers takes provider resources by package, not a number"),
+        ({"version": 1}, "version takes a string, not a number"),
+        ({"depends_on": 1}, "depends_on takes resources or their URNs, not a number"),
     ],
 )
 def test_an_option_of_a_wrong_kind_is_named_with_its_resource(
@@ -372,9 +372,9 @@ def test_a_late_resource_is_reported_as_a_diagnostic(make_engine: MakeEngine) ->
         (lambda ctx: ctx.log("x", resource="a"), "resource takes a resource, not the text 'a'"),
         (lambda ctx: ctx.resource(THING, "a").id.apply(5), "apply() takes a function, not int"),
         (lambda ctx: ctx.resource(THING, "a").id.apply(lambda: 1), "apply() takes a function that is called with one argument, not one"),
-        (lambda ctx: ctx.resource(THING, "a", parent="foo"), "parent takes a resource or its URN, not the text 'foo', in the options of"),
-        (lambda ctx: ctx.resource(THING, "a", aliases=["foo"]), "aliases[0] takes a URN or a dictionary, not the text 'foo', in the"),
-        (lambda ctx: ctx.resource(THING, "a", custom_timeouts={"read": -1}), "custom_timeouts['read'] takes a number of seconds from 0 on, not -1, in the options of"),
+        (lambda ctx: ctx.resource(THING, "a", parent="foo"), "parent takes a resource or its URN, not 'foo', in the options of"),
+        (lambda ctx: ctx.resource(THING, "a", aliases=["foo"]), "aliases[0] takes a URN, not 'foo', in the"),
+        (lambda ctx: ctx.resource(THING, "a", custom_timeouts={"read": -1}), "custom_timeouts.read takes a number of seconds from 0, not -1, in the options of"),
     ],
 )
 def test_a_wrong_argument_is_named_at_once(make_engine: MakeEngine, memory: Memory, wrong: Wrong, message: str) -> None:

@@ -154,7 +154,7 @@ def test_encrypted_configuration_of_a_file_is_read_with_its_salt_before_there_is
         assert stack.preview().outputs == expected
         assert stack.up().outputs == expected
         assert stack.export_deployment()["deployment"]["secrets_providers"]["state"] == {"salt": SALT}
-        with pytest.raises(sw.InvalidInputError, match="encryption_salt takes a text, not int"):
+        with pytest.raises(sw.InvalidInputError, match="encryption_salt takes a string, not a number"):
             engine.stack("fixtures/dev", encryption_salt=5)  # type: ignore[arg-type]
     with sync.Engine(store="memory://", passphrase="wrong") as engine:
         with pytest.raises(sw.DecryptError, match="fixtures:token.*incorrect passphrase"):

@@ -49,7 +49,7 @@ def test_the_context_and_the_sdk_return_the_organization_of_the_stack(tmp_path: 
         ({"organization": ""}, 'organization ""'),
         ({"tags": {"no name": "x"}}, 'tag "no name"'),
         ({"tags": {"owner": "x" * 257}}, "longer than 256"),
-        ({"tags": {"owner": 1}}, "tags['owner'] takes a text, not int"),
+        ({"tags": {"owner": 1}}, "tags['owner'] takes a string, not a number"),
     ],
 )
 def test_bad_organizations_and_tags_are_refused(

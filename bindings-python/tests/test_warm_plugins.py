@@ -73,8 +73,8 @@ def test_the_environment_of_a_plugin_contains_the_runtime_options(gofiles: Path)
             "PULUMI_PROJECT=shop",
         } <= set(variables)
         for options, message in (
-            (["a"], "runtime_options takes a dictionary of JSON values by name, not list"),
-            ({5: "a"}, "runtime_options takes a dictionary of JSON values by name, whose names are texts, not int"),
+            (["a"], "runtime_options takes JSON values by name, not a list"),
+            ({5: "a"}, "runtime_options: a key of type int cannot be written as JSON"),
             ({"typescript": object()}, "runtime_options['typescript']: a value of type object cannot be written as JSON"),
             ({"size": float("nan")}, "runtime_options['size']: nan cannot be written as JSON"),
             ({"a=b": "c"}, 'the runtime option "a=b" can be no variable of an environment'),

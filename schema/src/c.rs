@@ -39,8 +39,9 @@ pub(crate) fn finished(header: &str, shapes: &[Shape]) -> Result<String, String>
 }
 
 fn list(shape: &Shape, indent: &str) -> String {
-    let names: Vec<&str> = shape.members.iter().map(|member| member.name.as_str()).collect();
-    let entry = |member: &Member| {
+    let members: Vec<&Member> = shape.members_in("c").collect();
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let entry = |member: &&Member| {
         let lead = format!(
             "{indent}* - `{}` ({}): ",
             member.name,
@@ -49,7 +50,7 @@ fn list(shape: &Shape, indent: &str) -> String {
         let text = paragraphs(&member.description, &STYLE, &names).join(" ");
         format!("{lead}{}", wrapped(&text, &format!("{indent}*   "), lead.len()))
     };
-    shape.members.iter().map(entry).collect::<Vec<_>>().join("\n")
+    members.iter().map(entry).collect::<Vec<_>>().join("\n")
 }
 
 fn type_of(value: &Type<'_>) -> String {

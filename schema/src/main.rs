@@ -13,6 +13,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (shapes, choices) = (shape::shapes(), shape::choices());
     let package = Path::new("bindings-python/python/stackwright");
     fs::write(package.join("options.py"), python::options(&shapes))?;
+    fs::write(
+        package.join("resource_options.py"),
+        python::resource_options(&shapes),
+    )?;
     fs::write(package.join("_results.py"), python::results(&shapes, &choices))?;
     fs::write(
         "bindings-node/lib/documents.ts",

@@ -113,8 +113,32 @@ fn described(schema: &Value) -> String {
     text.split("\n\n# Rust").next().unwrap_or_default().to_owned()
 }
 
+impl Shape {
+    /// Returns the members that a language knows.
+    pub(crate) fn members_in<'a>(&'a self, language: &'a str) -> impl Iterator<Item = &'a Member> {
+        let is_in = move |member: &&Member| match member.schema.get("x-in").and_then(Value::as_array) {
+            Some(languages) => languages.iter().any(|it| it == language),
+            None => true,
+        };
+        self.members.iter().filter(is_in)
+    }
+}
+
 impl Member {
-    /// Returns the type of the member in a language, where the schema cannot express it.
+    /// Whether it is an argument of its own in Python, beside the options.
+    pub(crate) fn is_argument(&self) -> bool {
+        self.schema.contains_key("x-argument")
+    }
+
+    /// Whether a resource can be in the place of its text.
+    pub(crate) fn takes_resource(&self) -> bool {
+        let accepted = |schema: &Map<String, Value>| schema.contains_key("x-reference");
+        let branches = self.schema.get("anyOf").and_then(Value::as_array);
+        let mut branches = branches.into_iter().flatten().filter_map(Value::as_object);
+        accepted(&self.schema) || branches.any(accepted)
+    }
+
+    /// Returns the type that the member has in a language, where the schema cannot express it.
     pub(crate) fn own_type(&self, language: &str) -> Option<&str> {
         self.schema.get(&format!("x-{language}"))?.as_str()
     }

@@ -80,15 +80,18 @@ pub(crate) fn wrapped(text: &str, indent: &str, used: usize) -> String {
     lines
 }
 
+/// Returns a `camelCase` name in `snake_case`; capitals beside each other are one word.
 pub(crate) fn snake_case(name: &str) -> String {
-    let letters = name.chars().flat_map(|letter| {
-        letter
-            .is_ascii_uppercase()
-            .then_some('_')
-            .into_iter()
-            .chain([letter.to_ascii_lowercase()])
-    });
-    letters.collect()
+    let mut snake = String::with_capacity(name.len() + 4);
+    let mut is_capital = true;
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !is_capital {
+            snake.push('_');
+        }
+        is_capital = letter.is_ascii_uppercase();
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
 }
 
 fn camel_case(name: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::{ffi::c_void, future::Future};
 
-use stackwright::{monitor::Invoke, property::json::to_plain_json};
+use stackwright::{Language, binding, property::json::to_plain_json};
 
 use super::{
     call::{Answer, call_async, call_blocking, error_of},
@@ -19,7 +19,7 @@ use crate::{
 
 impl sw_context_t {
     fn invoke(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let invoke = Invoke::from_json(json)?;
+        let invoke = binding::invoke(json, Language::C)?;
         let invoking = self.program.monitor.invoke(invoke);
         Ok(async move {
             let result = invoking.await.map_err(|status| error_of(&status))?;
@@ -28,8 +28,10 @@ impl sw_context_t {
     }
 }
 
-/// Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: `{"token": "pkg:module:fn",
-/// "arguments": {…}}` and any of `provider`, `version`, `pluginDownloadURL`, `parent`, `dependsOn`.
+/// Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: an object with `token` and any of these
+/// members.
+///
+/// @members InvokeOptions
 ///
 /// # Safety
 /// `context` must be null or alive, `invoke` readable, `result` null or writable, `error` null or writable.

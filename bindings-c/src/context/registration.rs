@@ -2,7 +2,7 @@
 
 use std::{ffi::c_void, future::Future};
 
-use stackwright::monitor::{Read, Registration};
+use stackwright::{Language, binding};
 
 use super::{
     call::{Answer, call_async, call_blocking, error_of},
@@ -19,7 +19,10 @@ use crate::{
 
 impl sw_context_t {
     fn register(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let registering = self.program.monitor.register(Registration::from_json(json)?);
+        let registering = self
+            .program
+            .monitor
+            .register(binding::registration(json, Language::C)?);
         Ok(async move {
             let registered = registering.await.map_err(|status| error_of(&status))?;
             Ok(Some(registered.to_json()?))
@@ -27,7 +30,10 @@ impl sw_context_t {
     }
 
     fn read(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let reading = self.program.monitor.read(Read::from_json(json)?);
+        let reading = self
+            .program
+            .monitor
+            .read(binding::read_request(json, Language::C)?);
         Ok(async move {
             let read = reading.await.map_err(|status| error_of(&status))?;
             Ok(Some(read.to_json()?))
@@ -37,10 +43,18 @@ impl sw_context_t {
 
 /// Registers a resource and waits until its step has finished.
 ///
-/// `registration` is JSON: `{"type", "name", "inputs": {…}}` and any of `custom` (false for a component), `parent`,
-/// `dependencies`, `propertyDependencies`, `provider` (`<urn>::<id>`), `providers`, `version`, `pluginDownloadURL`,
-/// `protect`, `deleteBeforeReplace`, `ignoreChanges`, `replaceOnChanges`, `additionalSecretOutputs`, `aliases`,
-/// `importId`, `customTimeouts`, `retainOnDelete`, `deletedWith`, `replaceWith`, `hideDiffs`, `replacementTrigger`.
+/// `registration` is JSON: an object with `type`, `name` and any of these members.
+///
+/// @members ResourceOptions
+///
+/// A provider's reference is `<urn>::<id>`. Members of an alias:
+///
+/// @members Alias
+///
+/// Members of `customTimeouts`:
+///
+/// @members CustomTimeouts
+///
 /// The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`.
 ///
 /// Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
@@ -94,11 +108,13 @@ pub unsafe extern "C" fn sw_context_register_async(
     }
 }
 
-/// Reads an existing resource without managing it and waits for the result. `read` is JSON: `{"type", "name", "id"}`
-/// and any of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`,
-/// `additionalSecretOutputs`. The result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`,
-/// with the input `name` (`project/stack`, or `organization/project/stack`), it reads another stack, whose outputs are
-/// at `/outputs/outputs`.
+/// Reads a resource that is not managed here and waits for the answer. `read` is JSON: an object with `type`, `name`, `id` and any of
+/// these members.
+///
+/// @members ReadOptions
+///
+/// The result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`, with the input `name` (`project/stack`, or
+/// `organization/project/stack`), it reads another stack: `/outputs/outputs` has the outputs of that one.
 ///
 /// # Safety
 /// `context` must be null or alive, `read` readable, `registered` null or writable, `error` null or writable.

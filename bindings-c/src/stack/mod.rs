@@ -1,14 +1,16 @@
 //! Stacks: their handle, opening, unlocking and removal.
 
-mod settings;
 pub mod start;
 pub mod state;
 
 use std::sync::Arc;
 
-use stackwright::{Opening, Stack, StackSettings, binding::SecretsDocument, secrets::CallbackProvider};
+use stackwright::{
+    Language, Opening, Stack, StackSettings,
+    binding::{self, SecretsDocument, StackDocument},
+    secrets::CallbackProvider,
+};
 
-use self::settings::Settings;
 use crate::{
     bytes::sw_bytes_view_t,
     engine::{Parts, sw_engine_t},
@@ -29,28 +31,21 @@ pub struct sw_stack_t {
 
 /// Opens a stack, named `project/stack`.
 ///
-/// With a state in the settings, `"deployment": {"version": 3, "deployment": {…}}`, the stack is kept in memory. The
-/// engine's store is not used, and may contain another stack of the same name. Neither `create` nor history apply, and
-/// `sw_operation_deployment` returns the new state. It is validated as by `sw_stack_import_deployment`. `{}` is a new
-/// stack.
+/// `settings` is JSON, or empty: an object with any of these members.
 ///
-/// `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
-/// "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop", "runtimeOptions": {"virtualenv":
-/// "venv", "build": {"flags": ["-v"]}}, "create": true, "encryptionSalt": "v1:…", "passphrase": "…",
-/// "referencePassphrases": {"shop/base": "…"}}`. With `create` a stack that does not exist is created; with `false` it
-/// is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its first update
-/// or import. The passphrase is used in place of the engine's; a wrong one is an error when the stack has secrets.
-/// Referenced stacks are opened with this passphrase, or with theirs in `referencePassphrases`. `"secrets": {"kind":
-/// "vault", "state": …}` encrypts the stack's secrets with `encrypt_for_stack` of the host's table; kind and state are
-/// as those of an engine. Data of other secrets providers is decrypted as without it. The runtime's options are any
-/// JSON; plugins receive them in their environment, as `PULUMI_RUNTIME_VIRTUALENV`: texts unchanged, other values as
-/// JSON. Keys without a namespace belong to the project. A value is any JSON; programs read lists and objects as their
-/// JSON text. A secret inside of one is marked as in values of resources; an encrypted one is `{"secure":
-/// "ciphertext"}`, and the salt is that of its encryption: `encryptionsalt` of the stack's configuration file. Without
-/// a salt it is decrypted as the state is. The organization is visible to programs (default: `organization`), and not
-/// part of the name; tags are metadata of the host. `program` is run by previews and updates; it may be null when each
-/// has its own. On success the library owns its `user_data`. With `"languageRuntime": "127.0.0.1:4711"` in the
-/// settings, the language runtime at this address runs the program, and `program` must be null.
+/// @members StackSettings
+///
+/// A value of `config` is any JSON; programs read lists and objects as their JSON text. `{"value": "text", "secret": true}` is a
+/// secret; one inside a structure is marked as values of resources are; one that is encrypted already is
+/// `{"secure": "ciphertext"}`.
+///
+/// `secrets` encrypts the stack's secrets with `encrypt_for_stack` of the host's table; its members:
+///
+/// @members SecretsSettings
+///
+/// With `deployment`, each operation leaves the new state as `sw_operation_deployment` gives it; the document is checked as
+/// `sw_stack_import_deployment` checks it. `program` is run by previews and updates; it may be null when each brings its own, and
+/// must be null beside `languageRuntime`. On success it is taken over.
 ///
 /// # Safety
 /// `engine` must be null or alive, `name` and `settings` readable, `program` null or readable, `stack` writable,
@@ -162,20 +157,18 @@ unsafe fn open(
     let name = unsafe { name.text("the name of the stack") }?;
     // SAFETY: readable by this function's contract.
     let settings = unsafe { settings.bytes("the settings of the stack") }?;
-    let mut settings = Settings::from_json(settings)?;
+    let mut settings: StackDocument = binding::read(settings, Language::C, "a stack")?;
     let secrets = settings.secrets.take();
     // SAFETY: null or readable by this function's contract.
     let program = unsafe { CProgram::new(program) }?;
-    if program.is_some() && settings.names_a_program() {
+    if program.is_some() && settings.language_runtime.is_some() {
         return Err(Failure::misuse(
             "the stack has both a program and the address of a language runtime",
         ));
     }
     let mut settings = StackSettings {
         journal: parts.host.as_ref().and_then(|host| host.journal(name.to_owned())),
-        ..settings.for_stack(name, program.is_some(), opening, |passphrase| {
-            parts.engine.passphrase(passphrase)
-        })?
+        ..settings.into_settings(name, opening, program.is_some(), &parts.engine, Language::C)?
     };
     if let Some(SecretsDocument { kind, state }) = secrets {
         let callbacks = parts.host.as_ref().and_then(|host| host.secrets_of_stack(name));

@@ -46,8 +46,19 @@ from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackR
 from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
-from .options import OperationOptions, Plugins, PolicyPack, PolicySettings
-from .program import Config, Context, Invocation, InvokeOptions, Output, Resource, ResourceOptions
+from .options import OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings
+from .program import (
+    Alias,
+    Config,
+    Context,
+    CustomTimeouts,
+    Invocation,
+    InvokeOptions,
+    Output,
+    ReadOptions,
+    Resource,
+    ResourceOptions,
+)
 from .provider import (
     Autonaming,
     CheckFailure,
@@ -76,7 +87,6 @@ from .provider import (
     ViewStep,
 )
 from .result import Diagnostic, DiffKind, PropertyChange, Result, Severity, Step, StepOp, StepStatus
-from .stack_settings import StackSettings
 from .stack import Stack
 from .values import (
     UNKNOWN,
@@ -97,6 +107,7 @@ for _module in (_output, _resource):
     setattr(_module, "Context", Context)
 
 __all__ = [
+    "Alias",
     "Archive",
     "Asset",
     "Autonamer",
@@ -113,6 +124,7 @@ __all__ = [
     "Context",
     "CreateRequest",
     "CreateResult",
+    "CustomTimeouts",
     "DecryptError",
     "DeleteRequest",
     "Diagnostic",
@@ -162,6 +174,7 @@ __all__ = [
     "Provider",
     "ProviderError",
     "PulumiProgram",
+    "ReadOptions",
     "ReadRequest",
     "ReadResult",
     "Record",

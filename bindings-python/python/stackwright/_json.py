@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 
 from .errors import InvalidInputError
 
-__all__ = ["MAX_DEPTH", "MAX_OPTION_DEPTH", "document_of_options", "text_of"]
+__all__ = ["MAX_DEPTH", "document_of_options", "text_of"]
 
 MAX_DEPTH: Final = 600
 """How deep values may nest; the interpreter's own limit is near."""
 
-MAX_OPTION_DEPTH: Final = 100
-"""How deep the values of runtime options may nest, which language runtimes receive as property values."""
+_STAND_IN: Final = "\0"
+"""The only member of what stands in a document for a value that has no JSON; it describes the value."""
 
 _MAX_PATH_LENGTH: Final = 200
 """How much of a path is shown; that of a value which contains itself has no end."""
@@ -45,11 +45,20 @@ def text_of(option: str, value: object, max_depth: int = MAX_DEPTH) -> str:
 def document_of_options(options: Mapping[str, object]) -> bytes:
     """Returns the JSON of options by name; those that are ``None`` are left out.
 
-    :raises InvalidInputError: that names the option and the place of a value that has no JSON.
+    A function, or another option without JSON, has a stand-in, so that the engine names the option: it can be misspelt.
+
+    :raises InvalidInputError: that names the option and the place of a value in it that has no JSON.
     """
     given = ((name, value) for name, value in options.items() if value is not None)
-    members = (f"{json.dumps(name)}: {text_of(name, value)}" for name, value in given)
+    members = (f"{json.dumps(name)}: {text_of(name, _standing_in(value))}" for name, value in given)
     return f"{{{', '.join(members)}}}".encode()
+
+
+def _standing_in(value: object) -> object:
+    is_json = isinstance(value, (bool, int, float, str, Mapping)) or (
+        isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview))
+    )
+    return value if is_json else {_STAND_IN: f"a value of type {type(value).__name__}"}
 
 
 class _Misfit(NamedTuple):

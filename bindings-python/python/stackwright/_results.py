@@ -33,60 +33,71 @@ Severity = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyChange:
-    """A change of one property of a resource that existed before."""
+    """A change of one property of a resource that existed before.
+
+    - ``kind`` (DiffKind): The kind of change.
+    - ``new`` (PropertyValue): The value after, likewise.
+    - ``old`` (PropertyValue): The value before, in plain JSON form, secrets masked; ``None`` where there was none, or
+      where it is not known.
+    - ``path`` (str): The path of the property: ``tags.owner``, ``rules[0].port``.
+    """
 
     kind: DiffKind
-    """The kind of change."""
     new: PropertyValue
-    """The value after, likewise."""
     old: PropertyValue
-    """The value before, in plain JSON form, secrets masked; ``None`` where there was none, or where it is not
-    known."""
     path: str
-    """The path of the property: ``tags.owner``, ``rules[0].port``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step of a result."""
+    """One step of a result.
+
+    - ``changes`` (Sequence[PropertyChange]): The properties that change in a resource that existed before, with their
+      values.
+    - ``diffs`` (Sequence[str]): The properties that differ.
+    - ``duration`` (float): How long it took, in seconds.
+    - ``error`` (BaseException | None): The error of a failed step.
+    - ``keys`` (Sequence[str]): The properties that force a replacement.
+    - ``name`` (str): The name of the resource.
+    - ``op`` (StepOp): What the step does: ``create``, ``update``, ``delete``, ``same``, ``replace``,
+      ``create-replacement``…
+    - ``status`` (StepStatus): How the step ended: ``planned`` in a preview; ``refused`` where it was not tried (a
+      failed check, a missing plugin, a duplicate URN, a policy), ``failed`` where nothing was changed,
+      ``partially_failed`` where the resource exists all the same, ``unknown`` where the effect of the step is not
+      known: the state records a pending operation.
+    - ``type`` (str): The type of the resource.
+    - ``urn`` (str): The URN of the resource.
+    """
 
     changes: Sequence[PropertyChange]
-    """The properties that change in a resource that existed before, with their values."""
     diffs: Sequence[str]
-    """The properties that differ."""
     duration: float
-    """How long it took, in seconds."""
     error: BaseException | None
-    """The error of a failed step."""
     keys: Sequence[str]
-    """The properties that force a replacement."""
     name: str
-    """The name of the resource."""
     op: StepOp
-    """What the step does: ``create``, ``update``, ``delete``, ``same``, ``replace``, ``create-replacement``…"""
     status: StepStatus
-    """How the step ended: ``planned`` in a preview; ``refused`` where it was not tried (a failed check, a missing
-    plugin, a duplicate URN, a policy), ``failed`` where nothing was changed, ``partially_failed`` where the resource
-    exists all the same, ``unknown`` where the effect of the step is not known: the state records a pending operation."""
     type: str
-    """The type of the resource."""
     urn: str
-    """The URN of the resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """A message that was emitted during an operation."""
+    """A message that was emitted during an operation.
+
+    - ``message`` (str): The message to display.
+    - ``message_arguments`` (Mapping[str, Any] | None): The arguments of a message with a code, by name.
+    - ``message_code`` (str | None): The stable name of the message, where it has one: ``target_not_found`` for
+      instance.
+    - ``reference_message`` (str): The text that the reference engine gives such a message, for tools that match on
+      it.
+    - ``severity`` (Severity): The severity.
+    - ``urn`` (str | None): The URN of the resource that the message is about.
+    """
 
     message: str
-    """The message to display."""
     message_arguments: Mapping[str, Any] | None
-    """The arguments of a message with a code, by name."""
     message_code: str | None
-    """The stable name of the message, where it has one: ``target_not_found`` for instance."""
     reference_message: str
-    """The text that the reference engine gives such a message, for tools that match on it."""
     severity: Severity
-    """The severity."""
     urn: str | None
-    """The URN of the resource that the message is about."""

@@ -1,4 +1,4 @@
-"""The native half of the package; private. A test checks that this file says what the module has."""
+"""The native half of the package; private. `make test-python` compares this file with the module, by stubtest."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, final
@@ -28,11 +28,11 @@ __all__ = [
     "Stack",
     "UpdateRequest",
     "Worker",
+    "check_options",
     "close_gate",
     "error_kinds",
     "find_outputs",
     "from_json",
-    "opening_of",
     "round_trip",
     "to_json",
 ]
@@ -40,7 +40,7 @@ __all__ = [
 _Callback = Callable[[Any, BaseException | None], None]
 _Program = tuple[Callable[[Run], None], Completions | None, bool] | str
 
-def opening_of(create: bool | None, has_program: bool) -> str: ...
+def check_options(of: str, options: dict[str, Any], owner: str) -> None: ...
 def close_gate() -> None: ...
 def error_kinds() -> list[tuple[int, str, str]]: ...
 def find_outputs(inputs: dict[str, Any]) -> list[tuple[str, Any]]: ...
@@ -61,19 +61,13 @@ class Engine:
     def stack(
         self,
         name: str,
-        program: _Program | None,
+        document: bytes,
+        opening: str | None,
+        has_program: bool,
         config: dict[str, Any],
-        encryption_salt: str | None,
-        organization: str | None,
-        tags: dict[str, str],
-        root_directory: str | None,
-        runtime_options: str,
-        opening: str,
         deployment: bytes | None,
         journal: tuple[Callable[[str], Any], bool, Completions] | None,
-        passphrase: str | None,
         secrets: tuple[str, str | None, Any, Any] | None,
-        reference_passphrases: dict[str, str],
         completions: Completions,
         callback: _Callback,
     ) -> None: ...

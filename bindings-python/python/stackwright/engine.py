@@ -23,16 +23,14 @@ from ._json import document_of_options
 from ._raised import Raised
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
-from ._stackwright import close_gate, opening_of
+from ._stackwright import close_gate
 from .errors import InvalidInputError
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
-from .options import Plugins
+from .options import Plugins, StackSettings
 from .provider import Resolver
 from .stack import Stack, document_of
-from .stack_settings import StackSettings, check_settings, json_of_options
-from .values import PropertyValue
 
 __all__ = ["Engine"]
 
@@ -207,67 +205,18 @@ class Engine:
         name: str,
         program: Program | None = None,
         *,
-        config: Mapping[str, PropertyValue] | None = None,
-        encryption_salt: str | None = None,
-        organization: str | None = None,
-        tags: Mapping[str, str] | None = None,
-        root_directory: str | os.PathLike[str] | None = None,
-        runtime_options: Mapping[str, Any] | None = None,
         create: bool | None = None,
-        deployment: Mapping[str, Any] | bytes | str | None = None,
-        journal: Journal | None = None,
-        passphrase: str | None = None,
-        secrets: Secrets | None = None,
-        reference_passphrases: Mapping[str, str] | None = None,
+        **settings: Unpack[StackSettings],
     ) -> Stack:
-        """Opens a stack, named ``project/stack``.
+        """Opens a stack, named ``project/stack``; ``settings`` are those of :class:`~stackwright.StackSettings`.
 
-        :param program: Says what the stack is to be: a function with one parameter, of this package's own API, or one
+        :param program: Registers the stack's resources: a function with one parameter, of this package's own API, or one
             without any, of the Pulumi SDK; or a :class:`~stackwright.LanguageRuntime`.
-        :param config: The configuration by ``namespace:name``, or by name for the project's own: texts, structures, and
-            :class:`~stackwright.Secret` around what is secret, or :class:`~stackwright.Ciphertext` (or, as files have it,
-            ``{"secure": "v1:…"}``) for what is encrypted already. A setting of what is
-            returned: it is not kept with the stack, so say it again whenever the stack is opened.
-        :param encryption_salt: What the :class:`~stackwright.Ciphertext` in the configuration was encrypted with, as
-            ``encryptionsalt`` of the stack's configuration file has it; the engine needs the passphrase. A stack without a
-            state encrypts its own secrets with it, too. Without it, configuration is decrypted as the state is.
-        :param organization: What programs are told to be their organization; ``organization`` by default. It is no part of
-            the stack's name.
-        :param tags: What the host notes about the stack, by name: at most 40 characters, and 256 for a value. A setting
-            like ``config``: not kept with the stack.
-        :param root_directory: The folder of the project, which must exist, from which assets are found.
-        :param runtime_options: The options of the project's runtime by name (``virtualenv``, ``typescript``…), each any JSON. Plugins
-            find them in their environment, as ``PULUMI_RUNTIME_NAME``: texts as they are, other values as JSON. Language
-            runtimes receive the values. A setting like ``config``.
-        :param create: Whether the stack is created when it does not exist. Left out, it is with a ``program``; without one its
-            first update or import creates it, and what only reads it raises :class:`~stackwright.NotFoundError` until then.
-        :param deployment: The state, as a deployment document. The stack then lives in memory and apart from the engine's store,
-            which may have another stack of its name: ``create`` does not count, there is no history, and
-            :meth:`stackwright.Result.deployment` is all that is left of an operation, also of a failed or cancelled one. Later
-            operations of what is returned go on from there. ``{}`` is a new stack. A malformed document is a
-            :class:`~stackwright.StateError`, a wrong passphrase for its secrets a :class:`~stackwright.DecryptError`.
-        :param journal: Receives every change of the state before the engine goes on.
-        :param passphrase: Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one is a
-            :class:`~stackwright.DecryptError` when the stack has secrets.
-        :param secrets: Encrypts them the host's own way, in place of the engine's ``secrets``.
-        :param reference_passphrases: The passphrases of other stacks by their names (``project/stack``), for references to
-            them; other stacks are opened as this one is.
+        :param create: Whether a stack that does not exist is created. Left out, it is created when there is a ``program``;
+            without one its first update or import creates it, and operations that only read it raise
+            :class:`~stackwright.NotFoundError` until then.
         """
-        require("create", create, bool, "True or False")
-        settings: StackSettings = {
-            "config": config,
-            "encryption_salt": encryption_salt,
-            "organization": organization,
-            "tags": tags,
-            "root_directory": root_directory,
-            "runtime_options": runtime_options,
-            "deployment": deployment,
-            "journal": journal,
-            "passphrase": passphrase,
-            "secrets": secrets,
-            "reference_passphrases": reference_passphrases,
-        }
-        return await self._open(name, program, opening_of(create, program is not None), settings)
+        return await self._open(name, program, None, {"create": create, **settings})
 
     async def create_stack(
         self, name: str, program: Program | None = None, **settings: Unpack[StackSettings]
@@ -293,20 +242,17 @@ class Engine:
         """Selects a stack, and creates it when it does not exist; the settings are those of :meth:`stack`."""
         return await self._open(name, program, "create_or_select", settings)
 
-    async def _open(self, name: str, program: Program | None, opening: str, settings: StackSettings) -> Stack:
+    async def _open(self, name: str, program: Program | None, opening: str | None, settings: Mapping[str, Any]) -> Stack:
         self._require_open()
         require_given("name", name, str, "a text, project/stack")
         check(program)
-        check_settings(settings)
-        config, tags = settings.get("config"), settings.get("tags")
-        encryption_salt, organization = settings.get("encryption_salt"), settings.get("organization")
-        root_directory, runtime_options = settings.get("root_directory"), settings.get("runtime_options")
-        passphrase, secrets = settings.get("passphrase"), settings.get("secrets")
-        reference_passphrases = settings.get("reference_passphrases")
-        journal = settings.get("journal")
-        deployment = settings.get("deployment")
-        document = None if deployment is None else document_of(deployment)
-        root = None if root_directory is None else os.fspath(root_directory)
+        document = dict(settings)
+        # A configuration that is no mapping is refused by the engine, as every value of a wrong type is.
+        config = document.pop("config") if isinstance(settings.get("config"), Mapping) else {}
+        deployment, journal, secrets = (document.pop(name, None) for name in ("deployment", "journal", "secrets"))
+        document["root_directory"] = _path_text(document.get("root_directory"))
+        encoded = document_of_options(document)
+        state = None if deployment is None else document_of(deployment)
         described = None
         if journal is not None:
             function, is_async = _journal.describe(journal)
@@ -315,27 +261,12 @@ class Engine:
             described = (function, is_async, self._provider_loop.queue)
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
         if host_secrets is not None:
-            kind, state, *functions = host_secrets
+            kind, recorded, *functions = host_secrets
             encrypt, decrypt = (self._provider_loop.as_blocking(function) for function in functions)
-            host_secrets = (kind, state, encrypt, decrypt)
+            host_secrets = (kind, recorded, encrypt, decrypt)
         native = await answer(
             lambda queue, callback: self._native.stack(
-                name,
-                None,
-                dict(config or {}),
-                encryption_salt,
-                organization,
-                dict(tags or {}),
-                root,
-                json_of_options(runtime_options),
-                opening,
-                document,
-                described,
-                passphrase,
-                host_secrets,
-                dict(reference_passphrases or {}),
-                queue,
-                callback,
+                name, encoded, opening, program is not None, dict(config), state, described, host_secrets, queue, callback
             )
         )
         return Stack(native, program, self, self._raised)

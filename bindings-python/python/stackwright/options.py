@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Union
 
+from .host import Secrets
+from .journal import Journal
 from .result import Result
+from .values import PropertyValue
 
 PolicySettings = Union[Literal["advisory", "mandatory", "remediate", "disabled"], Mapping[str, Any]]
 """An enforcement level, or a mapping with ``enforcementLevel`` and the members of the policy's own schema."""
@@ -164,26 +167,77 @@ class Plugins:
     for the next one of the same stack with the same environment, executable and configuration. What a plugin reads
     elsewhere when it is configured, a file with credentials for instance, is not compared: ``pool_age_limit`` limits
     how old that can be, and a ``pool_capacity`` of 0 reads it for each operation.
+
+    - ``cache`` (str | os.PathLike[str]): A folder of installed plugins, each in its own ``<kind>-<name>-v<version>``;
+      searched last.
+    - ``commands`` (Mapping[str, Sequence[str] | Mapping[str, Any]]): Commands that start plugins without an
+      executable of their own, by name. In Python and Node the command that serves the dynamic providers of the SDK is
+      preset.
+    - ``directories`` (Sequence[str | os.PathLike[str]]): Folders that hold executables of plugins; searched first, in
+      this order.
+    - ``ignore_versions`` (bool): Uses the newest version in the cache, regardless of the required one.
+    - ``path`` (str): A list of folders in the form of the variable ``PATH``, searched next.
+    - ``pool_age_limit`` (float): How long after its start a process is used again at most, in seconds; 300 when left
+      out.
+    - ``pool_capacity`` (int): How many processes are kept for the next operation at most, 16 when left out; 0 ends
+      each process with its operation. Processes of scripts, and of ``commands`` that run files or modules, are never
+      kept.
+    - ``pool_idle_limit`` (float): How long an unused process is kept, in seconds; 60 when left out.
+    - ``waits_for_registrations`` (Sequence[str]): Names of plugins whose calls may wait for later registrations, so
+      that the option ``parallel`` is no strict limit for them.
     """
 
     cache: str | os.PathLike[str] | None = None
-    """A folder of installed plugins, each in its own ``<kind>-<name>-v<version>``; searched last."""
     commands: Mapping[str, Sequence[str] | Mapping[str, Any]] | None = None
-    """Commands that start plugins without an executable of their own, by name. In Python and Node the command that
-    serves the dynamic providers of the SDK is preset."""
     directories: Sequence[str | os.PathLike[str]] | None = None
-    """Folders that hold executables of plugins; searched first, in this order."""
     ignore_versions: bool | None = None
-    """Uses the newest version in the cache, regardless of the required one."""
     path: str | None = None
-    """A list of folders in the form of the variable ``PATH``, searched next."""
     pool_age_limit: float | None = None
-    """How long after its start a process is used again at most, in seconds; 300 when left out."""
     pool_capacity: int | None = None
-    """How many processes are kept for the next operation at most, 16 when left out; 0 ends each process with its
-    operation. Processes of scripts, and of ``commands`` that run files or modules, are never kept."""
     pool_idle_limit: float | None = None
-    """How long an unused process is kept, in seconds; 60 when left out."""
     waits_for_registrations: Sequence[str] | None = None
-    """Names of plugins whose calls may wait for later registrations, so that the option ``parallel`` is no strict
-    limit for them."""
+
+
+class StackSettings(TypedDict, total=False):
+    """The settings with which a stack is opened. None of them is kept with the stack.
+
+    - ``config`` (Mapping[str, PropertyValue] | None): The configuration by ``namespace:name``, or by name for the
+      project's own: texts, structures, and secrets. A value that is encrypted already is ``{"secure": "v1:…"}``, as
+      files have it.
+    - ``deployment`` (Mapping[str, Any] | bytes | str | None): The state, as a deployment document. The stack lives in
+      memory then, apart from the engine's store, which may have another stack of the same name: ``create`` has no
+      effect, there is no history, and the deployment of a result is all that remains of an operation, also of a
+      failed or cancelled one. Later operations of the same stack continue from there. ``{}`` is a new stack. A
+      malformed document fails with ``state``, a wrong passphrase for its secrets with ``decrypt``.
+    - ``encryption_salt`` (str | None): The salt of the values of ``config`` that are encrypted already, as
+      ``encryptionsalt`` of the stack's configuration file has it; the engine needs the passphrase. A stack without a
+      state encrypts its own secrets with it, too. Left out, the configuration is decrypted as the state is.
+    - ``journal`` (Journal | None): Receives every change of the state before the engine continues; what it raises
+      refuses the change.
+    - ``organization`` (str | None): The organization that programs see, ``organization`` when left out. It is no part
+      of the stack's name.
+    - ``passphrase`` (str | None): Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one
+      fails with ``decrypt`` when the stack has secrets.
+    - ``reference_passphrases`` (Mapping[str, str] | None): The passphrases of other stacks by their names
+      (``project/stack``), for references to them. A stack that is not named here is opened as this one is.
+    - ``root_directory`` (str | os.PathLike[str] | None): The folder of the project, which must exist. Relative paths
+      of assets, and source positions, are relative to it.
+    - ``runtime_options`` (Mapping[str, Any] | None): The options of the project's runtime by name (``virtualenv``,
+      ``typescript``…), each any JSON. Plugins find them in their environment, as ``PULUMI_RUNTIME_NAME``: texts as
+      they are, other values as JSON. Language runtimes receive the values.
+    - ``secrets`` (Secrets | None): The host's own encryption of the stack's secrets, in place of the engine's.
+    - ``tags`` (Mapping[str, str] | None): Notes of the host about the stack, by name: a name has at most 40
+      characters, a value at most 256.
+    """
+
+    config: Mapping[str, PropertyValue] | None
+    deployment: Mapping[str, Any] | bytes | str | None
+    encryption_salt: str | None
+    journal: Journal | None
+    organization: str | None
+    passphrase: str | None
+    reference_passphrases: Mapping[str, str] | None
+    root_directory: str | os.PathLike[str] | None
+    runtime_options: Mapping[str, Any] | None
+    secrets: Secrets | None
+    tags: Mapping[str, str] | None

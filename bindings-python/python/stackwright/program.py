@@ -22,24 +22,22 @@ from typing import Any, Final, Literal, TypeVar
 from ._annotations import Unpack
 from ._bridge import Callback
 from ._checks import refusal, require, require_given
-from ._option_checks import check_options
 from ._raised import described
 from ._stackwright import Completions, Run, find_outputs
+from ._substitution import checked, listed, plain_options, resolve_options, urns_of
 from .config import Config
 from .errors import CancelledError, Error, InvalidInputError
 from .output import Applied, Deferred, Output, sources_of, substitute, traced
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resource, Task
 from .resource_options import (
-    INVOKE_NAMES,
-    NAMES,
+    INVOKE_OPTIONS,
+    READ_OPTIONS,
+    RESOURCE_OPTIONS,
     Alias,
     CustomTimeouts,
     InvokeOptions,
+    ReadOptions,
     ResourceOptions,
-    dependencies_of,
-    plain_options,
-    resolve_options,
-    urns_of,
 )
 from .values import Awaited, PropertyValue, Secret, Unknown, is_unknown, secret
 
@@ -51,6 +49,7 @@ __all__ = [
     "Invocation",
     "InvokeOptions",
     "Output",
+    "ReadOptions",
     "Resource",
     "ResourceOptions",
 ]
@@ -136,9 +135,9 @@ class Context:
         id: str | Output[str],
         inputs: Inputs | None = None,
         /,
-        **options: Unpack[ResourceOptions],
+        **options: Unpack[ReadOptions],
     ) -> Resource:
-        """Reads something that exists already, without managing it.
+        """Reads a resource that exists already and is not managed here; ``options`` are those of :class:`ReadOptions`.
 
         The outputs of another stack are read as a ``pulumi:pulumi:StackReference``, by the name of that stack::
 
@@ -163,14 +162,14 @@ class Context:
             )
 
         self._require_running(f"the resource {name!r}")
-        check_options(options, NAMES, f"the resource {name!r}")
-        self._defer(resource, {"id": id, **inputs}, options, start, resource._settle, f"the resource {name!r}")
+        given = checked("read", READ_OPTIONS, options, f"the resource {name!r}")
+        self._defer(resource, {"id": id, **inputs}, given, start, resource._settle, f"the resource {name!r}")
         return resource
 
     def invoke(
         self, token: str, arguments: Inputs | None = None, /, **options: Unpack[InvokeOptions]
     ) -> Invocation:
-        """Calls a function of a package. Arguments may contain outputs."""
+        """Calls a function of a package; ``options`` are those of :class:`InvokeOptions`. Arguments may contain outputs."""
         require_given("token", token, str, "a function's token as a text")
         arguments = _given("arguments", arguments, f"of the call of {token!r}")
         invocation = Invocation(self, token)
@@ -180,8 +179,8 @@ class Context:
             self._run.invoke(token, resolved, urns, named, self._completions, invocation._settle)
 
         self._require_running(f"the call of {token!r}")
-        check_options(options, INVOKE_NAMES, f"the call of {token!r}")
-        self._defer(invocation, arguments, options, start, invocation._settle, f"the call of {token!r}")
+        given = checked("invoke", INVOKE_OPTIONS, options, f"the call of {token!r}")
+        self._defer(invocation, arguments, given, start, invocation._settle, f"the call of {token!r}")
         return invocation
 
     def export(self, name: str, value: PropertyValue) -> None:
@@ -253,7 +252,7 @@ class Context:
             # What was refused is answered by nobody: the program's end must not wait for it.
             self._pending.append(resource)
             return
-        check_options(options, NAMES, f"the resource {resource.name!r}")
+        options = checked("resource", RESOURCE_OPTIONS, options, f"the resource {resource.name!r}")
         parent = options.get("parent")
         if isinstance(parent, Resource):
             parent._children.append(resource)
@@ -357,9 +356,7 @@ class Context:
         owner: str,
         declares: bool,
     ) -> None:
-        depended = dependencies_of("depends_on", options.get("depends_on"), owner)
-        if "replace_with" in options:
-            options = {**options, "replace_with": dependencies_of("replace_with", options["replace_with"], owner)}
+        depended = listed(options.get("depends_on"))
         found = [(key, traced(value)) for key, value in find_outputs(dict(inputs))]
         explicit = [traced(value) for value in depended if not isinstance(value, str)]
         named = {name: value for name, value in options.items() if name != "depends_on" and value is not None}

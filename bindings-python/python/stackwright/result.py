@@ -55,7 +55,7 @@ class Result:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What the engine, the providers and the program said."""
         if self._diagnostics is None:
-            self._diagnostics = tuple(_diagnostic(members) for members in self._native.diagnostics)
+            self._diagnostics = tuple(Diagnostic(**members) for members in self._native.diagnostics)
         return self._diagnostics
 
     @property
@@ -97,11 +97,6 @@ class Result:
 
     def _repr_html_(self) -> str:
         return _picture(self.tree())
-
-
-def _diagnostic(members: dict[str, Any]) -> Diagnostic:
-    arguments = members["message_arguments"]
-    return Diagnostic(**{**members, "message_arguments": None if arguments is None else json.loads(arguments)})
 
 
 _COLOURS: Final = {"+": "#1a7f37", "~": "#9a6700", "-": "#cf222e", "!": "#cf222e"}

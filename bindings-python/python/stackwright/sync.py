@@ -19,15 +19,12 @@ from . import stack as _stack
 from ._annotations import Unpack
 from ._runner import Program
 from .engine import Engine as _Engine
-from .options import Plugins
 from .events import Event
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
-from .journal import Journal
-from .options import OperationOptions
+from .options import OperationOptions, Plugins, StackSettings
 from .provider import Resolver
 from .result import Result
-from .stack_settings import StackSettings
 from .values import PropertyValue
 
 __all__ = ["Engine", "Operation", "Stack"]
@@ -264,37 +261,11 @@ class Engine:
         name: str,
         program: Program | None = None,
         *,
-        config: Mapping[str, PropertyValue] | None = None,
-        encryption_salt: str | None = None,
-        organization: str | None = None,
-        tags: Mapping[str, str] | None = None,
-        root_directory: str | os.PathLike[str] | None = None,
-        runtime_options: Mapping[str, Any] | None = None,
         create: bool | None = None,
-        deployment: Mapping[str, Any] | bytes | str | None = None,
-        journal: Journal | None = None,
-        passphrase: str | None = None,
-        secrets: Secrets | None = None,
-        reference_passphrases: Mapping[str, str] | None = None,
+        **settings: Unpack[StackSettings],
     ) -> Stack:
         """Opens a stack, named ``project/stack``."""
-        work = self._engine.stack(
-            name,
-            program,
-            config=config,
-            encryption_salt=encryption_salt,
-            organization=organization,
-            tags=tags,
-            root_directory=root_directory,
-            runtime_options=runtime_options,
-            create=create,
-            deployment=deployment,
-            journal=journal,
-            passphrase=passphrase,
-            secrets=secrets,
-            reference_passphrases=reference_passphrases,
-        )
-        return Stack(_background.run(work))
+        return Stack(_background.run(self._engine.stack(name, program, create=create, **settings)))
 
     def create_stack(self, name: str, program: Program | None = None, **settings: Unpack[StackSettings]) -> Stack:
         """Creates a stack; raises :class:`~stackwright.ConflictError` when it exists."""

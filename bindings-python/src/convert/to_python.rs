@@ -5,6 +5,7 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict, PyList, PyString},
 };
+use serde_json::Value;
 use stackwright::property::{
     Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue, ResourceReference, Unknown,
 };
@@ -120,4 +121,32 @@ fn reference<'py>(py: Python<'py>, reference: &ResourceReference) -> PyResult<Bo
         id,
         reference.package_version.as_str(),
     ))
+}
+
+/// Makes the Python value of JSON.
+pub(crate) fn json(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
+    match value {
+        Value::Null => Ok(py.None()),
+        Value::Bool(flag) => flag.into_py_any(py),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(whole), _) => whole.into_py_any(py),
+            (None, Some(whole)) => whole.into_py_any(py),
+            (None, None) => number.as_f64().into_py_any(py),
+        },
+        Value::String(text) => text.into_py_any(py),
+        Value::Array(items) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(json(py, item)?)?;
+            }
+            list.into_py_any(py)
+        }
+        Value::Object(members) => {
+            let dictionary = PyDict::new(py);
+            for (name, member) in members {
+                dictionary.set_item(name, json(py, member)?)?;
+            }
+            dictionary.into_py_any(py)
+        }
+    }
 }

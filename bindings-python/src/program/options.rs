@@ -1,14 +1,26 @@
-//! Options of a registration, as `stackwright.program` hands them over: resolved, by their names.
+//! Options of resources and calls as Python objects: checked where a program writes them, read where they are sent.
 
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyModule, PySequence, PyString, PyType},
+};
+use serde_json::{Map, Value};
 use stackwright::{
+    Language,
+    binding::{self, OptionsOf},
     monitor::Registration,
-    resource::{Alias, CustomTimeouts, PropertyDependencies},
-    token::ResourceId,
+    resource::PropertyDependencies,
     urn::Urn,
 };
 
-use crate::{convert, errors::invalid};
+use crate::{convert, errors::OrRaise as _};
+
+/// How deep options may nest. What is deeper has no place in any, or contains itself.
+const DEEPEST: usize = 8;
+
+/// The option that is a property value.
+const TRIGGER: &str = "replacement_trigger";
 
 /// Reads URNs.
 pub(super) fn urns(py: Python<'_>, texts: Vec<String>) -> PyResult<Vec<Urn>> {
@@ -28,86 +40,121 @@ pub(super) fn property_dependencies(
     Ok(by_property)
 }
 
-/// Reads options into a registration that has nothing else yet.
-pub(super) fn read(options: Option<&Bound<'_, PyDict>>) -> PyResult<Registration> {
-    let mut registration = Registration::default();
+/// Checks options where a program writes them; `of` is `resource`, `read` or `invoke`, and `owner` names their owner in errors.
+#[pyfunction]
+pub(crate) fn check_options(of: &str, options: &Bound<'_, PyDict>, owner: &str) -> PyResult<()> {
+    let py = options.py();
+    let of = OptionsOf::named(of).or_raise(py)?;
+    binding::check_options(of, document(options)?, Language::Python, owner).or_raise(py)
+}
+
+/// Reads options, resolved to URNs and references, into a registration that has nothing else yet.
+pub(super) fn read(options: Option<&Bound<'_, PyDict>>, owner: &str) -> PyResult<Registration> {
     let Some(options) = options else {
-        return Ok(registration);
+        return Ok(Registration::default());
     };
     let py = options.py();
-    for (name, value) in options.iter() {
-        let name: String = name.extract()?;
-        match name.as_str() {
-            "parent" => registration.parent = Some(convert::urn(py, &value.extract::<String>()?)?),
-            "provider" => registration.package.provider = value.extract()?,
-            "providers" => registration.providers = value.extract()?,
-            "version" => registration.package.version = value.extract()?,
-            "plugin_download_url" => registration.package.download_url = value.extract()?,
-            "protect" => registration.protect = Some(value.extract()?),
-            "delete_before_replace" => registration.delete_before_replace = Some(value.extract()?),
-            "retain_on_delete" => registration.retain_on_delete = Some(value.extract()?),
-            "ignore_changes" => registration.options.ignore_changes = value.extract()?,
-            "replace_on_changes" => registration.options.replace_on_changes = value.extract()?,
-            "additional_secret_outputs" => {
-                registration.options.additional_secret_outputs = value.extract()?;
-            }
-            "hide_diffs" => registration.options.hide_diffs = value.extract()?,
-            "import_id" => registration.options.import_id = ResourceId::from(value.extract::<String>()?),
-            "deleted_with" => {
-                registration.options.deleted_with = Some(convert::urn(py, &value.extract::<String>()?)?);
-            }
-            "replace_with" => registration.options.replace_with = urns(py, value.extract()?)?,
-            "aliases" => registration.aliases = aliases(&value)?,
-            "custom_timeouts" => registration.options.custom_timeouts = timeouts(&value)?,
-            "replacement_trigger" => {
-                registration.options.replacement_trigger =
-                    Some(convert::read_value(&value, "the replacement trigger")?);
-            }
-            _ => return Err(invalid(py, format!("unknown resource option {name:?}"))),
-        }
+    let mut registration =
+        binding::registration_of_options(document(options)?, Language::Python, owner).or_raise(py)?;
+    if let Some(trigger) = options.get_item(TRIGGER)? {
+        registration.options.replacement_trigger =
+            Some(convert::read_value(&trigger, "the replacement trigger")?);
     }
     Ok(registration)
 }
 
-fn timeouts(value: &Bound<'_, PyAny>) -> PyResult<CustomTimeouts> {
-    let seconds = |name: &str| -> PyResult<Option<f64>> {
-        match value.get_item(name) {
-            Ok(seconds) => seconds.extract(),
-            Err(_) => Ok(None),
-        }
-    };
-    Ok(CustomTimeouts {
-        create: seconds("create")?,
-        update: seconds("update")?,
-        delete: seconds("delete")?,
-        read: seconds("read")?,
-    })
+/// Returns options as a document. The property value among them is left out.
+fn document(options: &Bound<'_, PyDict>) -> PyResult<Value> {
+    let mut members = Map::new();
+    for (name, option) in options.iter() {
+        let name: String = name.extract()?;
+        let option = if name == TRIGGER {
+            Value::Null
+        } else {
+            value(&option, 0)?
+        };
+        members.insert(name, option);
+    }
+    Ok(Value::Object(members))
 }
 
-/// Reads aliases: each a URN, or a dictionary of the parts that differ.
-fn aliases(value: &Bound<'_, PyAny>) -> PyResult<Vec<Alias>> {
-    let py = value.py();
-    value
-        .try_iter()?
-        .map(|alias| {
-            let alias = alias?;
-            if let Ok(urn) = alias.extract::<String>() {
-                return Ok(Alias::Urn(convert::urn(py, &urn)?));
-            }
-            let parts = alias.cast::<PyDict>()?;
-            let part = |name: &str| -> PyResult<Option<String>> {
-                parts.get_item(name)?.map_or(Ok(None), |part| part.extract())
-            };
-            Ok(Alias::Spec {
-                name: part("name")?,
-                resource_type: part("type")?,
-                stack: part("stack")?,
-                project: part("project")?,
-                parent: part("parent")?.map(|urn| convert::urn(py, &urn)).transpose()?,
-                no_parent: parts
-                    .get_item("no_parent")?
-                    .is_some_and(|flag| flag.is_truthy().unwrap_or(false)),
-            })
-        })
-        .collect()
+/// Returns a value as JSON, with a stand-in for what has none.
+fn value(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(text.to_str()?.into());
+    }
+    if object.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(truth) = object.cast::<PyBool>() {
+        return Ok(truth.is_true().into());
+    }
+    if object.cast::<PyInt>().is_ok() {
+        return Ok(match object.extract::<i64>() {
+            Ok(number) => number.into(),
+            Err(_) => object.extract::<f64>().map_or_else(|_| other(object), number),
+        });
+    }
+    if let Ok(float) = object.cast::<PyFloat>() {
+        return Ok(number(float.value()));
+    }
+    if let Some(stand_in) = awaited(object)? {
+        return Ok(stand_in);
+    }
+    if depth < DEEPEST && object.cast::<PyBytes>().is_err() {
+        if let Ok(mapping) = object.cast::<PyMapping>() {
+            return members(mapping, depth);
+        }
+        if let Ok(sequence) = object.cast::<PySequence>() {
+            let elements = sequence.try_iter()?;
+            return elements.map(|element| value(&element?, depth + 1)).collect();
+        }
+    }
+    Ok(other(object))
+}
+
+fn members(mapping: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Value> {
+    let mut members = Map::new();
+    for pair in mapping.items()?.iter() {
+        let (key, member): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+        let Ok(name) = key.extract::<String>() else {
+            let key = convert::kind_of(&key);
+            return Ok(binding::stand_in(&format!(
+                "a dictionary with a key that is {key}"
+            )));
+        };
+        members.insert(name, value(&member, depth + 1)?);
+    }
+    Ok(Value::Object(members))
+}
+
+fn number(number: f64) -> Value {
+    serde_json::Number::from_f64(number).map_or_else(|| binding::stand_in(&number.to_string()), Value::Number)
+}
+
+fn other(object: &Bound<'_, PyAny>) -> Value {
+    binding::stand_in(&convert::kind_of(object))
+}
+
+/// Returns what stands in for a resource or an output.
+fn awaited(object: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
+    static CLASSES: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
+    let py = object.py();
+    let [resource, awaited] = CLASSES.get_or_try_init(py, || {
+        let class = |module: &str, name: &str| -> PyResult<Py<PyType>> {
+            let class = PyModule::import(py, module)?.getattr(name)?;
+            Ok(class.cast_into::<PyType>()?.unbind())
+        };
+        Ok::<_, PyErr>([
+            class("stackwright.resource", "Resource")?,
+            class("stackwright.values", "Awaited")?,
+        ])
+    })?;
+    Ok(if object.is_instance(resource.bind(py))? {
+        Some(binding::stand_in("a resource"))
+    } else if object.is_instance(awaited.bind(py))? {
+        Some(binding::stand_in("an output"))
+    } else {
+        None
+    })
 }

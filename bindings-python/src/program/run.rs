@@ -290,7 +290,7 @@ impl Run {
             inputs: convert::read_map(inputs, &format!("the inputs of {name:?}"))?,
             dependencies: options::urns(py, dependencies)?,
             property_dependencies: Some(options::property_dependencies(py, property_dependencies)?),
-            ..options::read(options)?
+            ..options::read(options, &format!("the resource '{name}'"))?
         };
         let answer = self.monitor().register(registration);
         self.settle(answer, CompletionId::new(completions, callback), registered);
@@ -332,7 +332,7 @@ impl Run {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         self.require_open(py)?;
-        let registration = options::read(options)?;
+        let registration = options::read(options, &format!("the resource '{name}'"))?;
         let read = Read {
             resource_type: resource_type.into(),
             name: name.to_owned(),
@@ -363,7 +363,7 @@ impl Run {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         self.require_open(py)?;
-        let registration = options::read(options)?;
+        let registration = options::read(options, &format!("the call of '{token}'"))?;
         let invoke = Invoke {
             token: token.to_owned(),
             arguments: convert::read_map(arguments, &format!("the arguments of {token:?}"))?,

@@ -8,21 +8,46 @@ use serde_json::Value;
 use super::{
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
     settings::{EngineDocument, PluginDocument},
+    stack::StackDocument,
 };
-use crate::{operation::OperationOptions, policy::PolicyPackOption};
+use crate::{
+    error::Result,
+    monitor::{InvokeDocument, ReadDocument, RegistrationDocument},
+    operation::OperationOptions,
+    policy::PolicyPackOption,
+};
 
 /// A type that bindings exchange as JSON, with its JSON Schema (draft 2020-12).
 ///
-/// Beside the standard keywords a property can have `x-takes` (the description of its values in errors) and `x-python`
-/// and `x-typescript` (its type in that language, where the schema cannot express it).
+/// Beside the standard keywords a schema can have:
+///
+/// - `x-takes`: the description of its values in errors.
+/// - `x-python`, `x-typescript`: its type in that language, where the schema cannot express it.
+/// - `x-in`: the languages that know a property; without it, all do.
+/// - `x-argument`: the property is an argument of its own in Python, beside the options.
+/// - `x-beside`: names by language that callers write among the options, and that the binding hands over beside the document.
+/// - `x-reference`: which values of the language can be in the place of a text, see [`super::stand_in`].
+/// - `x-raw`: the property is read as the text of its JSON.
 pub trait Document: JsonSchema {
     /// Returns the schema.
     fn schema() -> &'static Value;
+
+    /// Refuses what a schema cannot express.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] that names what is wrong.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 macro_rules! documents {
-    ($($name:ty),* $(,)?) => {
+    ($($name:ty $(, checked by $check:ident)?;)*) => {
         $(impl Document for $name {
+            $(fn check(&self) -> Result<()> {
+                self.$check()
+            })?
+
             fn schema() -> &'static Value {
                 static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<$name>);
                 &SCHEMA
@@ -37,16 +62,20 @@ macro_rules! documents {
     };
 }
 
-documents![
-    PolicyPackOption,
-    OperationOptions,
-    PluginDocument,
-    EngineDocument,
-    ErrorDocument<'static>,
-    PropertyChangeDocument,
-    StepDocument<'static>,
-    DiagnosticDocument<'static>,
-];
+documents! {
+    PolicyPackOption;
+    OperationOptions, checked by check_policy_packs;
+    PluginDocument;
+    EngineDocument;
+    StackDocument;
+    RegistrationDocument;
+    ReadDocument;
+    InvokeDocument;
+    ErrorDocument<'static>;
+    PropertyChangeDocument;
+    StepDocument<'static>;
+    DiagnosticDocument<'static>;
+}
 
 fn schema_of<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12()

@@ -6,11 +6,17 @@
 
 mod document;
 mod members;
+mod options;
 mod read;
+mod refusal;
 mod result;
 mod settings;
+mod stack;
 
 pub use document::{Document, schemas};
-pub use read::read;
-pub use result::{error_document, result_document};
+pub use options::{OptionsOf, check_options, invoke, read_request, registration, registration_of_options};
+pub use read::{read, stand_in};
+pub use refusal::unknown_name;
+pub use result::{diagnostic_document, error_document, result_document, step_document};
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument};
+pub use stack::StackDocument;

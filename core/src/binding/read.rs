@@ -6,10 +6,14 @@ use serde_json::{Map, Value};
 use super::{Document, members::members};
 use crate::{
     error::{Error, Result},
-    message::{Language, snake_case},
+    message::{Language, is_snake_case_of},
+    urn::Urn,
 };
 
-/// Parses a document. `subject` names it in errors: `an engine` for "the options of an engine".
+/// The name of the only member of an object that stands in for a value of the caller's language.
+const STAND_IN: &str = "\0";
+
+/// Reads a document. `subject` names it in errors: `an engine` for "the options of an engine".
 ///
 /// Names are those of the language: `snake_case` from Python, `camelCase` from others. Members that are null count as
 /// left out. Errors show the types of values that can be secret, never their text.
@@ -30,21 +34,47 @@ use crate::{
 /// # Ok::<(), stackwright::Error>(())
 /// ```
 pub fn read<T: Document + DeserializeOwned>(json: &[u8], language: Language, subject: &str) -> Result<T> {
-    let value = Value::Object(members(json, subject)?);
-    let reader = Reader {
-        definitions: &T::schema()["$defs"],
-        language,
-        subject,
-    };
-    let value = reader.value(value, T::schema(), "")?;
-    serde_json::from_value(value)
+    let schema = T::schema();
+    let value = checked::<T>(Value::Object(members(json, schema, subject)?), language, subject)?;
+    let document: T = read_checked(value, subject)?;
+    document.check()?;
+    Ok(document)
+}
+
+/// Reads what has been [`checked`].
+pub(super) fn read_checked<T: DeserializeOwned>(document: Value, subject: &str) -> Result<T> {
+    serde_json::from_value(document)
         .map_err(|error| Error::invalid(format!("invalid options of {subject}: {error}")))
 }
 
-struct Reader<'a> {
+/// Checks a document as [`read`] does and returns it with the names of the schema.
+///
+/// Where the schema has `x-reference`, a [`stand_in`] of such a value is accepted in the place of a text.
+pub(super) fn checked<T: Document>(document: Value, language: Language, subject: &str) -> Result<Value> {
+    let schema = T::schema();
+    let reader = Reader {
+        definitions: &schema["$defs"],
+        language,
+        subject,
+    };
+    reader.value(document, schema, "")
+}
+
+/// Returns what stands in a document for a value of the caller's language that has no JSON, as errors describe it: `a resource`.
+#[must_use]
+pub fn stand_in(description: &str) -> Value {
+    Value::Object(Map::from_iter([(STAND_IN.to_owned(), description.into())]))
+}
+
+pub(super) fn stand_in_text(value: &Value) -> Option<&str> {
+    let members = value.as_object().filter(|members| members.len() == 1)?;
+    members.get(STAND_IN)?.as_str()
+}
+
+pub(super) struct Reader<'a> {
     definitions: &'a Value,
-    language: Language,
-    subject: &'a str,
+    pub(super) language: Language,
+    pub(super) subject: &'a str,
 }
 
 impl Reader<'_> {
@@ -57,6 +87,18 @@ impl Reader<'_> {
         } else {
             schema
         };
+        if let Some(text) = stand_in_text(&value) {
+            let accepts = |schema: &Value| {
+                let accepted = schema.get("x-reference").and_then(Value::as_array);
+                accepted.is_some_and(|accepted| accepted.iter().any(|it| it == text))
+            };
+            let is_free = type_of(schema).is_none() && schema.get("enum").is_none();
+            return if is_free || accepts(schema) {
+                Ok(value)
+            } else {
+                Err(self.refused(path, described, &value))
+            };
+        }
         if let Some(names) = schema.get("enum").and_then(Value::as_array) {
             return if names.contains(&value) {
                 Ok(value)
@@ -66,6 +108,11 @@ impl Reader<'_> {
         }
         match (type_of(schema), value) {
             (None, value) => Ok(value),
+            (Some("string"), Value::String(text))
+                if schema.get("format").is_some_and(|it| it == "urn") && Urn::parse(&text).is_err() =>
+            {
+                Err(self.refused(path, schema, &Value::String(text)))
+            }
             (Some("boolean"), value @ Value::Bool(_)) | (Some("string"), value @ Value::String(_)) => {
                 Ok(value)
             }
@@ -95,27 +142,23 @@ impl Reader<'_> {
         let mut read = Map::new();
         for (name, value) in members {
             let property = known.and_then(|known| self.property(known, &name));
-            let (own, schema) = match (property, free) {
-                (Some((own, schema)), _) => (own.clone(), schema),
+            let (own, inner) = match (property, free) {
+                (Some((own, inner)), _) => (own.clone(), inner),
                 (None, Some(free)) => (name.clone(), free),
-                (None, None) => return Err(self.unknown(&name, known, path)),
+                (None, None) => return Err(self.unknown(&name, schema, path)),
             };
-            // Null is a value where any name is accepted.
-            if !value.is_null() || property.is_none() {
-                let value = self.value(value, schema, &self.joined(path, &name, property.is_none()))?;
+            // Null is a value where any name is allowed.
+            if inner.get("x-raw").is_some() && value.is_string() {
+                read.insert(own, value);
+            } else if !value.is_null() || property.is_none() {
+                let value = self.value(value, inner, &self.joined(path, &name, property.is_none()))?;
                 read.insert(own, value);
             }
         }
-        let required = schema.get("required").and_then(Value::as_array);
-        let missing = required
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .find(|name| !read.contains_key(*name));
-        match missing {
+        match self.missing(schema, &read) {
             None => Ok(read),
             Some(name) => {
-                let name = self.spelled(name);
+                let name = self.language.member(name);
                 Err(Error::invalid(match path {
                     "" => format!("the options of {} lack {name}", self.subject),
                     path => format!("{path} lacks {name}, in the options of {}", self.subject),
@@ -124,8 +167,22 @@ impl Reader<'_> {
         }
     }
 
-    /// Resolves references and optional types, and selects the alternative for the value's type.
-    fn branch<'a>(&'a self, schema: &'a Value, value: &Value) -> &'a Value {
+    /// Returns a member that an object lacks.
+    fn missing<'a>(&self, schema: &'a Value, members: &Map<String, Value>) -> Option<&'a str> {
+        let required = schema.get("required").and_then(Value::as_array);
+        let required = required.into_iter().flatten().filter_map(Value::as_str);
+        let mut missing = required.filter(|name| !members.contains_key(*name));
+        missing.find(|name| self.is_known(&schema["properties"][name]))
+    }
+
+    /// Whether a property is one of the caller's language.
+    pub(super) fn is_known(&self, property: &Value) -> bool {
+        let languages = property.get("x-in").and_then(Value::as_array);
+        languages.is_none_or(|languages| languages.iter().any(|it| it == self.language.key()))
+    }
+
+    /// Follows references and optional types, and picks the alternative of the value's type.
+    pub(super) fn branch<'a>(&'a self, schema: &'a Value, value: &Value) -> &'a Value {
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             let name = name.rsplit('/').next().unwrap_or_default();
             return self.branch(&self.definitions[name], value);
@@ -142,17 +199,11 @@ impl Reader<'_> {
     }
 
     fn property<'a>(&self, known: &'a Map<String, Value>, name: &str) -> Option<(&'a String, &'a Value)> {
-        match self.language {
-            Language::Python => known.iter().find(|(own, _)| snake_case(own) == name),
+        let property = match self.language {
+            Language::Python => known.iter().find(|(own, _)| is_snake_case_of(name, own)),
             _ => known.get_key_value(name),
-        }
-    }
-
-    fn spelled(&self, name: &str) -> String {
-        match self.language {
-            Language::Python => snake_case(name),
-            _ => name.to_owned(),
-        }
+        };
+        property.filter(|(_, schema)| self.is_known(schema))
     }
 
     fn joined(&self, path: &str, name: &str, is_free: bool) -> String {
@@ -162,122 +213,10 @@ impl Reader<'_> {
             _ => format!("{path}.{name}"),
         }
     }
-
-    fn unknown(&self, name: &str, known: Option<&Map<String, Value>>, path: &str) -> Error {
-        let known: Vec<String> = known
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| self.spelled(name))
-            .collect();
-        let quote = |name: &str| match self.language {
-            Language::Python => format!("'{name}'"),
-            _ => format!("\"{name}\""),
-        };
-        let hint = match nearest(name, &known) {
-            Some(near) => format!("did you mean {}?", quote(near)),
-            None => format!("there are: {}", known.join(", ")),
-        };
-        let (part, owner) = if path.is_empty() {
-            ("option", self.subject.to_owned())
-        } else {
-            ("member", format!("{path} in the options of {}", self.subject))
-        };
-        Error::invalid(format!("unknown {part} {} of {owner}; {hint}", quote(name)))
-    }
-
-    fn refused(&self, path: &str, schema: &Value, value: &Value) -> Error {
-        let (takes, given) = (self.takes(schema), self.described(value, schema));
-        if path.is_empty() {
-            return Error::invalid(format!(
-                "the options of {} are {takes}, not {given}",
-                self.subject
-            ));
-        }
-        Error::invalid(format!(
-            "{path} takes {takes}, not {given}, in the options of {}",
-            self.subject
-        ))
-    }
-
-    /// Describes the values that a schema accepts.
-    fn takes(&self, schema: &Value) -> String {
-        if let Some(own) = schema.get("x-takes").and_then(Value::as_str) {
-            return own.to_owned();
-        }
-        if let Some(names) = schema.get("enum").and_then(Value::as_array) {
-            let names: Vec<_> = names.iter().filter_map(Value::as_str).collect();
-            return format!("one of {}", names.join(", "));
-        }
-        let range = |noun: &str| match (schema.get("minimum"), schema.get("maximum")) {
-            (Some(least), Some(most)) => format!("{noun} from {least} to {most}"),
-            (Some(least), None) => format!("{noun} from {least}"),
-            _ => noun.to_owned(),
-        };
-        let is_of = |inner: &str| type_of(self.branch(&schema["items"], &Value::Null)) == Some(inner);
-        let words = Words::of(self.language);
-        match type_of(schema) {
-            Some("boolean") => words.boolean.to_owned(),
-            Some("integer") => range("a whole number"),
-            Some("number") => range("a number"),
-            Some("string") => "a string".to_owned(),
-            Some("array") if is_of("string") => format!("{} of strings", words.array),
-            Some("array") if is_of("object") => format!("{} of {}", words.array, words.objects),
-            Some("array") => words.array.to_owned(),
-            _ => words.object.to_owned(),
-        }
-    }
-
-    /// Describes a value by its type. A number is shown where one is expected: it cannot be a secret.
-    fn described(&self, value: &Value, schema: &Value) -> String {
-        let is_numeric = matches!(type_of(schema), Some("integer" | "number"));
-        let words = Words::of(self.language);
-        match value {
-            Value::Null => words.null.to_owned(),
-            Value::Bool(flag) => words.flags[usize::from(*flag)].to_owned(),
-            Value::Number(number) if is_numeric => number.to_string(),
-            Value::Number(_) => "a number".to_owned(),
-            Value::String(_) => "a string".to_owned(),
-            Value::Array(_) => words.array.to_owned(),
-            Value::Object(_) => words.object.to_owned(),
-        }
-    }
-}
-
-/// The names of JSON types in a language.
-struct Words {
-    null: &'static str,
-    boolean: &'static str,
-    flags: [&'static str; 2],
-    array: &'static str,
-    object: &'static str,
-    objects: &'static str,
-}
-
-impl Words {
-    const fn of(language: Language) -> Self {
-        match language {
-            Language::Python => Self {
-                null: "None",
-                boolean: "True or False",
-                flags: ["False", "True"],
-                array: "a list",
-                object: "a dictionary",
-                objects: "dictionaries",
-            },
-            Language::Rust | Language::C | Language::Node => Self {
-                null: "null",
-                boolean: "true or false",
-                flags: ["false", "true"],
-                array: "an array",
-                object: "an object",
-                objects: "objects",
-            },
-        }
-    }
 }
 
 /// Returns the type of a schema; that of an optional value is the value's. `None` accepts anything.
-fn type_of(schema: &Value) -> Option<&str> {
+pub(super) fn type_of(schema: &Value) -> Option<&str> {
     match schema.get("type")? {
         Value::Array(names) => names
             .iter()
@@ -285,6 +224,12 @@ fn type_of(schema: &Value) -> Option<&str> {
             .find(|name| *name != "null"),
         name => name.as_str(),
     }
+}
+
+/// Returns the names of a list by language, `{"python": […]}`.
+pub(super) fn list_of(lists: &Value, language: Language) -> impl Iterator<Item = &str> {
+    let list = lists.get(language.key()).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str)
 }
 
 const fn json_type(value: &Value) -> &'static str {
@@ -307,15 +252,6 @@ fn is_in_range(number: &serde_json::Number, schema: &Value) -> bool {
     let number = number.as_f64().unwrap_or(f64::NAN);
     number >= bound("minimum").unwrap_or(f64::NEG_INFINITY)
         && number <= bound("maximum").unwrap_or(f64::INFINITY)
-}
-
-/// Returns the most similar name, if one is similar.
-fn nearest<'a>(misspelt: &str, known: &'a [String]) -> Option<&'a str> {
-    let misspelt = misspelt.to_lowercase();
-    let distance = |name: &String| strsim::osa_distance(&misspelt, &name.to_lowercase());
-    let near = known.iter().map(|name| (distance(name), name));
-    let near = near.filter(|(distance, name)| distance * 3 <= name.len().max(misspelt.len()));
-    near.min().map(|(_, name)| name.as_str())
 }
 
 #[cfg(test)]

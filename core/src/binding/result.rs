@@ -146,7 +146,7 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
     let steps = result
         .steps
         .iter()
-        .map(|step| step_document(result, step, language));
+        .map(|step| StepDocument::of(result, step, language));
     to_vec(&ResultDocument {
         outcome: result.outcome,
         error: result
@@ -162,6 +162,18 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
         tree: whole.then(|| result.tree()),
         plan: plan.map_err(|error| Error::internal(format!("a plan is no JSON: {error}")))?,
     })
+}
+
+/// Writes a step of a result as JSON.
+#[must_use]
+pub fn step_document(result: &OperationResult, step: &StepResult, language: Language) -> Value {
+    serde_json::to_value(StepDocument::of(result, step, language)).unwrap_or_default()
+}
+
+/// Writes a message of an operation as JSON.
+#[must_use]
+pub fn diagnostic_document(diagnostic: &Diagnostic) -> Value {
+    serde_json::to_value(DiagnosticDocument::from(diagnostic)).unwrap_or_default()
 }
 
 /// Writes the facts of an error as JSON.
@@ -189,28 +201,30 @@ impl<'a> ErrorDocument<'a> {
     }
 }
 
-fn step_document<'a>(result: &OperationResult, step: &'a StepResult, language: Language) -> StepDocument<'a> {
-    let metadata = &step.step.metadata;
-    let changes = result.changes_of(step).into_iter();
-    let failure = step.failure.as_ref();
-    StepDocument {
-        op: metadata.op,
-        urn: metadata.urn.as_str(),
-        name: metadata.urn.name(),
-        resource_type: metadata.resource_type.as_str(),
-        keys: &metadata.keys,
-        diffs: &metadata.diffs,
-        status: step.status(),
-        duration: step.duration.as_secs_f64(),
-        error: failure.map(|failure| ErrorDocument::of(&failure.error, language)),
-        changes: changes
-            .map(|change| PropertyChangeDocument {
-                path: change.path,
-                kind: change.kind,
-                old: change.old.map(PlainValue),
-                new: change.new.map(PlainValue),
-            })
-            .collect(),
+impl<'a> StepDocument<'a> {
+    fn of(result: &OperationResult, step: &'a StepResult, language: Language) -> Self {
+        let metadata = &step.step.metadata;
+        let changes = result.changes_of(step).into_iter();
+        let failure = step.failure.as_ref();
+        Self {
+            op: metadata.op,
+            urn: metadata.urn.as_str(),
+            name: metadata.urn.name(),
+            resource_type: metadata.resource_type.as_str(),
+            keys: &metadata.keys,
+            diffs: &metadata.diffs,
+            status: step.status(),
+            duration: step.duration.as_secs_f64(),
+            error: failure.map(|failure| ErrorDocument::of(&failure.error, language)),
+            changes: changes
+                .map(|change| PropertyChangeDocument {
+                    path: change.path,
+                    kind: change.kind,
+                    old: change.old.map(PlainValue),
+                    new: change.new.map(PlainValue),
+                })
+                .collect(),
+        }
     }
 }
 

@@ -20,7 +20,13 @@ use crate::{
 /// The settings of an engine that are data; its providers and the functions of the host are passed beside them.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "EngineSettings")]
+#[schemars(
+    rename = "EngineSettings",
+    extend("x-beside" = {
+        "python": ["autonamer", "fetch", "installer", "providerThreads", "providers", "resolver", "stackReader", "threads"],
+        "node": ["autonamer", "fetch", "installer", "providers", "resolver", "sdk", "stackReader"],
+    })
+)]
 pub struct EngineDocument {
     /// The location of the states: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is
     /// the same: there is no host in it) or `memory://`.

@@ -29,6 +29,25 @@ impl Language {
         named.map_or(Cow::Borrowed(hint), Cow::Owned)
     }
 
+    /// Returns the name of a document's member, which is in `camelCase`, in this language's style.
+    #[must_use]
+    pub fn member(self, name: &str) -> Cow<'_, str> {
+        match self {
+            Self::Python => Cow::Owned(snake_case(name)),
+            Self::Rust | Self::C | Self::Node => Cow::Borrowed(name),
+        }
+    }
+
+    /// The name of the language in schemas.
+    pub(crate) const fn key(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::C => "c",
+            Self::Python => "python",
+            Self::Node => "node",
+        }
+    }
+
     fn function(self, name: &str) -> String {
         match self {
             Self::Rust | Self::Python => name.to_owned(),
@@ -45,13 +64,21 @@ impl Language {
     }
 }
 
-/// Returns a `camelCase` name in the style of Rust and Python.
+/// Whether a name is [`snake_case`] of a `camelCase` one.
+pub(crate) fn is_snake_case_of(name: &str, camel: &str) -> bool {
+    let first = |name: &str| name.bytes().next();
+    first(name) == first(camel) && snake_case(camel) == name
+}
+
+/// Returns a `camelCase` name in the style of Rust and Python; capitals beside each other are one word.
 pub(crate) fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
+    let mut is_capital = true;
     for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
+        if letter.is_ascii_uppercase() && !is_capital {
             snake.push('_');
         }
+        is_capital = letter.is_ascii_uppercase();
         snake.push(letter.to_ascii_lowercase());
     }
     snake
@@ -60,6 +87,13 @@ pub(crate) fn snake_case(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn capitals_beside_each_other_are_one_word() {
+        assert_eq!(snake_case("pluginDownloadURL"), "plugin_download_url");
+        assert_eq!(snake_case("ignoreChanges"), "ignore_changes");
+        assert!(is_snake_case_of("import_id", "importId") && !is_snake_case_of("importId", "importId"));
+    }
 
     #[test]
     fn a_hint_names_a_function_in_the_style_of_each_language() {

@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt};
 use serde_json::{Map, Value, json};
 
 pub use language::Language;
-pub(crate) use language::snake_case;
+pub(crate) use language::{is_snake_case_of, snake_case};
 
 pub(crate) use sdk::text_of_program;
 

@@ -1,127 +1,19 @@
 //! The JSON of the typed API: registrations, reads and invokes of hosts without typed values.
 
-use std::collections::BTreeMap;
+use serde::{Serialize, de::DeserializeOwned};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-
+use super::documents::{AliasDocument, AliasParts, InvokeDocument, ReadDocument, RegistrationDocument};
 use crate::{
     error::{Error, Result},
     monitor::{Invoke, PackageChoice, Read, Registered, Registration},
-    property::json::{self, PlainMap, PlainValue},
-    resource::{Alias, CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions},
-    token::{ResourceId, TypeToken},
-    urn::Urn,
+    property::json::{self, PlainMap},
+    resource::{Alias, ResourceOptions},
+    token::ResourceId,
 };
 
 fn read<T: DeserializeOwned>(text: &[u8], what: &str) -> Result<T> {
     // Not serde_json's parser: values can exceed its depth limit.
     json::from_slice(text).map_err(|error| Error::invalid(format!("invalid {what}: {}", error.message())))
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct RegistrationDocument {
-    #[serde(rename = "type")]
-    resource_type: TypeToken,
-    name: String,
-    #[serde(default = "custom")]
-    custom: bool,
-    #[serde(default)]
-    inputs: PlainMap,
-    #[serde(default)]
-    parent: Option<Urn>,
-    #[serde(default)]
-    no_parent: bool,
-    #[serde(default)]
-    dependencies: Vec<Urn>,
-    #[serde(default)]
-    property_dependencies: Option<PropertyDependencies>,
-    #[serde(default)]
-    provider: String,
-    #[serde(default)]
-    providers: BTreeMap<String, String>,
-    #[serde(default)]
-    version: String,
-    #[serde(default, rename = "pluginDownloadURL")]
-    plugin_download_url: String,
-    #[serde(default)]
-    protect: Option<bool>,
-    #[serde(default)]
-    delete_before_replace: Option<bool>,
-    #[serde(default)]
-    ignore_changes: Vec<String>,
-    #[serde(default)]
-    replace_on_changes: Vec<String>,
-    #[serde(default)]
-    additional_secret_outputs: Vec<String>,
-    #[serde(default)]
-    aliases: Vec<AliasDocument>,
-    #[serde(default)]
-    import_id: ResourceId,
-    #[serde(default)]
-    custom_timeouts: TimeoutsDocument,
-    #[serde(default)]
-    retain_on_delete: Option<bool>,
-    #[serde(default)]
-    deleted_with: Option<Urn>,
-    #[serde(default)]
-    replace_with: Vec<Urn>,
-    #[serde(default)]
-    hide_diffs: Vec<String>,
-    #[serde(default)]
-    replacement_trigger: Option<PlainValue>,
-    #[serde(default)]
-    resource_hooks: HookBindings,
-}
-
-/// Resources are custom by default.
-const fn custom() -> bool {
-    true
-}
-
-/// An alias: a URN as text or in an object, or the parts that differ.
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "an alias is a URN, or an object of `urn`, `name`, `type`, `stack`, `project`, `parent`, `noParent`"
-)]
-enum AliasDocument {
-    Text(Urn),
-    Parts(AliasParts),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct AliasParts {
-    urn: Option<Urn>,
-    name: Option<String>,
-    #[serde(rename = "type")]
-    resource_type: Option<String>,
-    stack: Option<String>,
-    project: Option<String>,
-    parent: Option<Urn>,
-    no_parent: bool,
-}
-
-/// Timeouts in requests: unlike in a record, an unknown name is an error.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct TimeoutsDocument {
-    create: Option<f64>,
-    update: Option<f64>,
-    delete: Option<f64>,
-    read: Option<f64>,
-}
-
-impl From<TimeoutsDocument> for CustomTimeouts {
-    fn from(timeouts: TimeoutsDocument) -> Self {
-        Self {
-            create: timeouts.create,
-            update: timeouts.update,
-            delete: timeouts.delete,
-            read: timeouts.read,
-        }
-    }
 }
 
 impl From<AliasDocument> for Alias {
@@ -149,15 +41,20 @@ impl Registration {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] with the fault of the document and its place.
     pub fn from_json(text: &[u8]) -> Result<Self> {
-        let document: RegistrationDocument = read(text, "registration")?;
-        Ok(Self {
+        Ok(read::<RegistrationDocument>(text, "registration")?.into())
+    }
+}
+
+impl From<RegistrationDocument> for Registration {
+    fn from(document: RegistrationDocument) -> Self {
+        Self {
             resource_type: document.resource_type,
             name: document.name,
             custom: document.custom,
             inputs: document.inputs.0,
             parent: document.parent,
             no_parent: document.no_parent,
-            dependencies: document.dependencies,
+            dependencies: document.depends_on.behind(document.dependencies),
             property_dependencies: document.property_dependencies,
             package: PackageChoice {
                 provider: document.provider,
@@ -177,7 +74,7 @@ impl Registration {
                 import_id: document.import_id,
                 custom_timeouts: document.custom_timeouts.into(),
                 deleted_with: document.deleted_with,
-                replace_with: document.replace_with,
+                replace_with: document.replace_with.into(),
                 hide_diffs: document.hide_diffs,
                 replacement_trigger: document.replacement_trigger.map(|value| value.0),
                 resource_hooks: document.resource_hooks,
@@ -185,33 +82,8 @@ impl Registration {
             .into(),
             source_position: None,
             stack_trace: Vec::new(),
-        })
+        }
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ReadDocument {
-    #[serde(rename = "type")]
-    resource_type: TypeToken,
-    name: String,
-    id: ResourceId,
-    #[serde(default)]
-    parent: Option<Urn>,
-    #[serde(default)]
-    no_parent: bool,
-    #[serde(default)]
-    inputs: PlainMap,
-    #[serde(default)]
-    dependencies: Vec<Urn>,
-    #[serde(default)]
-    provider: String,
-    #[serde(default)]
-    version: String,
-    #[serde(default, rename = "pluginDownloadURL")]
-    plugin_download_url: String,
-    #[serde(default)]
-    additional_secret_outputs: Vec<String>,
 }
 
 impl Read {
@@ -228,7 +100,7 @@ impl Read {
             parent: document.parent,
             no_parent: document.no_parent,
             inputs: document.inputs.0,
-            dependencies: document.dependencies,
+            dependencies: document.depends_on.behind(document.dependencies),
             package: PackageChoice {
                 provider: document.provider,
                 version: document.version,
@@ -240,24 +112,6 @@ impl Read {
             stack_trace: Vec::new(),
         })
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct InvokeDocument {
-    token: String,
-    #[serde(default)]
-    arguments: PlainMap,
-    #[serde(default)]
-    provider: String,
-    #[serde(default)]
-    version: String,
-    #[serde(default, rename = "pluginDownloadURL")]
-    plugin_download_url: String,
-    #[serde(default)]
-    parent: Option<Urn>,
-    #[serde(default)]
-    depends_on: Vec<Urn>,
 }
 
 impl Invoke {
@@ -277,7 +131,7 @@ impl Invoke {
                 ..PackageChoice::default()
             },
             parent: document.parent,
-            depends_on: document.depends_on,
+            depends_on: document.depends_on.behind(Vec::new()),
         })
     }
 }
@@ -313,7 +167,7 @@ impl Registered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::property::PropertyValue;
+    use crate::{property::PropertyValue, urn::Urn};
 
     #[test]
     fn a_registration_of_two_members_is_a_custom_resource_without_inputs() {
@@ -330,7 +184,9 @@ mod tests {
         let text = br#"{"type": "t:m:T", "name": "a", "custom": false, "protect": true,
             "inputs": {"p": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "x"}},
             "aliases": ["urn:pulumi:dev::shop::t:m:T::b", {"name": "c", "noParent": true}],
-            "customTimeouts": {"create": 3}, "replacementTrigger": 7,
+            "customTimeouts": {"create": 3}, "replacementTrigger": 7, "dependencies": ["urn:pulumi:dev::shop::t:m:T::b"],
+            "dependsOn": ["urn:pulumi:dev::shop::t:m:T::b", "urn:pulumi:dev::shop::t:m:T::c"],
+            "replaceWith": "urn:pulumi:dev::shop::t:m:T::b",
             "propertyDependencies": {"p": ["urn:pulumi:dev::shop::t:m:T::b"]}}"#;
         let it = Registration::from_json(text).unwrap();
         assert!(!it.custom && it.protect == Some(true));
@@ -339,6 +195,7 @@ mod tests {
         assert!(
             matches!(&it.aliases[1], Alias::Spec { name: Some(name), no_parent: true, .. } if name == "c")
         );
+        assert_eq!((it.dependencies.len(), it.options.replace_with.len()), (2, 1));
         assert_eq!(it.options.custom_timeouts.create, Some(3.0));
         assert_eq!(it.options.replacement_trigger, Some(PropertyValue::Number(7.0)));
         assert_eq!(it.property_dependencies.unwrap().get("p").unwrap().len(), 1);

@@ -5,6 +5,7 @@
 
 mod call;
 mod defaults;
+mod documents;
 mod features;
 mod grpc;
 mod in_flight;
@@ -42,6 +43,7 @@ use crate::{
     urn::Urn,
 };
 
+pub(crate) use documents::{InvokeDocument, ReadDocument, RegistrationDocument};
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub(crate) use plugin_service::EngineService;

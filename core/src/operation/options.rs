@@ -22,6 +22,7 @@ use crate::{
 /// [`Self::unsupported`] returns the names of such options.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(extend("x-beside" = {"python": ["onEvent", "program"], "node": ["onEvent", "program", "signal"]}))]
 pub struct OperationOptions {
     /// Computes the steps without running them: nothing is created, changed, deleted or written.
     pub dry_run: bool,
@@ -175,10 +176,15 @@ impl OperationOptions {
             .collect()
     }
 
-    /// Refuses what is not supported.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Refuses policy packs that are wrong in themselves.
+    pub(crate) fn check_policy_packs(&self) -> Result<()> {
         let mut packs = self.required_policies.iter().chain(&self.local_policy_packs);
-        packs.try_for_each(PolicyPackOption::check)?;
+        packs.try_for_each(PolicyPackOption::check)
+    }
+
+    /// Refuses what is wrong in itself, and what is not supported.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.check_policy_packs()?;
         let unsupported = self.unsupported();
         if unsupported.is_empty() {
             return Ok(());

@@ -1,0 +1,225 @@
+//! Options of resources, reads and calls of functions: checked where a program writes them, read where they are sent.
+
+use serde_json::Value;
+
+use super::{
+    Document,
+    members::members,
+    read::{checked, read_checked},
+};
+use crate::{
+    error::{Error, Result},
+    message::Language,
+    monitor::{Invoke, InvokeDocument, Read, ReadDocument, Registration, RegistrationDocument},
+};
+
+/// Whose options a program writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionsOf {
+    /// A resource that is registered.
+    Resource,
+    /// A resource that is read.
+    Read,
+    /// A call of a function.
+    Invoke,
+}
+
+impl OptionsOf {
+    /// Returns the options of this name: `resource`, `read` or `invoke`.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when there are none.
+    pub fn named(name: &str) -> Result<Self> {
+        match name {
+            "resource" => Ok(Self::Resource),
+            "read" => Ok(Self::Read),
+            "invoke" => Ok(Self::Invoke),
+            _ => Err(Error::invalid(format!("there are no options of {name:?}"))),
+        }
+    }
+}
+
+/// Checks options where a program writes them, with a [`super::stand_in`] in the place of each value of the language: `a resource`,
+/// `an output`, or a description of any other value that has no JSON.
+///
+/// # Errors
+/// As [`super::read`].
+pub fn check_options(of: OptionsOf, options: Value, language: Language, subject: &str) -> Result<()> {
+    let checked = match of {
+        OptionsOf::Resource => checked::<RegistrationDocument>(options, language, subject),
+        OptionsOf::Read => checked::<ReadDocument>(options, language, subject),
+        OptionsOf::Invoke => checked::<InvokeDocument>(options, language, subject),
+    };
+    checked.map(|_| ())
+}
+
+/// Reads options, with URNs and references in the place of resources, into a registration that has nothing else yet.
+///
+/// # Errors
+/// As [`super::read`].
+pub fn registration_of_options(options: Value, language: Language, subject: &str) -> Result<Registration> {
+    let mut document = checked::<RegistrationDocument>(options, language, subject)?;
+    for name in ["type", "name"] {
+        document[name] = "".into();
+    }
+    read_checked::<RegistrationDocument>(document, subject).map(Registration::from)
+}
+
+/// Reads the JSON of a registration, as [`Registration::from_json`] does.
+///
+/// # Errors
+/// As [`super::read`].
+pub fn registration(json: &[u8], language: Language) -> Result<Registration> {
+    Registration::from_json(json)
+        .map_err(|error| explained::<RegistrationDocument>(json, language, error, ["the resource", "name"]))
+}
+
+/// Reads the JSON of a read, as [`Read::from_json`] does.
+///
+/// # Errors
+/// As [`super::read`].
+pub fn read_request(json: &[u8], language: Language) -> Result<Read> {
+    Read::from_json(json)
+        .map_err(|error| explained::<ReadDocument>(json, language, error, ["the resource", "name"]))
+}
+
+/// Reads the JSON of a function's call, as [`Invoke::from_json`] does.
+///
+/// # Errors
+/// As [`super::read`].
+pub fn invoke(json: &[u8], language: Language) -> Result<Invoke> {
+    Invoke::from_json(json)
+        .map_err(|error| explained::<InvokeDocument>(json, language, error, ["the call of", "token"]))
+}
+
+/// Returns the error of a document in the terms of its schema. The usual document is not read twice for that.
+fn explained<T: Document>(json: &[u8], language: Language, error: Error, [noun, member]: [&str; 2]) -> Error {
+    let Ok(document) = members(json, T::schema(), noun) else {
+        return error;
+    };
+    let subject = match document.get(member) {
+        Some(Value::String(name)) => format!("{noun} {name:?}"),
+        _ => format!("{noun} without {member}"),
+    };
+    checked::<T>(Value::Object(document), language, &subject)
+        .err()
+        .unwrap_or(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::binding::stand_in;
+
+    fn refusal(of: OptionsOf, options: Value) -> String {
+        let error = check_options(of, options, Language::Python, "the resource 'a'").unwrap_err();
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn resources_stand_in_for_references_and_nothing_else_does() {
+        let resource = || stand_in("a resource");
+        let options = json!({
+            "parent": resource(), "depends_on": [resource(), stand_in("an output")], "provider": resource(),
+            "providers": {"mem": resource()}, "deleted_with": resource(), "replace_with": resource(),
+            "aliases": [{"parent": resource(), "no_parent": false}, "urn:pulumi:dev::shop::t:m:T::b"],
+            "replacement_trigger": stand_in("an output"), "version": null,
+        });
+        check_options(OptionsOf::Resource, options, Language::Python, "the resource 'a'").unwrap();
+        for (options, message) in [
+            (
+                json!({"version": resource()}),
+                "version takes a string, not a resource",
+            ),
+            (
+                json!({"parent": stand_in("an output")}),
+                "parent takes a resource or its URN, not an output",
+            ),
+            (
+                json!({"parent": "b"}),
+                "parent takes a resource or its URN, not 'b'",
+            ),
+            (
+                json!({"depends_on": [5]}),
+                "depends_on[0] takes a resource or its URN, not a number",
+            ),
+            (
+                json!({"depends_on": 5}),
+                "depends_on takes resources or their URNs, not a number",
+            ),
+            (
+                json!({"providers": [resource()]}),
+                "providers takes provider resources by package, not a list",
+            ),
+            (json!({"aliases": ["b"]}), "aliases[0] takes a URN, not 'b'"),
+            (
+                json!({"aliases": [5]}),
+                "aliases[0] takes a URN or the parts that differ, not a number",
+            ),
+            (
+                json!({"custom_timeouts": {"read": -1}}),
+                "custom_timeouts.read takes a number of seconds from 0, not -1",
+            ),
+            (
+                json!({"ignore_changes": "a"}),
+                "ignore_changes takes a list of strings, not a string",
+            ),
+        ] {
+            let expected = format!("{message}, in the options of the resource 'a'");
+            assert_eq!(refusal(OptionsOf::Resource, options), expected);
+        }
+    }
+
+    #[test]
+    fn each_kind_of_options_has_its_names_in_the_style_of_the_language() {
+        assert_eq!(
+            refusal(OptionsOf::Resource, json!({"protct": true})),
+            "unknown option 'protct' of the resource 'a'; did you mean 'protect'?"
+        );
+        assert!(refusal(OptionsOf::Read, json!({"protect": true})).starts_with("unknown option 'protect'"));
+        assert_eq!(
+            refusal(OptionsOf::Invoke, json!({"retain": true})),
+            "unknown option 'retain' of the resource 'a'; there are: depends_on, parent, plugin_download_url, provider, version"
+        );
+        let options = json!({"plugin_download_url": "u", "ignore_changes": ["a"], "protect": true});
+        let read = registration_of_options(options, Language::Python, "the resource 'a'").unwrap();
+        assert_eq!(
+            (read.package.download_url.as_str(), read.protect),
+            ("u", Some(true))
+        );
+        assert_eq!(read.options.ignore_changes, ["a"]);
+    }
+
+    #[test]
+    fn a_document_that_is_refused_is_explained_by_its_schema() {
+        let refusal = |json: &str| {
+            registration(json.as_bytes(), Language::C)
+                .unwrap_err()
+                .message()
+                .to_owned()
+        };
+        assert_eq!(
+            refusal(r#"{"type": "t:m:T", "name": "a", "protct": true}"#),
+            "unknown option \"protct\" of the resource \"a\"; did you mean \"protect\"?"
+        );
+        assert_eq!(
+            refusal(r#"{"name": "a"}"#),
+            "the options of the resource \"a\" lack type"
+        );
+        assert!(refusal("{").starts_with("invalid registration: "));
+        assert!(
+            read_request(br#"{"type": "t:m:T", "name": "a", "id": 5}"#, Language::C)
+                .unwrap_err()
+                .message()
+                .starts_with("id takes a string, not a number")
+        );
+        assert!(
+            invoke(br#"{"token": "t:m:f", "protct": true}"#, Language::C)
+                .unwrap_err()
+                .message()
+                .starts_with("unknown option \"protct\" of the call of \"t:m:f\"")
+        );
+    }
+}
