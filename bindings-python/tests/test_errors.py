@@ -18,8 +18,8 @@ from stackwright._raised import causes_of
 
 
 def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
-    classes = {cls.kind: cls for cls in errors.Error.__subclasses__()}
-    assert {(cls.code, kind, cls.error_class) for kind, cls in classes.items()} == set(native.error_kinds())
+    classes = {cls.kind: cls for cls in errors.StackwrightError.__subclasses__()}
+    assert {(kind, cls.error_class) for kind, cls in classes.items()} == set(native.error_kinds())
     for kind, cls in classes.items():
         camel = "".join(part.capitalize() for part in kind.split("_"))
         assert cls.__name__ == f"{camel}Error"
@@ -28,17 +28,18 @@ def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
 
 def test_the_facts_of_an_error_become_attributes() -> None:
     error = errors._from_parts(
-        "conflict", "it is locked", "locked", "code", None, "urn:x", "aws", "create", None, ["wait"], "the cause"
+        "conflict", "it is locked", "locked", "code", None, "urn:x", "aws", "create", None, ["wait"], None, "the cause"
     )
     assert isinstance(error, sw.ConflictError)
     assert (error.message, error.urn, error.provider, error.phase) == ("it is locked", "urn:x", "aws", "create")
     assert error.hints == ("wait",)
     assert str(error) == "it is locked\nhint: wait"
-    assert str(error.__cause__) == "the cause"
+    assert error.reason == str(error.__cause__) == "the cause"
 
 
 def test_an_unknown_kind_is_a_bug_and_not_a_crash() -> None:
-    assert isinstance(errors._from_parts("later", "x", "x", None, None, None, None, None, None, [], None), sw.InternalError)
+    error = errors._from_parts("later", "x", "x", None, None, None, None, None, None, [], None, None)
+    assert isinstance(error, sw.InternalError)
 
 
 @pytest.mark.parametrize("name", ["no-slash", "a/b/c/d", "", "bad name/dev"])

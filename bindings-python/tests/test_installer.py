@@ -106,7 +106,7 @@ def test_what_recorded_providers_need_is_installed_beforehand_unless_that_is_ski
     with sync.Engine(store=store, installer=decline) as engine:
         stack = engine.stack("shop/dev", nothing)
         for skip, times in ((False, 2), (True, 1)):
-            with pytest.raises(sw.Error, match="the resource plugin `gofiles` was not found"):
+            with pytest.raises(sw.StackwrightError, match="the resource plugin `gofiles` was not found"):
                 stack.refresh(skip_plugin_pre_install=skip)
             assert asked == ["gofiles"] * times
             asked.clear()
@@ -141,7 +141,7 @@ def test_what_an_installer_raises_is_told_unchanged_and_what_it_leaves_out_is_na
         (Wrong(), "the latest version of the resource plugin 'gofiles' is \"newest\", which is no version"),
     ):
         with sync.Engine(store="memory://", installer=installer) as engine:
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 engine.stack("shop/dev", program).up()
             assert caught.value.result is not None
             said = [diagnostic.message for diagnostic in caught.value.result.diagnostics]

@@ -210,7 +210,7 @@ def test_a_context_of_the_own_api_belongs_to_its_run_alone(make_engine: MakeEngi
             await begun.wait()
             await (await engine.stack("shop/left", left)).up()
             # The run of the left one is over, that of the right one is not.
-            with pytest.raises(sw.Error) as error:
+            with pytest.raises(sw.StackwrightError) as error:
                 await kept[0].resource("mem:index:Thing", "late", {})
             assert "shut" in str(error.value) or "ended" in str(error.value)
             leave.set()

@@ -52,7 +52,7 @@ def test_a_failed_resource_fails_what_needs_it_and_the_operation(make_engine: Ma
     async def run() -> None:
         async with make_engine(mem=picky) as engine:
             stack = await engine.stack("shop/dev", program)
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 await stack.up()
             result = caught.value.result
             assert result is not None

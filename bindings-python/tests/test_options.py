@@ -189,7 +189,7 @@ def test_what_is_recorded_of_a_missing_plugin_comes_with_what_a_host_can_do_abou
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("nowhere:index:Thing", "a"))
             await stack.import_deployment({"version": 3, "deployment": {"resources": [provider, thing]}})
-            with pytest.raises(sw.Error, match="the resource plugin `nowhere` was not found") as caught:
+            with pytest.raises(sw.StackwrightError, match="the resource plugin `nowhere` was not found") as caught:
                 await getattr(stack, verb)()
             (hint,) = caught.value.hints
             assert all(option in hint for option in ("(plugins)", "(providers)", "resolver", "installer"))
@@ -203,7 +203,7 @@ def test_a_missing_plugin_comes_with_what_a_host_can_do_about_it(make_engine: Ma
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("nowhere:index:Thing", "a"))
-            with pytest.raises(sw.Error, match="the resource plugin `nowhere` was not found") as caught:
+            with pytest.raises(sw.StackwrightError, match="the resource plugin `nowhere` was not found") as caught:
                 await stack.up()
             (hint,) = caught.value.hints
             assert all(option in hint for option in ("(plugins)", "(providers)", "resolver", "installer"))

@@ -29,8 +29,8 @@ class Box(pulumi.ComponentResource):
         self.register_outputs({"id": self.inner.id})
 
 
-async def failure(stack: sw.Stack) -> tuple[sw.Error, list[str]]:
-    with pytest.raises(sw.Error) as caught:
+async def failure(stack: sw.Stack) -> tuple[sw.StackwrightError, list[str]]:
+    with pytest.raises(sw.StackwrightError) as caught:
         await stack.up()
     assert caught.value.result is not None
     return caught.value, [told.message for told in caught.value.result.diagnostics if told.severity == "error"]
@@ -104,7 +104,7 @@ def test_a_refresh_and_a_destroy_run_the_program_for_its_credentials(make_engine
             provider.password = "new"
             provider.things.pop(next(id for id in provider.things if id.startswith("b")))
             stack = await engine.stack("shop/dev", program, config={"password": "new", "more": "yes"})
-            with pytest.raises(sw.Error, match="is not the password"):
+            with pytest.raises(sw.StackwrightError, match="is not the password"):
                 await stack.refresh()
             seen = await stack.refresh(refresh_program=True, dry_run=True)
             assert seen.changes == {"update": 1, "same": 4, "delete": 1}

@@ -207,5 +207,5 @@ def test_a_reference_reads_a_stack_whose_passphrase_the_referring_stack_names() 
         references = {"shop/base": "of the base"}
         found = engine.stack("shop/dev", referring, reference_passphrases=references).up().outputs["found"]
         assert "hunter2" in json.dumps(found, default=lambda secret: secret.value)
-        with pytest.raises(sw.Error, match="stack 'shop/base': incorrect passphrase"):
+        with pytest.raises(sw.StackwrightError, match="stack 'shop/base': incorrect passphrase"):
             engine.stack("shop/dev", referring).up()

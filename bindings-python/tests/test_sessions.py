@@ -37,7 +37,7 @@ def test_a_held_session_leaves_what_failed_unanswered_until_it_is_released(make_
     async def program(ctx: sw.Context) -> None:
         try:
             await ctx.resource(THING, "a", {})
-        except sw.Error as error:
+        except sw.StackwrightError as error:
             answers.append(error)
             answered.set()
             raise
@@ -47,7 +47,7 @@ def test_a_held_session_leaves_what_failed_unanswered_until_it_is_released(make_
             stack = await engine.stack("shop/dev", program)
             operation = stack.up(hold_session=True)
             result = await operation.wait()
-            assert isinstance(result.error, sw.Error) and not answers
+            assert isinstance(result.error, sw.StackwrightError) and not answers
             # The stack itself is free: only the session is held.
             await stack.destroy()
             assert not answers
@@ -66,7 +66,7 @@ def test_a_session_is_released_without_async_too(tmp_path: Path) -> None:
             ctx.resource(THING, "a", {}).wait()
 
         operation = engine.stack("shop/dev", program).start_up(hold_session=True)
-        assert isinstance(operation.wait().error, sw.Error)
+        assert isinstance(operation.wait().error, sw.StackwrightError)
         operation.release()
         operation.release()
 
@@ -83,7 +83,7 @@ def test_a_program_of_the_sdk_is_left_waiting_until_the_release(make_engine: Mak
     async def run() -> None:
         async with make_engine(mem=Refusing()) as engine:
             operation = (await engine.stack("shop/dev", program)).up(hold_session=True)
-            assert isinstance((await operation.wait()).error, sw.Error)
+            assert isinstance((await operation.wait()).error, sw.StackwrightError)
             assert not unwound.is_set()
             await operation.release()
             assert await asyncio.to_thread(unwound.wait, 20)

@@ -80,7 +80,7 @@ def test_a_reader_that_fails_fails_the_reference(make_engine: MakeEngine, tmp_pa
 
     async def run() -> None:
         async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault(), stack_reader=nobody) as engine:
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 await (await engine.stack("shop/dev", program)).up()
             result = caught.value.result
             assert result is not None

@@ -134,7 +134,7 @@ def test_the_host_fetches_remote_assets(tmp_path: Path, is_async: bool) -> None:
         stack.up()
         [record] = [found for found in stack.export_deployment()["deployment"]["resources"] if found["type"] == THING]
         assert record["inputs"]["file"]["hash"].startswith("2cf24dba5fb0a30e")
-        with pytest.raises(sw.Error, match="nobody has vault://bye"):
+        with pytest.raises(sw.StackwrightError, match="nobody has vault://bye"):
             stack.up(program=program("vault://bye"))
 
 

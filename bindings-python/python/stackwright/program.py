@@ -26,7 +26,7 @@ from ._option_checks import check_options
 from ._raised import described
 from ._stackwright import Completions, Run, find_outputs
 from .config import Config
-from .errors import CancelledError, Error, InvalidInputError
+from .errors import CancelledError, InvalidInputError, StackwrightError
 from .output import Applied, Deferred, Output, sources_of, substitute, traced
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resource, Task
 from .resource_options import (
@@ -217,7 +217,7 @@ class Context:
 
     def _report_unreadable(self, error: Exception) -> None:
         """Reports that a declaration has not reached the engine: a program that catches the error must not lose what it declares."""
-        if isinstance(error, Error):
+        if isinstance(error, StackwrightError):
             if not isinstance(error, CancelledError):
                 self._run.declaration_unreadable(error.message, list(error.hints))
         else:
