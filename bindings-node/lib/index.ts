@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
+export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
 export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
 export { Operation, Result, type Deployment, type OperationOptions, type Plan, type ResourcePlan } from "./operation";

@@ -168,8 +168,8 @@ test("a host encrypts and decrypts secrets itself", async (t) => {
         decrypt: reversed,
     };
     const program = (context) => {
-        context.resource(THING, "a", { content: context.config("token") });
-        context.export("token", context.config("token"));
+        context.resource(THING, "a", { content: context.config.require("token") });
+        context.export("token", context.config.require("token"));
     };
     const config = { token: secret("hunter2") };
     const stack = await memoryEngine(new Memory(), { store, secrets }).stack("shop/dev", { program, config });
@@ -318,7 +318,7 @@ test("secrets of the configuration stay out of events, also inside of other text
     const stack = await memoryEngine().stack("shop/dev", {
         config: { token: secret("hunter2hunter2") },
         program: (context) => {
-            context.resource(THING, "a", { content: `https://example.com/?t=${context.config("token").value}` });
+            context.resource(THING, "a", { content: `https://example.com/?t=${context.config.require("token").value}` });
         },
     });
     const heard = [];

@@ -126,7 +126,7 @@ test("what a function of apply makes of an awaited secret is one, and of an unkn
         config: { password: secret("hunter2") },
         program: async (context) => {
             const a = context.resource(THING, "a", { content: "x" });
-            const b = context.resource(THING, "b", { content: context.config("password") });
+            const b = context.resource(THING, "b", { content: context.config.get("password") });
             const known = a.get("content");
             context.export("returned", known.apply((x) => b.get("content").apply((y) => x + y)));
             context.export("awaited", known.apply(async (x) => x + (await b.get("content")).value));
@@ -183,8 +183,9 @@ test("unknowns of a preview stay unknown through apply, and secrets stay secret"
     const stack = await memoryEngine().stack("shop/dev", {
         config: { password: secret("hunter2"), plain: "p", "other:n": 3, list: [1, { a: true }] },
         program: async (context) => {
-            seen.push(context.dryRun, context.config("plain"), context.config("other:n"), context.config("list"));
-            const password = context.config("password");
+            const { config } = context;
+            seen.push(context.dryRun, config.get("plain"), config.get("other:n"), config.get("list"));
+            const password = context.config.get("password");
             assert.ok(password instanceof Secret);
             const a = context.resource(THING, "a", { content: password });
             const size = await a.get("size").apply((size) => `size ${size}`);
@@ -588,7 +589,7 @@ test("encrypted configuration of a file is read with its salt before there is a 
     const encryptionSalt = "v1:T9FaSItA8xQ=:v1:Kr1yt5YlRPcWOb8A:cKkXdfcl/fR2vHkjxnls0SsHa1kjNw==";
     const token = { secure: "v1:kJRS4pwT81fxH2Qd:P+0Qu+OtRhM0ap/gfhSeE5kf4mEzW9eyqGE=" };
     const config = { token, keys: secret({ a: [secret("b"), 1] }) };
-    const program = (context) => context.export("keys", context.config("keys"));
+    const program = (context) => context.export("keys", context.config.get("keys"));
     const engine = memoryEngine(new Memory(), { passphrase: "correct horse" });
     const stack = await engine.stack("fixtures/dev", { program, config, encryptionSalt });
     await stack.preview();
