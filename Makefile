@@ -173,8 +173,9 @@ lint: $(VENV)/.complete node_modules/.package-lock.json
 # Files that are generated and committed: the header, the types of the native Node module, the documents of Python and Node, and
 # the list of the engine's exports. The documents come first, because the Node package is built from them. The stubs of the native Python
 # module are written by hand; a test checks them against the module.
-GENERATED := include/stackwright.h bindings-node/native.d.ts bindings-node/lib/documents.ts \
-	bindings-python/python/stackwright/options.py bindings-python/python/stackwright/_results.py docs/api.txt
+GENERATED := include/stackwright.h bindings-node/native.d.ts bindings-node/lib/documents.ts bindings-node/lib/event.ts \
+	bindings-python/python/stackwright/options.py bindings-python/python/stackwright/_results.py \
+	bindings-python/python/stackwright/events.py docs/api.txt
 
 documents:
 	$(CARGO) run --quiet --package stackwright-c --example generate_header

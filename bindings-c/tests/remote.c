@@ -23,12 +23,12 @@ static void what_a_remote_program_registers_is_made_and_told(const sw_engine_t *
     expect_at(result, "/outcome", "\"succeeded\"");
     expect_at(result, "/changes/create", "2");
     /* What the provider of this process has answered went to the program and came back as the stack's outputs. */
-    expect_at(result, "/outputs/id", "\"far\"");
-    expect_at(result, "/outputs/color", "\"blue\"");
+    expect_at(result, "/outputs/id/value", "\"far\"");
+    expect_at(result, "/outputs/color/value", "\"blue\"");
     sw_bytes_free(result);
     CHECK(provider->creates == 1);
-    OK(sw_stack_outputs(stack, &document, &error));
-    expect_at(document, "/color", "\"blue\"");
+    OK(sw_stack_outputs(stack, false, &document, &error));
+    expect_at(document, "/color/value", "\"blue\"");
     sw_bytes_free(document);
     OK(sw_stack_export_deployment(stack, false, &document, &error));
     expect_at(document, "/deployment/resources/2/urn", "\"urn:pulumi:remote::shop::test:index:Thing::far\"");

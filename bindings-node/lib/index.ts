@@ -3,13 +3,15 @@
 export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
 export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
-export { Operation, Result, type Deployment, type OperationOptions, type Plan, type ResourcePlan } from "./operation";
+export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Diagnostic,
     type EnforcementLevel,
+    type Outcome,
     type Plugins,
     type PolicyPack,
     type PolicySettings,
+    type PolicySeverity,
     type PropertyChange,
     type Severity,
     type Step,
@@ -17,12 +19,22 @@ export {
     type StepStatus,
 } from "./documents";
 export {
+    type CancelEvent,
     type DiagnosticEvent,
     type EngineEvent,
+    type PolicyAnalyzeStackSummaryEvent,
+    type PolicyAnalyzeSummaryEvent,
     type PolicyEvent,
+    type PolicyLoadEvent,
+    type PolicyRemediateSummaryEvent,
     type PolicyRemediationEvent,
-    type PolicySummaryEvent,
+    type PreludeEvent,
+    type PropertyDifference,
+    type ResourceFailedEvent,
+    type ResourceOutputsEvent,
+    type ResourcePreEvent,
     type StateMetadata,
+    type StdoutEvent,
     type StepMetadata,
     type SummaryEvent,
 } from "./event";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
 
-import { ConflictError, DecryptError, languageRuntime, Secret, secret, UnavailableError } from "../index.mjs";
+import { ConflictError, DecryptError, languageRuntime, secret, UnavailableError, unwrap } from "../index.mjs";
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
@@ -124,10 +124,10 @@ test("a reader of stacks answers references in place of the store", async () => 
     };
     const stack = await engine.stack("shop/dev", { program: reference("organization/base/dev") });
     const { outputs } = await stack.up();
-    assert.equal(outputs.color, "blue");
-    assert.ok(outputs.token instanceof Secret);
+    assert.equal(outputs.color.value, "blue");
+    assert.ok(outputs.token.secret);
     assert.equal(outputs.token.value, "hunter2");
-    assert.deepEqual(outputs.resources, { [DISK]: { type: "a:b:C", outputs: { size: 3 } } });
+    assert.deepEqual(outputs.resources.value, { [DISK]: { type: "a:b:C", outputs: { size: 3 } } });
     const error = await failureOf(stack.up({ program: reference("organization/base/gone") }));
     const said = error.result.diagnostics.map(({ message }) => message).join("\n");
     assert.match(`${said}\n${error.message}`, /that stack moved away/);
@@ -147,7 +147,7 @@ test("without a reader, references are answered from the engine's own store", as
             context.export("root", resources.get("outputs").get("urn:pulumi:dev::base::pulumi:pulumi:Stack::base-dev"));
         },
     });
-    assert.deepEqual((await stack.up()).outputs, {
+    assert.deepEqual(unwrap((await stack.up()).outputs), {
         color: "green",
         root: { type: "pulumi:pulumi:Stack", outputs: { color: "green" } },
     });
@@ -275,7 +275,7 @@ test("a program is run by a language runtime at an address", async (t) => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", { program: languageRuntime(`127.0.0.1:${port}`) });
     const result = await stack.up();
-    assert.deepEqual(result.outputs, { size: 3, stack: "dev" });
+    assert.deepEqual(unwrap(result.outputs), { size: 3, stack: "dev" });
     assert.equal(provider.things.size, 1);
     // One operation can have another program than its stack.
     assert.equal((await stack.up({ program: () => undefined, allowEmpty: true })).changes.delete, 1);

@@ -1,6 +1,7 @@
 /** Our own API in Node: programs, resources, providers and states, without any SDK. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import {
     CancelledError,
@@ -12,6 +13,7 @@ import {
     secret,
     Secret,
     Unknown,
+    unwrap,
 } from "../index.mjs";
 import { eventsOf, failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
@@ -40,14 +42,14 @@ test("a stack lives: preview, create, no change, update, refresh, destroy, remov
     assert.equal(provider.things.size, 0, "a preview makes nothing");
     const created = await stack.up();
     assert.equal(created.changes.create, 3);
-    assert.equal(created.outputs.size, 3);
+    assert.equal(created.outputs.size.value, 3);
     assert.match(String(created), /first/);
-    assert.deepEqual(await stack.outputs(), { size: 3 });
+    assert.deepEqual(unwrap(await stack.outputs()), { size: 3 });
     assert.equal((await stack.up()).changes.same, 3);
     content = "three";
     const updated = await stack.up();
     assert.equal(updated.changes.update, 2, "the second takes the first's new size");
-    assert.equal((await stack.outputs()).size, 5);
+    assert.equal((await stack.outputs()).size.value, 5);
     await stack.refresh();
     const destroyed = await stack.destroy();
     assert.ok(destroyed.changes.delete >= 2);
@@ -143,7 +145,7 @@ test("what a function of apply makes of an awaited secret is one, and of an unkn
     await stack.preview();
     await stack.up();
     const { returned, awaited } = await stack.outputs();
-    assert.ok(returned instanceof Secret && awaited instanceof Secret);
+    assert.ok(returned.secret && awaited.secret);
     assert.deepEqual([returned.value, awaited.value], ["xhunter2", "xhunter2"]);
 });
 
@@ -200,7 +202,7 @@ test("unknowns of a preview stay unknown through apply, and secrets stay secret"
         false, "p", "3", '[1,{"a":true}]', "size 7",
     ]);
     const { secret: exported } = await stack.outputs();
-    assert.ok(exported instanceof Secret);
+    assert.ok(exported.secret);
     assert.equal(exported.value, "HUNTER2");
     assert.ok(!JSON.stringify(await stack.exportDeployment()).includes("hunter2"), "a state has no secret in the clear");
     assert.ok(JSON.stringify(await stack.exportDeployment({ showSecrets: true })).includes("hunter2"));
@@ -216,7 +218,7 @@ test("functions are called, and their results are usable", async () => {
     });
     await stack.preview();
     const { outputs } = await stack.up();
-    assert.deepEqual(outputs, { doubled: 6 });
+    assert.deepEqual(unwrap(outputs), { doubled: 6 });
 });
 
 test("a function is not called in a preview while what its arguments come from is only planned", async () => {
@@ -241,12 +243,12 @@ test("a function is not called in a preview while what its arguments come from i
     });
     const { outputs } = await stack.preview();
     assert.deepEqual(called, []);
-    assert.ok(Object.values(outputs).length === 5 && Object.values(outputs).every((value) => value instanceof Unknown));
+    assert.ok(Object.values(outputs).length === 5 && Object.values(outputs).every(({ value }) => value instanceof Unknown));
     await stack.up();
     assert.equal(called.length, 5);
     called.length = 0;
     const { outputs: again } = await stack.preview();
-    assert.deepEqual(again, { mirrored: 1, unknown: 1, made: 1, partly: 1, whole: 1 });
+    assert.deepEqual(unwrap(again), { mirrored: 1, unknown: 1, made: 1, partly: 1, whole: 1 });
     assert.ok(called.length === 5 && called.every(([, preview]) => preview));
 });
 
@@ -259,7 +261,7 @@ test("existing things are read", async () => {
             context.export("content", old.get("content"));
         },
     });
-    assert.equal((await stack.up()).outputs.content, "found");
+    assert.equal((await stack.up()).outputs.content.value, "found");
 });
 
 test("an awaited resource tells its URN, id and outputs", async () => {
@@ -546,8 +548,12 @@ test("what one engine writes, another with the same passphrase reads", async (t)
     const written = await memoryEngine(provider, { store }).stack("shop/dev", { program });
     await written.up();
     const read = await memoryEngine(provider, { store }).stack("shop/dev", { create: false, program });
-    assert.equal((await read.outputs()).s.value, "hunter2");
-    assert.deepEqual(await read.outputs({ showSecrets: true }), { s: "hunter2" });
+    const [hidden, shown] = [await read.outputs(), await read.outputs({ showSecrets: true })];
+    assert.deepEqual([hidden.s.value, hidden.s.secret, shown.s.value], ["hunter2", true, "hunter2"]);
+    assert.equal(JSON.stringify(hidden), '{"s":{"value":"[secret]","secret":true}}');
+    assert.equal(JSON.stringify(shown), '{"s":{"value":"hunter2","secret":true}}');
+    assert.equal(inspect(hidden.s), "OutputValue { value: [secret], secret: true }");
+    assert.equal(inspect(shown.s), "OutputValue { value: 'hunter2', secret: true }");
     assert.equal((await read.up()).changes.same, 2);
     const document = await read.exportDeployment();
     const copy = await memoryEngine(provider, { store }).stack("shop/copy");
@@ -572,7 +578,7 @@ test("a stack has a passphrase or an encryption of its own, and names the passph
     };
     const referencePassphrases = { "shop/base": "of the base" };
     const stack = await engine.stack("shop/dev", { program: referring, referencePassphrases });
-    assert.equal((await stack.up()).outputs.found.s.value, "hunter2");
+    assert.equal((await stack.up()).outputs.found.value.s, "hunter2");
     const plain = await engine.stack("shop/dev", { program: referring });
     assert.match((await failureOf(plain.up())).message, /stack 'shop\/base': incorrect passphrase/);
     const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));

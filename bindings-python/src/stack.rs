@@ -122,7 +122,7 @@ impl Stack {
         let stack = self.stack.clone();
         let work = async move { stack.outputs().await };
         self.settle(py, work, Ticket::new(completions, callback), |py, outputs| {
-            Ok(convert::dictionary(py, &outputs)?.into_any().unbind())
+            Ok(convert::outputs(py, &outputs)?.into_any().unbind())
         })
     }
 

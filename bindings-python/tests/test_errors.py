@@ -186,7 +186,7 @@ def test_a_program_that_exits_ends_its_operation_and_not_the_loop(make_engine: M
             ended, lived = await asyncio.gather(left.up().wait(), right.up().wait())
             assert isinstance(ended.error, sw.ProgramError) and "SystemExit: 3" in str(ended.error)
             assert isinstance(ended.error.__cause__, SystemExit)
-            assert lived.error is None and lived.outputs == {"there": True}
+            assert lived.error is None and sw.unwrap(lived.outputs) == {"there": True}
 
     asyncio.run(run())
 

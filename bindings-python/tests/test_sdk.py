@@ -58,8 +58,8 @@ def test_a_program_lives_from_preview_to_destroy(make_engine: MakeEngine, memory
             assert any(told.message == "shop/dev True" for told in plan.diagnostics)
             result = await stack.up()
             assert result.changes == {"create": 5} and len(memory.things) == 3
-            assert sorted(result.outputs["ids"]) == sorted(memory.things)
-            assert result.outputs["password"] == sw.Secret("hunter2") and result.outputs["echo"] == 3
+            assert sorted(result.outputs["ids"].value) == sorted(memory.things)
+            assert result.outputs["password"] == sw.OutputValue("hunter2", True) and result.outputs["echo"].value == 3
             assert (await stack.up()).changes == {"same": 5}
             stack = await engine.stack("shop/dev", program, config={**config, "size": "2"})
             assert (await stack.up()).changes == {"update": 1, "same": 4}
@@ -110,7 +110,7 @@ def test_a_refresh_and_a_destroy_run_the_program_for_its_credentials(make_engine
             assert seen.changes == {"update": 1, "same": 4, "delete": 1}
             read = await stack.refresh(refresh_program=True)
             assert read.changes == {"update": 1, "same": 4, "delete": 1}
-            assert "new" not in read.outputs and read.outputs["id"] in provider.things
+            assert "new" not in read.outputs and read.outputs["id"].value in provider.things
             assert "b" not in states(await stack.export_deployment())
             with pytest.raises(sw.InvalidInputError, match="destroy_program=True"):
                 stack.destroy(program=program)
@@ -133,11 +133,11 @@ def test_async_programs_and_pulumi_run_work(make_engine: MakeEngine, memory: Mem
 
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
-            assert (await (await engine.stack("shop/dev", program)).up()).outputs == {"threaded": "dev"}
+            assert sw.unwrap((await (await engine.stack("shop/dev", program)).up()).outputs) == {"threaded": "dev"}
             if hasattr(pulumi, "run"):
-                assert (await (await engine.stack("shop/other", registering)).up()).outputs == {"made": True}
+                assert sw.unwrap((await (await engine.stack("shop/other", registering)).up()).outputs) == {"made": True}
             explicit = sw.pulumi_program(lambda: pulumi.export("x", 1))
-            assert (await (await engine.stack("shop/third", explicit)).up()).outputs == {"x": 1}
+            assert sw.unwrap((await (await engine.stack("shop/third", explicit)).up()).outputs) == {"x": 1}
 
     asyncio.run(run())
 
@@ -175,7 +175,7 @@ def test_twenty_stacks_at_once_see_only_themselves(make_engine: MakeEngine, memo
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             results = await asyncio.gather(*(one(engine, number) for number in range(20)))
-            assert [result.outputs["numbers"] for result in results] == [[str(number)] for number in range(20)]
+            assert [result.outputs["numbers"].value for result in results] == [[str(number)] for number in range(20)]
             assert all(result.changes == {"create": 11} for result in results)
             for id, thing in memory.things.items():
                 assert id.startswith(f"s{thing['number']}-"), "each stack's things have its own configuration"
@@ -362,11 +362,11 @@ def test_a_program_can_run_another_stack(make_engine: MakeEngine, memory: Memory
             async def outer() -> None:
                 Thing("outer", {})
                 nested = await (await engine.stack("shop/inner", inner)).up()
-                pulumi.export("nested", nested.outputs["stack"])
+                pulumi.export("nested", nested.outputs["stack"].value)
                 pulumi.export("stack", pulumi.get_stack())
 
             result = await (await engine.stack("shop/outer", outer)).up()
-            assert result.outputs == {"nested": "inner", "stack": "outer"}
+            assert sw.unwrap(result.outputs) == {"nested": "inner", "stack": "outer"}
 
     asyncio.run(run())
 

@@ -136,7 +136,7 @@ def test_what_a_function_makes_of_a_secret_argument_is_secret() -> None:
             stack = await engine.stack("shop/dev", program)
             return await stack.up()
 
-    assert asyncio.run(main()).outputs["said"] == sw.Secret("it is tulip-mania")
+    assert asyncio.run(main()).outputs["said"] == sw.OutputValue("it is tulip-mania", True)
 
 
 def test_the_log_of_a_provider_has_no_text_of_an_exception(caplog: pytest.LogCaptureFixture) -> None:

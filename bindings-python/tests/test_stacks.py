@@ -37,7 +37,7 @@ def test_programs_are_told_the_organization_that_the_host_says(tmp_path: Path) -
     with sync.Engine(store=f"file://{tmp_path}", secrets=Vault()) as engine:
         for program in (of_the_sdk, own):
             stack = engine.stack("shop/dev", program, organization="acme", tags={"team:owner": "net"})
-            assert stack.up().outputs == {"organization": "acme"}
+            assert sw.unwrap(stack.up().outputs) == {"organization": "acme"}
             assert (stack.organization, stack.tags) == ("acme", {"team:owner": "net"})
         assert engine.stack("shop/dev").organization == "organization"
 
@@ -196,7 +196,7 @@ def test_a_saved_plan_holds_an_update_of_another_engine(tmp_path: Path) -> None:
             with pytest.raises(sw.FailedError, match="the outputs of the resource .* are not as planned"):
                 await stack.up(saved)
             exports["x"] = 1
-            assert (await stack.up(json.loads(saved))).outputs == {"x": 1}
+            assert sw.unwrap((await stack.up(json.loads(saved))).outputs) == {"x": 1}
             assert preview.plan is not None
             held = await stack.preview(plan=preview.plan)
             assert held.plan is None and held.changes == {"same": 1}

@@ -88,7 +88,7 @@ pub(crate) fn snake_case(name: &str) -> String {
             .into_iter()
             .chain([letter.to_ascii_lowercase()])
     });
-    letters.collect()
+    letters.collect::<String>().trim_start_matches('_').to_owned()
 }
 
 fn camel_case(name: &str) -> String {

@@ -1,4 +1,4 @@
-//! The context of a running program: what it is told of its run, and how both end.
+//! The context of a running program: the facts of its run, and how both end.
 
 mod call;
 mod failed_calls;
@@ -13,8 +13,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde::Serialize;
-use stackwright::{Error, ErrorKind, program::ProgramContext, property::json::to_vec, urn::Urn};
+use stackwright::{Error, ErrorKind, binding, program::ProgramContext, urn::Urn};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -29,7 +28,7 @@ use crate::{
 pub(crate) use call::error_of;
 use failed_calls::{FailedCalls, Purpose};
 
-/// What a running program talks to. Lent to the program; never freed by it.
+/// The context of a running program. Lent to the program; never freed by it.
 pub struct sw_context_t {
     program: ProgramContext,
     info: CString,
@@ -44,33 +43,9 @@ pub struct sw_context_t {
     notices: TaskTracker,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Info<'a> {
-    project: &'a str,
-    stack: &'a str,
-    organization: &'a str,
-    root_directory: Option<&'a std::path::Path>,
-    config: &'a std::collections::BTreeMap<String, String>,
-    config_secret_keys: &'a [String],
-    dry_run: bool,
-    parallel: i32,
-    root_stack: String,
-}
-
 impl sw_context_t {
     pub(crate) fn new(program: ProgramContext, root: &Urn, shared: Arc<Shared>) -> stackwright::Result<Self> {
-        let info = to_vec(&Info {
-            project: &program.info.project,
-            stack: &program.info.stack,
-            organization: &program.info.organization,
-            root_directory: program.info.root_directory.as_deref(),
-            config: &program.info.config,
-            config_secret_keys: &program.info.config_secret_keys,
-            dry_run: program.info.dry_run,
-            parallel: program.info.parallel,
-            root_stack: root.to_string(),
-        })?;
+        let info = binding::run_document(&program.info, root)?;
         let monitor = program.monitor.clone();
         let failed_calls = FailedCalls::new(move |error| monitor.declaration_unreadable(error));
         Ok(Self {
@@ -86,7 +61,7 @@ impl sw_context_t {
         })
     }
 
-    /// Waits until every callback of the program's calls has returned, then tells those who wait for the end.
+    /// Waits until every callback of the program's calls has returned, then calls the callbacks that wait for the end.
     pub(crate) async fn finish(&self) {
         self.calls.close();
         self.calls.wait().await;
@@ -105,9 +80,9 @@ impl sw_context_t {
     }
 }
 
-/// Returns what the program is told of its run, as JSON: `{"project", "stack", "organization", "rootDirectory",
-/// "config": {"ns:name": "text"}, "configSecretKeys": [], "dryRun", "parallel", "rootStack": "urn…"}`. Structured
-/// configuration values are JSON texts; secret ones are readable. Lives as long as the context; null for null.
+/// Returns the facts of a run as JSON, which lives as long as the context; null for null. Its members:
+///
+/// @members RunInfo
 ///
 /// # Safety
 /// `context` must be null or alive.
@@ -117,7 +92,7 @@ pub unsafe extern "C" fn sw_context_info(context: *const sw_context_t) -> *const
     unsafe { context.as_ref() }.map_or(std::ptr::null(), |context| context.info.as_ptr())
 }
 
-/// Tells whether the run has ended without the program, which should return soon; true for null.
+/// Returns whether the run has ended without the program, which should return soon; true for null.
 ///
 /// # Safety
 /// `context` must be null or alive.
@@ -127,7 +102,7 @@ pub unsafe extern "C" fn sw_context_is_ended(context: *const sw_context_t) -> bo
     unsafe { context.as_ref() }.is_none_or(|context| context.program.monitor.is_closed())
 }
 
-/// Tells a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
+/// Calls a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
 /// or, at the latest, when the program has returned and its last call was answered (with `SW_STATUS_OK`).
 ///
 /// # Safety
@@ -163,7 +138,7 @@ pub unsafe extern "C" fn sw_context_ended_async(
     unsafe { guard(error, body) }
 }
 
-/// Says why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
+/// Sets why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
 /// not UTF-8 are replaced.
 ///
 /// # Safety

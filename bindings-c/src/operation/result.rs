@@ -18,11 +18,15 @@ use crate::{
 ///
 /// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
 /// "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
-/// […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for people)}`. The outcome is `canceled` where
+/// […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for display)}`. The outcome is `canceled` where
 /// the host cancelled the operation and it ended for that; the summary among the events counts an operation whose running
 /// calls were left to finish as failed, as the reference engine does. With `generatePlan` there is a `plan`, too: secrets in
 /// it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
-/// by `sw_operation_deployment`. The members of a step:
+/// by `sw_operation_deployment`. The members of an output, by its name in `outputs`; secret values are readable:
+///
+/// @members OutputValue
+///
+/// The members of a step:
 ///
 /// @members Step
 ///
@@ -117,10 +121,10 @@ pub unsafe extern "C" fn sw_operation_result(
 
 /// Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
 /// `sw_stack_import_deployment` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
-/// before it read the state, or so that nobody knows what is saved of it.
+/// before it read the state, or so that it is not known what is saved of it.
 ///
-/// The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may
-/// ask, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
+/// The document is written at each call, and costs nothing otherwise; the call does not block, so that callbacks may
+/// make it, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
 ///
 /// # Safety
 /// `operation` must be null or alive, `deployment` writable, `error` null or writable.

@@ -156,6 +156,14 @@ fn special(object: &Bound<'_, PyAny>, above: &Above<'_>) -> Result<Option<Proper
         let inner = value(&object.getattr("value")?, &above.unwrap(object)?)?;
         return Ok(Some(PropertyValue::secret(inner)));
     }
+    if let Some((inner, is_secret)) = output_content(object)? {
+        let inner = value(&inner, &above.unwrap(object)?)?;
+        return Ok(Some(if is_secret {
+            PropertyValue::secret(inner)
+        } else {
+            inner
+        }));
+    }
     if object.is_instance(types.unknown.bind(py))? {
         return Ok(Some(PropertyValue::Unknown(unknown_kind(object)?)));
     }
@@ -259,6 +267,16 @@ pub(crate) fn secret_content<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option
     let py = object.py();
     if object.is_instance(Types::get(py)?.secret.bind(py))? {
         return object.getattr("value").map(Some);
+    }
+    Ok(None)
+}
+
+/// Returns what an `OutputValue` holds, and whether that is secret; `None` for anything else.
+pub(crate) fn output_content<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, bool)>> {
+    let py = object.py();
+    if object.is_instance(Types::get(py)?.output_value.bind(py))? {
+        let is_secret = object.getattr("secret")?.is_truthy()?;
+        return Ok(Some((object.getattr("value")?, is_secret)));
     }
     Ok(None)
 }

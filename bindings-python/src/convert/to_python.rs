@@ -5,8 +5,11 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict, PyList, PyString},
 };
-use stackwright::property::{
-    Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue, ResourceReference, Unknown,
+use stackwright::{
+    binding,
+    property::{
+        Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue, ResourceReference, Unknown,
+    },
 };
 
 use super::types::Types;
@@ -19,6 +22,17 @@ pub(crate) fn dictionary<'py>(py: Python<'py>, map: &PropertyMap) -> PyResult<Bo
     let dictionary = PyDict::new(py);
     for (key, element) in map.iter() {
         dictionary.set_item(PyString::intern(py, key), value(py, element)?)?;
+    }
+    Ok(dictionary)
+}
+
+/// Makes a dictionary of the outputs of a stack, each an `OutputValue`.
+pub(crate) fn outputs<'py>(py: Python<'py>, outputs: &PropertyMap) -> PyResult<Bound<'py, PyDict>> {
+    let class = Types::get(py)?.output_value.bind(py);
+    let dictionary = PyDict::new(py);
+    for (name, output) in binding::output_values(outputs).iter() {
+        let element = value(py, output.unwrapped())?;
+        dictionary.set_item(name.as_str(), class.call1((element, output.is_secret()))?)?;
     }
     Ok(dictionary)
 }

@@ -6,7 +6,10 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 
 use super::{
+    event::EventDocument,
+    outputs::OutputDocument,
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
+    run::RunDocument,
     settings::{EngineDocument, PluginDocument},
 };
 use crate::{operation::OperationOptions, policy::PolicyPackOption};
@@ -21,36 +24,32 @@ pub trait Document: JsonSchema {
 }
 
 macro_rules! documents {
-    ($($name:ty),* $(,)?) => {
-        $(impl Document for $name {
-            fn schema() -> &'static Value {
-                static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<$name>);
-                &SCHEMA
-            }
-        })*
+    (read: $($read:ty),*; written: $($written:ty),*;) => {
+        documents!(@schema SchemaSettings::draft2020_12(); $($read),*);
+        documents!(@schema SchemaSettings::draft2020_12().for_serialize(); $($written),*);
 
         /// Returns the schemas of all documents, each after those that it names.
         #[must_use]
         pub fn schemas() -> Vec<&'static Value> {
-            vec![$(<$name>::schema()),*]
+            vec![$(<$read>::schema(),)* $(<$written>::schema(),)*]
         }
+    };
+    (@schema $settings:expr; $($name:ty),*) => {
+        $(impl Document for $name {
+            fn schema() -> &'static Value {
+                static SCHEMA: LazyLock<Value> = LazyLock::new(|| schema_of::<$name>($settings));
+                &SCHEMA
+            }
+        })*
     };
 }
 
-documents![
-    PolicyPackOption,
-    OperationOptions,
-    PluginDocument,
-    EngineDocument,
-    ErrorDocument<'static>,
-    PropertyChangeDocument,
-    StepDocument<'static>,
-    DiagnosticDocument<'static>,
-];
+documents! {
+    read: PolicyPackOption, OperationOptions, PluginDocument, EngineDocument;
+    written: RunDocument<'static>, OutputDocument, ErrorDocument<'static>, PropertyChangeDocument, StepDocument<'static>,
+        DiagnosticDocument<'static>, EventDocument;
+}
 
-fn schema_of<T: JsonSchema>() -> Value {
-    SchemaSettings::draft2020_12()
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .into()
+fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    settings.into_generator().into_root_schema_for::<T>().into()
 }

@@ -5,12 +5,17 @@
 //! names and values of a wrong type in the terms of the caller's language.
 
 mod document;
+mod event;
 mod members;
+mod outputs;
 mod read;
 mod result;
+mod run;
 mod settings;
 
 pub use document::{Document, schemas};
+pub use outputs::{output_values, outputs_document};
 pub use read::read;
 pub use result::{error_document, result_document};
+pub use run::run_document;
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument};

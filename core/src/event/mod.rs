@@ -69,7 +69,7 @@ pub enum EventPayload {
         /// How many steps have been run, as the reference engine counts them.
         steps: u64,
     },
-    /// Somebody says something.
+    /// A message.
     Diagnostic(Diagnostic),
     /// The program wrote to its standard output.
     Stdout {
@@ -121,7 +121,8 @@ pub struct Summary {
     serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[schemars(rename = "Outcome")]
+#[expect(missing_docs, reason = "each name is its meaning")]
 pub enum OperationOutcome {
     #[default]
     Succeeded,

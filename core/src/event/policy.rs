@@ -1,12 +1,14 @@
-//! What events tell of policies: violations, rewritten inputs, and what each pack found.
+//! What events report of policies: violations, rewritten inputs, and what each pack found.
 
 use crate::{property::PropertyMap, urn::Urn};
 
 /// How strictly a policy is enforced; the names are those of the protocol and of the event log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, schemars::JsonSchema, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum EnforcementLevel {
-    /// A violation is only told.
+    /// A violation is only reported.
     Advisory,
     /// A violation fails the operation.
     Mandatory,
@@ -30,8 +32,11 @@ impl EnforcementLevel {
 }
 
 /// How grave a violation is; the names are those of the event log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, schemars::JsonSchema, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "each name is its meaning")]
 pub enum PolicySeverity {
     Low,
     Medium,
@@ -70,11 +75,11 @@ pub struct PolicyViolation {
     pub urn: Urn,
     /// The policy.
     pub name: PolicyName,
-    /// The policy's own words.
+    /// The text of the violation, from the policy.
     pub message: String,
     /// How strictly it is enforced.
     pub level: EnforcementLevel,
-    /// How grave it is, where the policy says.
+    /// How grave it is, where the policy has that.
     pub severity: Option<PolicySeverity>,
 }
 
@@ -96,9 +101,9 @@ pub struct PolicyRemediation {
 pub enum PolicyQuestion {
     /// Whether it would rewrite the inputs of one resource.
     Remediate,
-    /// What it thinks of one resource.
+    /// The violations of one resource.
     Analyze,
-    /// What it thinks of all resources together.
+    /// The violations of all resources together.
     AnalyzeStack,
 }
 
