@@ -176,11 +176,11 @@ lint: $(VENV)/.complete node_modules/.package-lock.json
 	npx --no-install tsc --noEmit --project bindings-node/tsconfig.json
 
 # Files that are generated and committed: the header, the types of the native Node module, the documents of Python and Node, and
-# the list of the engine's exports. The documents come first, because the Node package is built from them. The stubs of the native
-# Python module are written by hand; stubtest compares them with the module, as part of test-python.
-GENERATED := include/stackwright.h bindings-node/native.d.ts bindings-node/lib/documents.ts \
+# the list of the engine's exports. The documents come first, because the Node package is built from them. The stubs of the native Python
+# module are written by hand; stubtest compares them with the module, as part of test-python.
+GENERATED := include/stackwright.h bindings-node/native.d.ts bindings-node/lib/documents.ts bindings-node/lib/event.ts \
 	bindings-python/python/stackwright/options.py bindings-python/python/stackwright/resource_options.py \
-	bindings-python/python/stackwright/_results.py docs/api.txt
+	bindings-python/python/stackwright/_results.py bindings-python/python/stackwright/events.py docs/api.txt
 
 documents:
 	$(CARGO) run --quiet --package stackwright-c --example generate_header

@@ -6,6 +6,7 @@ export const {
     Asset,
     CancelledError,
     Component,
+    Config,
     ConflictError,
     containsUnknown,
     DecryptError,

@@ -236,7 +236,7 @@ typedef struct sw_bytes_t sw_bytes_t;
 typedef struct sw_completion_t sw_completion_t;
 
 /**
- * What a running program talks to. Lent to the program; never freed by it.
+ * The context of a running program. Lent to the program; never freed by it.
  */
 typedef struct sw_context_t sw_context_t;
 
@@ -920,19 +920,28 @@ sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
 void sw_engine_free(struct sw_engine_t *engine);
 
 /**
- * Returns what the program is told of its run, as JSON: `{"project", "stack", "organization", "rootDirectory",
- * "config": {"ns:name": "text"}, "configSecretKeys": [], "dryRun", "parallel", "rootStack": "urn…"}`. Structured
- * configuration values are JSON texts; secret ones are readable. Lives as long as the context; null for null.
+ * Returns the facts of a run as JSON, which lives as long as the context; null for null. Its members:
+ *
+ * - `config` (object of string): The configuration by `namespace:name`. Structured values are JSON texts; secret ones
+ *   are readable.
+ * - `configSecretKeys` (array of string): The names of configuration values that are secret.
+ * - `dryRun` (boolean): True during a preview.
+ * - `organization` (string): The organization.
+ * - `parallel` (integer): How many steps run at a time.
+ * - `project` (string): The project.
+ * - `rootDirectory` (string): The folder of the project, to which relative paths refer.
+ * - `rootStack` (string): The URN of the stack itself.
+ * - `stack` (string): The stack, without its project.
  */
 const char *sw_context_info(const struct sw_context_t *context);
 
 /**
- * Tells whether the run has ended without the program, which should return soon; true for null.
+ * Returns whether the run has ended without the program, which should return soon; true for null.
  */
 bool sw_context_is_ended(const struct sw_context_t *context);
 
 /**
- * Tells a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
+ * Calls a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
  * or, at the latest, when the program has returned and its last call was answered (with `SW_STATUS_OK`).
  */
 sw_status_t sw_context_ended_async(const struct sw_context_t *context,
@@ -941,7 +950,7 @@ sw_status_t sw_context_ended_async(const struct sw_context_t *context,
                                    struct sw_error_t **error);
 
 /**
- * Says why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
+ * Sets why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
  * not UTF-8 are replaced.
  */
 sw_status_t sw_context_fail(const struct sw_context_t *context,
@@ -1179,7 +1188,173 @@ void sw_operation_free(struct sw_operation_t *operation);
 /**
  * Waits for the next event, a line of the reference engine's event log (JSON); null after the last one, which is the
  * cancel event. Every event comes, from the first on, however slow the caller is. One call at a time: another gets
- * `SW_STATUS_MISUSE`.
+ * `SW_STATUS_MISUSE`. Members that can be absent are marked as optional.
+ *
+ * EngineEvent:
+ *
+ * - `cancelEvent` (CancelEvent, optional): The stream ends.
+ * - `diagnosticEvent` (DiagnosticEvent, optional): A message.
+ * - `policyAnalyzeStackSummaryEvent` (PolicyAnalyzeStackSummaryEvent, optional): A policy pack has analyzed all
+ *   resources.
+ * - `policyAnalyzeSummaryEvent` (PolicyAnalyzeSummaryEvent, optional): A policy pack has analyzed a resource.
+ * - `policyEvent` (PolicyEvent, optional): A policy is violated.
+ * - `policyLoadEvent` (PolicyLoadEvent, optional): Policy packs are being loaded.
+ * - `policyRemediateSummaryEvent` (PolicyRemediateSummaryEvent, optional): A policy pack has answered what it would
+ *   rewrite.
+ * - `policyRemediationEvent` (PolicyRemediationEvent, optional): A policy has rewritten inputs.
+ * - `preludeEvent` (PreludeEvent, optional): The operation begins.
+ * - `resOpFailedEvent` (ResourceFailedEvent, optional): A step has failed.
+ * - `resOutputsEvent` (ResourceOutputsEvent, optional): A step has run.
+ * - `resourcePreEvent` (ResourcePreEvent, optional): A step is about to run.
+ * - `sequence` (integer): Counts from 0 without gaps.
+ * - `stdoutEvent` (StdoutEvent, optional): The program wrote to its standard output.
+ * - `summaryEvent` (SummaryEvent, optional): The work is over.
+ * - `timestamp` (integer): When it happened, in seconds since 1970.
+ *
+ * DiagnosticEvent:
+ *
+ * - `color` (string): Whether the message has colour codes: `never`.
+ * - `ephemeral` (boolean, optional): True for messages about progress, which are not kept.
+ * - `message` (string): The text that the reference engine gives the message, with a newline at its end.
+ * - `prefix` (string, optional): What precedes the message where it is displayed: `warning: ` for instance.
+ * - `severity` (Severity): The severity.
+ * - `urn` (string, optional): The URN of the resource that the message is about.
+ *
+ * PolicyAnalyzeStackSummaryEvent:
+ *
+ * - `failed` (array of string, optional): Policies that found something.
+ * - `passed` (array of string, optional): Policies that found nothing.
+ * - `policyPackName` (string): The pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string, optional): The URN of the resource; none where all resources were analyzed together.
+ *
+ * PolicyAnalyzeSummaryEvent:
+ *
+ * - `failed` (array of string, optional): Policies that found something.
+ * - `passed` (array of string, optional): Policies that found nothing.
+ * - `policyPackName` (string): The pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string, optional): The URN of the resource; none where all resources were analyzed together.
+ *
+ * PolicyEvent:
+ *
+ * - `color` (string): Whether the text has colour codes: `never`.
+ * - `enforcementLevel` (EnforcementLevel): How strictly the policy is enforced: a violation of an advisory one does
+ *   not fail the operation.
+ * - `message` (string): The text of the violation, with a newline at its end.
+ * - `policyName` (string): The policy.
+ * - `policyPackName` (string): Its pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string): The URN of the resource; that of the stack where the policy is about all resources.
+ * - `severity` (PolicySeverity, optional): How grave the violation is, where the policy has that.
+ *
+ * PolicyRemediateSummaryEvent:
+ *
+ * - `failed` (array of string, optional): Policies that found something.
+ * - `passed` (array of string, optional): Policies that found nothing.
+ * - `policyPackName` (string): The pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string, optional): The URN of the resource; none where all resources were analyzed together.
+ *
+ * PolicyRemediationEvent:
+ *
+ * - `after` (object of any JSON, optional): The inputs after.
+ * - `before` (object of any JSON, optional): The inputs before.
+ * - `color` (string): Whether texts have colour codes: `never`.
+ * - `policyName` (string): The policy.
+ * - `policyPackName` (string): Its pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string): The URN of the resource.
+ *
+ * PreludeEvent:
+ *
+ * - `config` (object of string): The configuration by `namespace:name`; secret values are `[secret]`.
+ *
+ * ResourceFailedEvent:
+ *
+ * - `metadata` (StepMetadata): The step.
+ * - `status` (integer): What is known of the real resource: 0 it is as before, 1 it was changed in part, 2 nothing.
+ * - `steps` (integer): How many steps have been run, as the reference engine counts them.
+ *
+ * ResourceOutputsEvent:
+ *
+ * - `metadata` (StepMetadata): The step.
+ * - `planning` (boolean, optional): True during a preview.
+ *
+ * ResourcePreEvent:
+ *
+ * - `metadata` (StepMetadata): The step.
+ * - `planning` (boolean, optional): True during a preview.
+ *
+ * StdoutEvent:
+ *
+ * - `color` (string): Whether the text has colour codes: `never`.
+ * - `message` (string): The text.
+ *
+ * SummaryEvent:
+ *
+ * - `PolicyPacks` (object of string): The policy packs that were asked: by name, the version, or `(local)` for a pack
+ *   of the user.
+ * - `durationSeconds` (integer): How long the operation took, in whole seconds, rounded up.
+ * - `isPreview` (boolean): True for a preview.
+ * - `maybeCorrupt` (boolean): True when a provider left the state of a real resource unknown.
+ * - `resourceChanges` (object of integer): How many resources each kind of step was applied to.
+ * - `result` (Outcome): How the operation ended, as the reference engine counts it: one that was cancelled while its
+ *   running calls were left to finish has `failed`.
+ *
+ * PropertyDifference:
+ *
+ * - `diffKind` (DiffKind): How it differs.
+ * - `inputDiff` (boolean): True when the difference is between old and new inputs, false when between the old state
+ *   and new inputs.
+ *
+ * StateMetadata:
+ *
+ * - `custom` (boolean, optional): True for resources of a provider, false for components.
+ * - `delete` (boolean, optional): True for an old copy that is to be deleted.
+ * - `external` (boolean, optional): Whether the resource was only read.
+ * - `hideDiffs` (array of string, optional): Paths of properties whose differences are not shown.
+ * - `id` (string): The id that the provider gave; empty for components.
+ * - `initErrors` (array of string, optional): Why the initialization failed.
+ * - `inputs` (object of any JSON): The inputs.
+ * - `outputs` (object of any JSON): The outputs.
+ * - `parent` (string): The URN of the parent; empty when there is none.
+ * - `protect` (boolean, optional): Whether the resource must not be deleted.
+ * - `provider` (string): The reference to the provider; empty for components and providers.
+ * - `retainOnDelete` (boolean, optional): Whether the provider keeps the resource when it is deleted from the state.
+ * - `taint` (boolean, optional): Whether the resource is replaced by the next update.
+ * - `type` (string): The type.
+ * - `urn` (string): The URN.
+ *
+ * StepMetadata:
+ *
+ * - `detailedDiff` (object of PropertyDifference): How each differs, by path; `null` when the provider gave no
+ *   details, which is not the same as none.
+ * - `diffs` (array of string, optional): The properties that differ.
+ * - `keys` (array of string, optional): The properties that force a replacement.
+ * - `logical` (boolean, optional): True for steps that count as one change of one resource.
+ * - `new` (StateMetadata): The state after; `null` when there is none.
+ * - `old` (StateMetadata): The state before; `null` when there is none.
+ * - `op` (StepOp): What the step does.
+ * - `provider` (string): The reference to the provider; empty for components and providers.
+ * - `type` (string): The type of the resource.
+ * - `urn` (string): The URN of the resource.
+ *
+ * Texts with certain values:
+ *
+ * - DiffKind: add, add-replace, delete, delete-replace, update, update-replace
+ * - StepOp: same, create, update, delete, replace, create-replacement, delete-replaced, read, read-replacement,
+ *   refresh, discard, discard-replaced, remove-pending-replace, import, import-replacement
+ * - StepStatus: planned, succeeded, refused, failed, partially_failed, unknown
+ * - Severity: debug, info, info#err, warning, error
+ * - EnforcementLevel: advisory, mandatory, remediate, disabled
+ * - Outcome: succeeded, failed, canceled
+ * - PolicySeverity: low, medium, high, critical
  */
 sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **event,
@@ -1198,11 +1373,16 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  *
  * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
  * "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
- * […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for people)}`. The outcome is `canceled` where
+ * […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for display)}`. The outcome is `canceled` where
  * the host cancelled the operation and it ended for that; the summary among the events counts an operation whose running
  * calls were left to finish as failed, as the reference engine does. With `generatePlan` there is a `plan`, too: secrets in
  * it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
- * by `sw_operation_deployment`. The members of a step:
+ * by `sw_operation_deployment`. The members of an output, by its name in `outputs`; secret values are readable:
+ *
+ * - `secret` (boolean): Whether the value is secret, or holds a secret.
+ * - `value` (any JSON): The value in plain JSON form. Text for display has `[secret]` in place of a secret one.
+ *
+ * The members of a step:
  *
  * - `changes` (array of PropertyChange): The properties that change in a resource that existed before, with their
  *   values.
@@ -1274,10 +1454,10 @@ sw_status_t sw_operation_result(const struct sw_operation_t *operation,
 /**
  * Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
  * `sw_stack_import_deployment` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
- * before it read the state, or so that nobody knows what is saved of it.
+ * before it read the state, or so that it is not known what is saved of it.
  *
- * The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may
- * ask, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
+ * The document is written at each call, and costs nothing otherwise; the call does not block, so that callbacks may
+ * make it, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
  */
 sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **deployment,
@@ -1495,9 +1675,14 @@ sw_status_t sw_stack_export_deployment(const struct sw_stack_t *stack,
                                        struct sw_error_t **error);
 
 /**
- * Gives the stack's outputs as a JSON object. Its secrets are readable, as marked values.
+ * Gives the stack's outputs as a JSON object by name. Secret values are `[secret]` unless they are to be shown. The members of
+ * an output:
+ *
+ * - `secret` (boolean): Whether the value is secret, or holds a secret.
+ * - `value` (any JSON): The value in plain JSON form. Text for display has `[secret]` in place of a secret one.
  */
 sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
+                             bool show_secrets,
                              struct sw_bytes_t **outputs,
                              struct sw_error_t **error);
 

@@ -211,12 +211,12 @@ static void the_host_encrypts_secrets(void)
     expect_at(document, "/deployment/secrets_providers/state/key", "\"none\"");
     CHECK(strstr(sw_bytes_data(document), "2retnuh") && !strstr(sw_bytes_data(document), "hunter2"));
     sw_bytes_free(document);
-    OK(sw_stack_outputs(stack, &document, &error));
+    OK(sw_stack_outputs(stack, true, &document, &error));
     expect_at(document, "/token/value", "\"hunter2\"");
     CHECK(vault.decrypted > 0);
     sw_bytes_free(document);
     vault.sealed = 1;
-    FAILS(sw_stack_outputs(stack, &document, &error), SW_STATUS_DECRYPT, "the vault is sealed");
+    FAILS(sw_stack_outputs(stack, true, &document, &error), SW_STATUS_DECRYPT, "the vault is sealed");
     CHECK(strcmp(sw_status_class_name(SW_STATUS_DECRYPT), "decrypt") == 0);
     sw_stack_free(stack);
     sw_engine_free(engine);
@@ -306,7 +306,7 @@ static void a_stack_overrides_the_encryption_of_the_engine(void)
         expect_at(document, "/deployment/secrets_providers/state/key", "7");
         CHECK(strstr(sw_bytes_data(document), sealed) && !strstr(sw_bytes_data(document), "hunter2"));
         sw_bytes_free(document);
-        OK(sw_stack_outputs(stack, &document, &error));
+        OK(sw_stack_outputs(stack, true, &document, &error));
         expect_at(document, "/token/value", "\"hunter2\"");
         sw_bytes_free(document);
         sw_stack_free(stack);

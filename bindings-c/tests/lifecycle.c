@@ -87,8 +87,13 @@ static void a_stack_runs_through_all_operations(void)
         CHECK(provider.creates == creates + 1);
         sw_bytes_free(result);
 
-        OK(sw_stack_outputs(stack, &result, &error));
+        OK(sw_stack_outputs(stack, true, &result, &error));
         expect_at(result, "/value/value", "\"x\"");
+        expect_at(result, "/value/secret", "true");
+        sw_bytes_free(result);
+        OK(sw_stack_outputs(stack, false, &result, &error));
+        expect_at(result, "/value/value", "\"[secret]\"");
+        expect_at(result, "/value/secret", "true");
         sw_bytes_free(result);
         result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
         expect_at(result, "/changes/same", "3");

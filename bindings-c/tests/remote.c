@@ -21,13 +21,13 @@ static void a_remote_program_registers_resources(const sw_engine_t *engine, stru
     sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
     expect_at(result, "/outcome", "\"succeeded\"");
     expect_at(result, "/changes/create", "2");
-    /* The remote program exports the outputs that the provider of this process returned. */
-    expect_at(result, "/outputs/id", "\"far\"");
-    expect_at(result, "/outputs/color", "\"blue\"");
+    /* What the provider of this process has answered went to the program and came back as the stack's outputs. */
+    expect_at(result, "/outputs/id/value", "\"far\"");
+    expect_at(result, "/outputs/color/value", "\"blue\"");
     sw_bytes_free(result);
     CHECK(provider->creates == 1);
-    OK(sw_stack_outputs(stack, &document, &error));
-    expect_at(document, "/color", "\"blue\"");
+    OK(sw_stack_outputs(stack, false, &document, &error));
+    expect_at(document, "/color/value", "\"blue\"");
     sw_bytes_free(document);
     OK(sw_stack_export_deployment(stack, false, &document, &error));
     expect_at(document, "/deployment/resources/2/urn", "\"urn:pulumi:remote::shop::test:index:Thing::far\"");

@@ -33,7 +33,7 @@ static void the_context_contains_the_organization_of_the_stack(void)
     OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"organization\": \"acme\", \"tags\": {\"owner\": \"net\"}}"),
                      &program, &stack, &error));
     sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
-    expect_at(result, "/outputs/organization", "\"acme\"");
+    expect_at(result, "/outputs/organization/value", "\"acme\"");
     sw_bytes_free(result);
     sw_stack_free(stack);
     sw_engine_free(engine);

@@ -74,8 +74,8 @@ function* members(object: object, path: string): Generator<readonly [string, unk
         for (const [index, element] of object.entries()) {
             yield [`${path}[${index}]`, element];
         }
-    } else if (brand === 1) {
-        // What a secret holds stands where the secret does.
+    } else if (brand === 1 || brand === 6) {
+        // The value in a secret or an output has the place of the wrapper.
         yield [path, (object as { value: unknown }).value];
     } else if (brand === undefined && !ArrayBuffer.isView(object)) {
         for (const [name, member] of Object.entries(object)) {

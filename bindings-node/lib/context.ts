@@ -1,4 +1,4 @@
-/** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
+/** The context of a program of our own API: it registers and reads resources, calls functions, exports and logs. */
 import { following } from "./circles";
 import {
     INVOKE_OPTIONS,
@@ -8,6 +8,7 @@ import {
     RESOURCE_OPTIONS,
     type ResourceOptions,
 } from "./documents";
+import { Config } from "./config";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
@@ -30,16 +31,19 @@ export class ProgramContext {
     readonly log: Readonly<Record<Severity, (message: string, resource?: AnyResource) => void>>;
     /** Aborted when the operation fails or is cancelled. */
     readonly signal: AbortSignal;
+    /** The stack's configuration. */
+    readonly config: Config;
     readonly #run: Run;
     /** How many things the program has started that have not ended. */
     #pending = 0;
     #settled: (() => void) | undefined;
-    /** What failed, and whether somebody has looked after it. */
+    /** What failed, and whether it was handled. */
     readonly #failures: { error: unknown; observed: () => boolean }[] = [];
 
     /** @internal */
     constructor(run: Run) {
         this.#run = run;
+        this.config = new Config(run.info.project, run.info.config, run.info.configSecretKeys);
         const controller = new AbortController();
         this.signal = controller.signal;
         void run.over.then(() => controller.abort());
@@ -68,13 +72,6 @@ export class ProgramContext {
     /** True for previews. */
     get dryRun(): boolean {
         return this.#run.info.dryRun;
-    }
-
-    /** Returns a configuration value: of this project, unless the name says `namespace:name`. Secret ones are wrapped. */
-    config(name: string): string | Secret<string> | undefined {
-        const key = name.includes(":") ? name : `${this.project}:${name}`;
-        const value = this.#run.info.config[key];
-        return value !== undefined && this.#run.info.configSecretKeys.includes(key) ? new Secret(value) : value;
     }
 
     /** Registers a resource, at once. The types of its outputs can be declared: `resource<{ address: string }>(…)`. */
@@ -202,7 +199,7 @@ export class ProgramContext {
     }
 
     /**
-     * @internal Waits for everything that the program has started; throws the first failure that nobody observed. When a
+     * @internal Waits for everything that the program has started; throws the first failure that was not handled. When a
      * program that has returned leaves nothing open, that is its end.
      */
     async settle(returned: boolean): Promise<void> {
@@ -229,7 +226,7 @@ export class ProgramContext {
             this.#run.log(severity, message, resource?.registered?.urn);
             return;
         }
-        // A resource without an answer has no URN to speak about: the message comes all the same.
+        // A resource without an answer has no URN: the message is emitted all the same.
         const speak = (urn?: string) => this.#run.log(severity, message, urn);
         this.#track(resource.answer.then(({ urn }) => speak(urn), () => speak()));
     }
@@ -313,7 +310,7 @@ export class ProgramContext {
     ): Promise<Registered> {
         const { number } = this.#run;
         requireNamed(type, name, inputs);
-        // The usual case goes out in this very turn: nothing to await, nothing to say beside the inputs.
+        // The usual case goes out in this very turn: nothing to await, nothing beside the inputs.
         if (following(inputs, inputsOf(name), () => isPlain(inputs)) && isEmpty(options)) {
             return this.#run.request((call) =>
                 this.#declaring(() =>
@@ -412,7 +409,7 @@ function isEmpty(options: object): boolean {
 }
 
 /**
- * Makes the text that people see of an error of a program of our own API.
+ * Makes the text that is displayed of an error of a program of our own API.
  * @internal
  */
 export function describeProgramError(error: unknown): string {

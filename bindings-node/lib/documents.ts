@@ -10,9 +10,6 @@ import type { AnyResource } from "./resource";
 /** A resource, its URN, or an output, which stands for the resources that it comes from. */
 export type Source = AnyResource | Output<unknown> | string;
 
-/** How strictly a policy is enforced; `remediate` lets it rewrite inputs. */
-export type EnforcementLevel = "advisory" | "mandatory" | "remediate" | "disabled";
-
 /** A level, or an object with it and the members of the policy's own schema. */
 export type PolicySettings = EnforcementLevel | { enforcementLevel?: EnforcementLevel; [setting: string]: unknown };
 
@@ -59,6 +56,26 @@ export type Severity =
     | "info#err"
     | "warning"
     | "error";
+
+/** How strictly a policy is enforced; the names are those of the protocol and of the event log. */
+export type EnforcementLevel =
+    | "advisory"
+    | "mandatory"
+    | "remediate"
+    | "disabled";
+
+/** How an operation ended; the names are those of the event log. */
+export type Outcome =
+    | "succeeded"
+    | "failed"
+    | "canceled";
+
+/** How grave a violation is; the names are those of the event log. */
+export type PolicySeverity =
+    | "low"
+    | "medium"
+    | "high"
+    | "critical";
 
 /** The names of the members of Plugins. */
 export const PLUGINS_MEMBERS = [

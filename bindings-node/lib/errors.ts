@@ -6,7 +6,7 @@ import { isA, textOf } from "./thrown";
 /** The facts of an error, as the native module gives them. */
 export type Facts = Pick<ErrorFacts, "kind" | "message"> & Partial<ErrorFacts>;
 
-/** An error of the engine. `kind` says what a program can do about it; the message is for people. */
+/** An error of the engine. `kind` is what a program branches on; the message is for display. */
 export class StackwrightError extends Error {
     /** The stable name of the kind, `conflict` for instance. */
     readonly kind: string = "internal";
@@ -34,9 +34,9 @@ export class StackwrightError extends Error {
     declare readonly messageArguments: { readonly [name: string]: unknown } | undefined;
     /** The configuration key, as `namespace:name`, whose value the error is about. */
     declare readonly configKey: string | undefined;
-    /** Advice for people; the message ends with it. */
+    /** Advice; the message ends with it. */
     declare readonly hints: readonly string[];
-    /** What caused the error, in words. */
+    /** The text of the cause, as the engine knows it; `cause` is what code of the host threw. */
     declare readonly reason: string | undefined;
     /** What the operation came to, when it is an operation's error. */
     declare result: Result | undefined;
@@ -69,7 +69,7 @@ export class InvalidInputError extends StackwrightError {
 export class NotFoundError extends StackwrightError {
     override readonly kind = "not_found";
 }
-/** Somebody else holds the stack's lock, or changed its state meanwhile. Try again later. */
+/** The lock of the stack is held elsewhere, or its state was changed meanwhile. Try again later. */
 export class ConflictError extends StackwrightError {
     override readonly kind = "conflict";
 }

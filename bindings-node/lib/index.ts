@@ -1,8 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
+export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
 export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
-export { Operation, Result, type Deployment, type OperationOptions, type Plan, type ResourcePlan } from "./operation";
+export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,
     type CustomTimeouts,
@@ -12,6 +13,7 @@ export {
     type Plugins,
     type PolicyPack,
     type PolicySettings,
+    type PolicySeverity,
     type PropertyChange,
     type ReadOptions,
     type ResourceOptions,
@@ -22,12 +24,22 @@ export {
     type StepStatus,
 } from "./documents";
 export {
+    type CancelEvent,
     type DiagnosticEvent,
     type EngineEvent,
+    type PolicyAnalyzeStackSummaryEvent,
+    type PolicyAnalyzeSummaryEvent,
     type PolicyEvent,
+    type PolicyLoadEvent,
+    type PolicyRemediateSummaryEvent,
     type PolicyRemediationEvent,
-    type PolicySummaryEvent,
+    type PreludeEvent,
+    type PropertyDifference,
+    type ResourceFailedEvent,
+    type ResourceOutputsEvent,
+    type ResourcePreEvent,
     type StateMetadata,
+    type StdoutEvent,
     type StepMetadata,
     type SummaryEvent,
 } from "./event";

@@ -1,11 +1,11 @@
 /** An operation that runs: awaitable, cancellable, and a source of events. */
-import type { Diagnostic, OperationOptions as OperationSettings, Step, StepOp } from "./documents";
+import type { Diagnostic, OperationOptions as OperationSettings, Outcome, Step, StepOp } from "./documents";
 import { awaited, type Facts, fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
-import type { EngineEvent } from "./event";
+import { EngineEvent } from "./event";
 import type { Native } from "./native";
 import { enter, leave, owned } from "./strays";
 import { attempt, isA, textOf } from "./thrown";
-import type { PropertyMap } from "./values";
+import type { OutputValue } from "./values";
 
 /** The options of one operation, with what only a function or an object can express. */
 export interface OperationOptions extends OperationSettings {
@@ -15,7 +15,7 @@ export interface OperationOptions extends OperationSettings {
     onEvent?: (event: EngineEvent) => void | Promise<void>;
 }
 
-/** What a plan says of one resource. */
+/** The part of a plan about one resource. */
 export interface ResourcePlan {
     /** What the program asked for; absent for what it does not register any more. */
     goal?: { type: string; name: string; custom: boolean; [member: string]: unknown };
@@ -27,13 +27,16 @@ export interface ResourcePlan {
     seed?: string;
 }
 
-/** A plan as a document: what can be saved as JSON, and hold an update of another process. */
+/** A plan as a document, which can be saved as JSON and constrain an update of another process. */
 export interface Plan {
     manifest: { time: string; magic: string; version: string };
     config: { [key: string]: unknown };
     resourcePlans: { [urn: string]: ResourcePlan };
     [member: string]: unknown;
 }
+
+/** The outputs of a stack by name. */
+export type Outputs = { readonly [name: string]: OutputValue };
 
 /** A stack's state as a document. */
 export interface Deployment {
@@ -72,23 +75,23 @@ export class Result {
      * How it ended: `canceled` where the host cancelled it and it ended for that. The summary among the events counts as the
      * reference engine does: there, one whose running calls were left to finish has `failed`.
      */
-    readonly outcome: "succeeded" | "failed" | "canceled";
+    readonly outcome: Outcome;
     /** How many resources each kind of step was applied to. */
     readonly changes: { readonly [op in StepOp]?: number };
     /** The steps that changed something, or would, and those that failed. */
     readonly steps: readonly Step[];
-    /** What was said, debug messages left out. */
+    /** The messages, those of the severity `debug` left out. */
     readonly diagnostics: readonly Diagnostic[];
     /** How long it took, in seconds. */
     readonly duration: number;
     /** Whether anything was changed, or would be: a resource, or the stack's outputs. */
     readonly hasChanges: boolean;
-    /** The stack's outputs, with secrets wrapped. */
-    readonly outputs: PropertyMap;
+    /** The stack's outputs by name. */
+    readonly outputs: Outputs;
     readonly #operation: Native.Operation;
 
     /** @internal */
-    constructor(summary: Summary, outputs: PropertyMap, operation: Native.Operation, subject: Subject) {
+    constructor(summary: Summary, outputs: Outputs, operation: Native.Operation, subject: Subject) {
         this.#operation = operation;
         this.stack = subject.stack;
         this.isPreview = subject.isPreview;
@@ -104,7 +107,6 @@ export class Result {
         this.outputs = outputs;
     }
 
-
     /** The plan as a document, where `generatePlan: true` asked for one; secrets in it are encrypted. */
     get plan(): Plan | undefined {
         const document = this.#operation.planDocument();
@@ -114,7 +116,7 @@ export class Result {
     /**
      * Returns the state that the operation left, also one that failed or was cancelled, as a deployment document, which
      * `Stack.importDeployment` and the option `deployment` of `Engine.stack` take; secrets in it are encrypted. It is written at each call. Undefined for a preview, and for an
-     * operation that failed before it read the state, or so that nobody knows what is saved of it.
+     * operation that failed before it read the state, or so that it is not known what is saved of it.
      * @throws {SecretsError} The operation could not encrypt what it was to save.
      */
     async deployment(): Promise<Deployment | undefined> {
@@ -171,7 +173,7 @@ export class Operation implements PromiseLike<Result> {
         // What the methods of providers start may fail when their calls have been answered.
         enter(operation);
         const listened = onEvent === undefined ? undefined : this.#listen(onEvent);
-        // What a listener throws is told when the operation is over, and not to the process meanwhile.
+        // What a listener throws rejects the operation when that is over, and never ends the process.
         listened?.catch(() => undefined);
         const cancel = () => operation.cancel();
         if (signal?.aborted === true) {
@@ -191,7 +193,7 @@ export class Operation implements PromiseLike<Result> {
                 setImmediate(leave, operation);
             }
         })();
-        // Whoever awaits the operation hears of a failure; one that nobody awaits must not end the process.
+        // The failure of an operation that is not awaited must not end the process.
         this.#result.catch(() => undefined);
     }
 
@@ -220,8 +222,8 @@ export class Operation implements PromiseLike<Result> {
     }
 
     /**
-     * Ends a held session, and waits until nothing of it is left: what was unanswered hears that the operation has ended,
-     * and the providers are let go. Without `holdSession` that is the operation's own end.
+     * Ends a held session, and waits until nothing of it is left: unanswered calls fail, because the operation has ended,
+     * and the providers are released. Without `holdSession` that is the operation's own end.
      */
     async release(): Promise<void> {
         await this.#native.release();
@@ -241,7 +243,7 @@ export class Operation implements PromiseLike<Result> {
                 return;
             }
             for (const line of lines) {
-                yield JSON.parse(line) as EngineEvent;
+                yield EngineEvent.parse(line);
             }
         }
     }
@@ -269,7 +271,7 @@ export class Operation implements PromiseLike<Result> {
         } catch (error) {
             throw fromNative(error);
         }
-        const result = new Result(summary, (this.#native.outputs() ?? {}) as PropertyMap, this.#native, this.#subject);
+        const result = new Result(summary, (this.#native.outputs() ?? {}) as Outputs, this.#native, this.#subject);
         const error = summary.error === null ? undefined : fromFacts(summary.error);
         this.#explain(error);
         if (error !== undefined) {

@@ -4,8 +4,9 @@ import { brandOf } from "./values";
 
 /** Values are not searched below this depth; what is nested deeper is refused when it is sent. */
 const DEPTH_LIMIT = 200;
-/** The brand of secrets. */
+/** The brands of secrets and outputs. */
 const SECRET = 1;
+const OUTPUT = 6;
 
 /** Keeps a secret value out of the texts of the current run from now on; outside of a run nothing is to be done. */
 export function learnSecret(value: unknown): void {
@@ -22,7 +23,7 @@ export function learnIn(run: Run, value: unknown, isSecret = false): void {
     try {
         search(value, isSecret, texts, scalars, 0);
     } catch {
-        // What cannot be looked into is refused when it is sent.
+        // What cannot be searched is refused when it is sent.
     }
     if (texts.length !== 0 || scalars.length !== 0) {
         run.bridge.native.learn(run.number, texts, scalars);
@@ -39,7 +40,11 @@ function search(value: unknown, isSecret: boolean, texts: string[], scalars: str
             scalars.push(String(value));
         }
     } else if (typeof value === "object" && value !== null && depth <= DEPTH_LIMIT) {
-        if (brandOf(value) === SECRET) {
+        const brand = brandOf(value);
+        if (brand === OUTPUT) {
+            const output = value as { value: unknown; secret: boolean };
+            search(output.value, isSecret || output.secret, texts, scalars, depth + 1);
+        } else if (brand === SECRET) {
             search((value as { value: unknown }).value, true, texts, scalars, depth + 1);
         } else if (Array.isArray(value)) {
             for (const element of value) {

@@ -4,10 +4,9 @@ import { checkMembers, flag } from "./checks";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
 import { jsonOf, jsonOfMembers } from "./json";
 import type { Native } from "./native";
-import { type Deployment, Operation, type OperationOptions, type Plan, Result } from "./operation";
+import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
 import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addProgram, type AnyProgram } from "./program";
-import { type PropertyMap, unwrap } from "./values";
 
 /** Options of operations that run a program. */
 export interface ProgramOptions extends OperationOptions {
@@ -15,7 +14,7 @@ export interface ProgramOptions extends OperationOptions {
     program?: AnyProgram;
 }
 
-/** Tells a plan from options: it is a result, a text, or an object with the plans of resources. */
+/** Distinguishes a plan from options: it is a result, a text, or an object with the plans of resources. */
 function isPlan(value: Result | Plan | string | ProgramOptions): value is Result | Plan | string {
     return typeof value === "string" || value instanceof Result || (typeof value === "object" && value !== null && "resourcePlans" in value);
 }
@@ -67,7 +66,7 @@ function showsSecrets(what: string, options: { showSecrets?: boolean }): boolean
     return options.showSecrets ?? false;
 }
 
-/** A stack: a named state, and the program that says what it is to be. */
+/** A stack: a named state, and its program. */
 export class Stack {
     readonly #native: Native.Stack;
     readonly #bridge: Bridge;
@@ -86,7 +85,7 @@ export class Stack {
         return this.#native.name;
     }
 
-    /** The organization that programs are told of. */
+    /** The organization, as programs see it. */
     get organization(): string {
         return this.#native.organization;
     }
@@ -96,7 +95,7 @@ export class Stack {
         return this.#native.tags;
     }
 
-    /** Says what an update would do. */
+    /** Computes what an update would do. */
     preview(options: ProgramOptions = {}): Operation {
         if (options?.dryRun === false) {
             throw new InvalidInputError("a preview is a dry run; up() is not");
@@ -105,7 +104,7 @@ export class Stack {
     }
 
     /**
-     * Brings the stack to what its program says.
+     * Brings the stack to the state that its program describes.
      * @param plan Constrains the update: the result of a preview, or a plan's document, parsed or as text. It is the option `plan`.
      */
     up(options?: ProgramOptions): Operation;
@@ -123,16 +122,16 @@ export class Stack {
     }
 
     /**
-     * Reads every resource and records what is there. With `refreshProgram` the program, or `program` in its place, says
-     * how providers are configured.
+     * Reads every resource and records what is there. With `refreshProgram` the program, or `program` in its place,
+     * runs, which determines how providers are configured.
      */
     refresh(options: ProgramOptions = {}): Operation {
         return this.#start("refresh", options, "refresh");
     }
 
     /**
-     * Deletes every resource. With `destroyProgram` the program, or `program` in its place, says how providers are
-     * configured.
+     * Deletes every resource. With `destroyProgram` the program, or `program` in its place, runs, which determines how
+     * providers are configured.
      */
     destroy(options: ProgramOptions = {}): Operation {
         return this.#start("destroy", options, "destroy");
@@ -149,11 +148,12 @@ export class Stack {
         return awaited(() => this.#native.import(documentOf(document)));
     }
 
-    /** Returns the stack's outputs; secret ones are wrapped unless they are to be shown. */
-    async outputs(options: { showSecrets?: boolean } = {}): Promise<PropertyMap> {
+    /** Returns the stack's outputs by name. `showSecrets: true` has the values of secret ones in text for display, too. */
+    async outputs(options: { showSecrets?: boolean } = {}): Promise<Outputs> {
         const showSecrets = showsSecrets("outputs()", options);
-        const outputs = (await awaited(() => this.#native.outputs())) as PropertyMap;
-        return showSecrets ? (unwrap(outputs) as PropertyMap) : outputs;
+        const outputs = (await awaited(() => this.#native.outputs())) as Outputs;
+        const entries = Object.entries(outputs);
+        return showSecrets ? Object.fromEntries(entries.map(([name, output]) => [name, output.shown()])) : outputs;
     }
 
     /** Returns the history, newest first. */
@@ -162,8 +162,8 @@ export class Stack {
     }
 
     /**
-     * Removes every lock of the stack, whoever holds it, and returns how many there were: for locks that dead machines
-     * left behind. An operation of somebody who is alive after all goes on.
+     * Removes every lock of the stack, regardless of its holder, and returns how many there were: for locks that dead
+     * machines left behind. An operation that runs after all goes on.
      */
     unlock(): Promise<number> {
         return awaited(() => this.#native.unlock());

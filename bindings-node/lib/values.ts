@@ -107,13 +107,48 @@ export class ResourceReference {
     ) {}
 }
 
-/** A value with its dependencies, as programs send it to remote components. */
+/**
+ * An output of a stack: its value, and whether that is secret. As an input of a resource it is passed on as what it is. Programs
+ * send such values with dependencies to remote components.
+ *
+ * Text for display, that of `JSON.stringify` included, has `[secret]` in place of a secret value; `unwrap` returns the values of
+ * all members of an object.
+ */
 export class OutputValue {
+    /** The plain value, without any `Secret` around it or inside it. */
+    declare readonly value: PropertyValue;
+    #isShown = false;
+
     constructor(
-        readonly value: PropertyValue,
-        readonly secret: boolean,
-        readonly dependencies: readonly string[],
-    ) {}
+        value: PropertyValue,
+        /** Whether the value is secret, or holds a secret. */
+        readonly secret = false,
+        /** The URNs of the resources that it depends on; none for outputs of stacks. */
+        readonly dependencies: readonly string[] = [],
+    ) {
+        // Copies of all enumerable members hold no secret.
+        Object.defineProperty(this, "value", { value, enumerable: !secret });
+    }
+
+    /** Returns the same output with its value in text for display, also where it is secret. */
+    shown(): OutputValue {
+        const shown = new OutputValue(this.value, this.secret, this.dependencies);
+        shown.#isShown = true;
+        return shown;
+    }
+
+    toJSON(): { value: unknown; secret: boolean } {
+        return { value: this.secret && !this.#isShown ? "[secret]" : this.value, secret: this.secret };
+    }
+
+    [Symbol.for("nodejs.util.inspect.custom")](
+        _depth: number,
+        options: object,
+        inspect: (value: unknown, options: object) => string,
+    ): string {
+        const text = this.secret && !this.#isShown ? "[secret]" : inspect(this.value, options);
+        return `OutputValue { value: ${text}, secret: ${this.secret} }`;
+    }
 }
 
 for (const [index, valueClass] of [Secret, Unknown, Asset, Archive, ResourceReference, OutputValue].entries()) {
@@ -132,35 +167,43 @@ export function secret<T extends PropertyValue>(value: T): Secret<T> {
     return new Secret(value);
 }
 
-/** Tells whether a value is a secret, whichever copy of this package made it. */
+/** Returns whether a value is a secret, regardless of the copy of this package that made it. */
 export function isSecret(value: unknown): value is Secret {
     return brandOf(value) === 1;
 }
 
-/** Tells whether a value is an unknown, whichever copy of this package made it. */
+/** Returns whether a value is an unknown, regardless of the copy of this package that made it. */
 export function isUnknown(value: unknown): value is Unknown {
     return brandOf(value) === 2;
 }
 
-/** Tells whether an unknown is anywhere in a value. */
+/** Returns whether a value wraps another one: a secret, or an output. */
+function isWrapper(value: unknown): value is Secret | OutputValue {
+    const brand = brandOf(value);
+    return brand === 1 || brand === 6;
+}
+
+/** Returns whether an unknown is anywhere in a value. */
 export function containsUnknown(value: PropertyValue): boolean {
     if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) {
         return false;
     }
     const brand = brandOf(value);
     if (brand !== undefined) {
-        return brand === 2 || (isSecret(value) && containsUnknown(value.value));
+        return brand === 2 || (isWrapper(value) && containsUnknown(value.value));
     }
     return Object.values(value as PropertyMap).some(containsUnknown);
 }
 
-/** Returns a value with its secrets in the clear. */
+/** Returns a value without any `Secret` or `OutputValue` around it or inside it. Never log the result. */
+export function unwrap(value: { readonly [name: string]: OutputValue }): PropertyMap;
+export function unwrap(value: PropertyValue): PropertyValue;
 export function unwrap(value: PropertyValue): PropertyValue {
     if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) {
         return value;
     }
     if (brandOf(value) !== undefined) {
-        return isSecret(value) ? unwrap(value.value) : value;
+        return isWrapper(value) ? unwrap(value.value) : value;
     }
     if (Array.isArray(value)) {
         return value.map(unwrap);

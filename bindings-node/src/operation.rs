@@ -63,7 +63,7 @@ impl Operation {
     #[napi(catch_unwind, ts_return_type = "Record<string, unknown> | undefined")]
     pub fn outputs(&self) -> Option<Values> {
         self.operation.result().map(|result| Values {
-            values: result.outputs.clone(),
+            values: binding::output_values(&result.outputs),
             shared: Arc::clone(&self.shared),
         })
     }

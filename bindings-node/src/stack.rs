@@ -108,11 +108,8 @@ impl Stack {
     /// Returns the stack's outputs.
     #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
     pub async fn outputs(&self) -> Result<Values> {
-        let values = self
-            .stack
-            .outputs()
-            .await
-            .map_err(|error| errors::to_napi(&error))?;
+        let outputs = self.stack.outputs().await;
+        let values = binding::output_values(&outputs.map_err(|error| errors::to_napi(&error))?);
         let shared = Arc::clone(&self.shared);
         Ok(Values { values, shared })
     }

@@ -74,7 +74,7 @@ test("an object may occur in two places", async () => {
     const result = await stack.up({
         program: (context) => context.export("out", context.resource(THING, "a", { one: shared, other: [shared, shared] }).outputs),
     });
-    assert.deepEqual(result.outputs.out.other, [shared, shared]);
+    assert.deepEqual(result.outputs.out.value.other, [shared, shared]);
 });
 
 test("cyclic outputs of a provider are refused by the path", async () => {

@@ -41,11 +41,11 @@ test("a dynamic resource is created, updated and deleted by its own code", async
     });
     await stack.preview();
     assert.ok(!fs.existsSync(file));
-    assert.equal((await stack.up()).outputs.length, 5);
+    assert.equal((await stack.up()).outputs.length.value, 5);
     assert.equal(fs.readFileSync(file, "utf8"), "hello");
     assert.equal((await stack.up()).changes.same, 2);
     content = "hello again";
-    assert.equal((await stack.up()).outputs.length, 11);
+    assert.equal((await stack.up()).outputs.length.value, 11);
     assert.equal(fs.readFileSync(file, "utf8"), "hello again");
     await stack.destroy();
     assert.ok(!fs.existsSync(file));

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
 
-import { ConflictError, DecryptError, languageRuntime, Secret, secret, UnavailableError } from "../index.mjs";
+import { ConflictError, DecryptError, languageRuntime, secret, UnavailableError, unwrap } from "../index.mjs";
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
@@ -124,10 +124,10 @@ test("a stack reader answers stack references instead of the store", async () =>
     };
     const stack = await engine.stack("shop/dev", { program: reference("organization/base/dev") });
     const { outputs } = await stack.up();
-    assert.equal(outputs.color, "blue");
-    assert.ok(outputs.token instanceof Secret);
+    assert.equal(outputs.color.value, "blue");
+    assert.ok(outputs.token.secret);
     assert.equal(outputs.token.value, "hunter2");
-    assert.deepEqual(outputs.resources, { [DISK]: { type: "a:b:C", outputs: { size: 3 } } });
+    assert.deepEqual(outputs.resources.value, { [DISK]: { type: "a:b:C", outputs: { size: 3 } } });
     const error = await failureOf(stack.up({ program: reference("organization/base/gone") }));
     const messages = error.result.diagnostics.map(({ message }) => message).join("\n");
     assert.match(`${messages}\n${error.message}`, /that stack moved away/);
@@ -147,7 +147,7 @@ test("without a stack reader, stack references are answered from the engine's st
             context.export("root", resources.get("outputs").get("urn:pulumi:dev::base::pulumi:pulumi:Stack::base-dev"));
         },
     });
-    assert.deepEqual((await stack.up()).outputs, {
+    assert.deepEqual(unwrap((await stack.up()).outputs), {
         color: "green",
         root: { type: "pulumi:pulumi:Stack", outputs: { color: "green" } },
     });
@@ -168,8 +168,8 @@ test("the host encrypts and decrypts secrets", async (t) => {
         decrypt: reversed,
     };
     const program = (context) => {
-        context.resource(THING, "a", { content: context.config("token") });
-        context.export("token", context.config("token"));
+        context.resource(THING, "a", { content: context.config.require("token") });
+        context.export("token", context.config.require("token"));
     };
     const config = { token: secret("hunter2") };
     const stack = await memoryEngine(new Memory(), { store, secrets }).stack("shop/dev", { program, config });
@@ -275,7 +275,7 @@ test("a language runtime at an address runs the program", async (t) => {
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", { program: languageRuntime(`127.0.0.1:${port}`) });
     const result = await stack.up();
-    assert.deepEqual(result.outputs, { size: 3, stack: "dev" });
+    assert.deepEqual(unwrap(result.outputs), { size: 3, stack: "dev" });
     assert.equal(provider.things.size, 1);
     // The program of an operation overrides that of its stack.
     assert.equal((await stack.up({ program: () => undefined, allowEmpty: true })).changes.delete, 1);
@@ -318,7 +318,7 @@ test("events redact secrets of the configuration, also inside of other texts", a
     const stack = await memoryEngine().stack("shop/dev", {
         config: { token: secret("hunter2hunter2") },
         program: (context) => {
-            context.resource(THING, "a", { content: `https://example.com/?t=${context.config("token").value}` });
+            context.resource(THING, "a", { content: `https://example.com/?t=${context.config.require("token").value}` });
         },
     });
     const received = [];

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 import * as pulumi from "@pulumi/pulumi";
 
-import { Engine, sdkProgram } from "../index.mjs";
+import { Engine, sdkProgram, unwrap } from "../index.mjs";
 import { folder } from "./support.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
@@ -185,7 +185,7 @@ test("an SDK program with in-process, dynamic and plugin resources runs through 
 
     const created = await stack.up();
     assert.deepEqual(steps(created), all("create"));
-    assert.deepEqual(created.outputs, { length: 3 });
+    assert.deepEqual(unwrap(created.outputs), { length: 3 });
     const first = {
         "kept.txt": "one", "here.txt": "two", "gone.txt": "three",
         "dyn-kept.txt": "one", "dyn-here.txt": "two", "dyn-gone.txt": "three",
@@ -278,7 +278,7 @@ test("a native program with in-process and plugin resources runs through its lif
     assert.deepEqual(place.content(), {});
     const created = await stack.up();
     assert.equal(created.changes.create, 7);
-    assert.deepEqual(created.outputs, { length: 3 });
+    assert.deepEqual(unwrap(created.outputs), { length: 3 });
     assert.deepEqual(place.content(), {
         "kept.txt": "one", "here.txt": "two", "gone.txt": "three",
         "go-kept.txt": "one 3", "go-here.txt": "two", "go-gone.txt": "three",

@@ -1,6 +1,7 @@
 /** The native API in Node: programs, resources, providers and deployments, without an SDK. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import {
     CancelledError,
@@ -12,6 +13,7 @@ import {
     secret,
     Secret,
     Unknown,
+    unwrap,
 } from "../index.mjs";
 import { eventsOf, failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
@@ -40,14 +42,14 @@ test("a stack runs through preview, create, no change, update, refresh, destroy 
     assert.equal(provider.things.size, 0, "a preview makes nothing");
     const created = await stack.up();
     assert.equal(created.changes.create, 3);
-    assert.equal(created.outputs.size, 3);
+    assert.equal(created.outputs.size.value, 3);
     assert.match(String(created), /first/);
-    assert.deepEqual(await stack.outputs(), { size: 3 });
+    assert.deepEqual(unwrap(await stack.outputs()), { size: 3 });
     assert.equal((await stack.up()).changes.same, 3);
     content = "three";
     const updated = await stack.up();
     assert.equal(updated.changes.update, 2, "the second takes the first's new size");
-    assert.equal((await stack.outputs()).size, 5);
+    assert.equal((await stack.outputs()).size.value, 5);
     await stack.refresh();
     const destroyed = await stack.destroy();
     assert.ok(destroyed.changes.delete >= 2);
@@ -126,7 +128,7 @@ test("the result of apply is secret after an awaited secret, and unknown after a
         config: { password: secret("hunter2") },
         program: async (context) => {
             const a = context.resource(THING, "a", { content: "x" });
-            const b = context.resource(THING, "b", { content: context.config("password") });
+            const b = context.resource(THING, "b", { content: context.config.get("password") });
             const known = a.get("content");
             context.export("returned", known.apply((x) => b.get("content").apply((y) => x + y)));
             context.export("awaited", known.apply(async (x) => x + (await b.get("content")).value));
@@ -143,7 +145,7 @@ test("the result of apply is secret after an awaited secret, and unknown after a
     await stack.preview();
     await stack.up();
     const { returned, awaited } = await stack.outputs();
-    assert.ok(returned instanceof Secret && awaited instanceof Secret);
+    assert.ok(returned.secret && awaited.secret);
     assert.deepEqual([returned.value, awaited.value], ["xhunter2", "xhunter2"]);
 });
 
@@ -183,8 +185,9 @@ test("unknowns of a preview stay unknown through apply, and secrets stay secret"
     const stack = await memoryEngine().stack("shop/dev", {
         config: { password: secret("hunter2"), plain: "p", "other:n": 3, list: [1, { a: true }] },
         program: async (context) => {
-            seen.push(context.dryRun, context.config("plain"), context.config("other:n"), context.config("list"));
-            const password = context.config("password");
+            const { config } = context;
+            seen.push(context.dryRun, config.get("plain"), config.get("other:n"), config.get("list"));
+            const password = context.config.get("password");
             assert.ok(password instanceof Secret);
             const a = context.resource(THING, "a", { content: password });
             const size = await a.get("size").apply((size) => `size ${size}`);
@@ -199,7 +202,7 @@ test("unknowns of a preview stay unknown through apply, and secrets stay secret"
         false, "p", "3", '[1,{"a":true}]', "size 7",
     ]);
     const { secret: exported } = await stack.outputs();
-    assert.ok(exported instanceof Secret);
+    assert.ok(exported.secret);
     assert.equal(exported.value, "HUNTER2");
     assert.ok(!JSON.stringify(await stack.exportDeployment()).includes("hunter2"), "a state has no secret in the clear");
     assert.ok(JSON.stringify(await stack.exportDeployment({ showSecrets: true })).includes("hunter2"));
@@ -215,7 +218,7 @@ test("functions are called, and their results are usable", async () => {
     });
     await stack.preview();
     const { outputs } = await stack.up();
-    assert.deepEqual(outputs, { doubled: 6 });
+    assert.deepEqual(unwrap(outputs), { doubled: 6 });
 });
 
 test("a preview does not invoke a function whose arguments depend on planned resources", async () => {
@@ -240,12 +243,12 @@ test("a preview does not invoke a function whose arguments depend on planned res
     });
     const { outputs } = await stack.preview();
     assert.deepEqual(called, []);
-    assert.ok(Object.values(outputs).length === 5 && Object.values(outputs).every((value) => value instanceof Unknown));
+    assert.ok(Object.values(outputs).length === 5 && Object.values(outputs).every(({ value }) => value instanceof Unknown));
     await stack.up();
     assert.equal(called.length, 5);
     called.length = 0;
     const { outputs: again } = await stack.preview();
-    assert.deepEqual(again, { mirrored: 1, unknown: 1, made: 1, partly: 1, whole: 1 });
+    assert.deepEqual(unwrap(again), { mirrored: 1, unknown: 1, made: 1, partly: 1, whole: 1 });
     assert.ok(called.length === 5 && called.every(([, preview]) => preview));
 });
 
@@ -258,7 +261,7 @@ test("existing resources are read", async () => {
             context.export("content", old.get("content"));
         },
     });
-    assert.equal((await stack.up()).outputs.content, "found");
+    assert.equal((await stack.up()).outputs.content.value, "found");
 });
 
 test("an awaited resource has its URN, id and outputs", async () => {
@@ -545,8 +548,12 @@ test("an engine reads stacks of another engine with the same passphrase", async 
     const written = await memoryEngine(provider, { store }).stack("shop/dev", { program });
     await written.up();
     const read = await memoryEngine(provider, { store }).stack("shop/dev", { create: false, program });
-    assert.equal((await read.outputs()).s.value, "hunter2");
-    assert.deepEqual(await read.outputs({ showSecrets: true }), { s: "hunter2" });
+    const [hidden, shown] = [await read.outputs(), await read.outputs({ showSecrets: true })];
+    assert.deepEqual([hidden.s.value, hidden.s.secret, shown.s.value], ["hunter2", true, "hunter2"]);
+    assert.equal(JSON.stringify(hidden), '{"s":{"value":"[secret]","secret":true}}');
+    assert.equal(JSON.stringify(shown), '{"s":{"value":"hunter2","secret":true}}');
+    assert.equal(inspect(hidden.s), "OutputValue { value: [secret], secret: true }");
+    assert.equal(inspect(shown.s), "OutputValue { value: 'hunter2', secret: true }");
     assert.equal((await read.up()).changes.same, 2);
     const document = await read.exportDeployment();
     const copy = await memoryEngine(provider, { store }).stack("shop/copy");
@@ -571,7 +578,7 @@ test("a stack overrides passphrase and encryption, and supplies passphrases of r
     };
     const referencePassphrases = { "shop/base": "of the base" };
     const stack = await engine.stack("shop/dev", { program: referring, referencePassphrases });
-    assert.equal((await stack.up()).outputs.found.s.value, "hunter2");
+    assert.equal((await stack.up()).outputs.found.value.s, "hunter2");
     const plain = await engine.stack("shop/dev", { program: referring });
     assert.match((await failureOf(plain.up())).message, /stack 'shop\/base': incorrect passphrase/);
     const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));
@@ -588,7 +595,7 @@ test("encrypted configuration of a file is decrypted with its salt before a stat
     const encryptionSalt = "v1:T9FaSItA8xQ=:v1:Kr1yt5YlRPcWOb8A:cKkXdfcl/fR2vHkjxnls0SsHa1kjNw==";
     const token = { secure: "v1:kJRS4pwT81fxH2Qd:P+0Qu+OtRhM0ap/gfhSeE5kf4mEzW9eyqGE=" };
     const config = { token, keys: secret({ a: [secret("b"), 1] }) };
-    const program = (context) => context.export("keys", context.config("keys"));
+    const program = (context) => context.export("keys", context.config.get("keys"));
     const engine = memoryEngine(new Memory(), { passphrase: "correct horse" });
     const stack = await engine.stack("fixtures/dev", { program, config, encryptionSalt });
     await stack.preview();

@@ -242,6 +242,12 @@ function newEngine({ store, passphrase, packages, waitsForRegistrations, limits,
     });
 }
 
+/** Outputs by name, their values in plain form. */
+function described(outputs) {
+    const entries = Object.entries(outputs);
+    return Object.fromEntries(entries.map(([name, { value, secret }]) => [name, { value: toPlainJson(value), secret }]));
+}
+
 const asked = {
     hello: () => ({ binding: "node", references: "native", plans: "kept" }),
     async open(message) {
@@ -275,7 +281,7 @@ const asked = {
         results.set(number, result);
         const { outcome, changes, outputs, plan } = result;
         const deployment = wantsDeployment ? await result.deployment() : undefined;
-        return { deployment, plan, outcome, error, changes, outputs: toPlainJson(outputs), events };
+        return { deployment, plan, outcome, error, changes, outputs: described(outputs), events };
     },
     cancel({ stack }) {
         operations.get(stack).cancel();

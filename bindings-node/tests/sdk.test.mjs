@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
 
-import { CancelledError, FailedError, NotFoundError, sdkProgram, secret, Secret } from "../index.mjs";
+import { CancelledError, FailedError, NotFoundError, sdkProgram, secret, unwrap } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 class Thing extends pulumi.CustomResource {
@@ -53,10 +53,10 @@ test("a program runs through its lifecycle without a socket", async () => {
     assert.equal(provider.things.size, 0);
     const created = await stack.up();
     assert.equal(created.changes.create, 4);
-    assert.equal(created.outputs.doubled, 8);
-    assert.equal(created.outputs.stack, "dev");
-    assert.equal(created.outputs.size, 1);
-    assert.ok(created.outputs.password instanceof Secret);
+    assert.equal(created.outputs.doubled.value, 8);
+    assert.equal(created.outputs.stack.value, "dev");
+    assert.equal(created.outputs.size.value, 1);
+    assert.ok(created.outputs.password.secret);
     assert.equal(created.outputs.password.value, "hunter2");
     assert.ok(
         created.diagnostics.some(
@@ -98,7 +98,7 @@ test("a refresh and a destroy run the program for its credentials", async () => 
     assert.deepEqual(seen.changes, { delete: 1, same: 4, update: 1 });
     const read = await stack.refresh({ refreshProgram: true });
     assert.deepEqual(read.changes, { delete: 1, same: 4, update: 1 });
-    assert.ok(provider.things.has(read.outputs.id));
+    assert.ok(provider.things.has(read.outputs.id.value));
     assert.ok(!("added" in read.outputs), "what does not exist is in no output");
     assert.throws(() => stack.destroy({ program }), /destroyProgram: true/);
     assert.equal((await stack.destroy({ destroyProgram: true })).changes.delete, 3);
@@ -135,7 +135,7 @@ test("concurrent programs are isolated, also when one of them fails", async () =
             assert.match(reason.message, /c fails/);
         } else {
             assert.equal(status, "fulfilled", reason?.message);
-            assert.deepEqual(value.outputs, { own: name, who: name });
+            assert.deepEqual(unwrap(value.outputs), { own: name, who: name });
             assert.equal(value.changes.create, 21);
         }
     }
@@ -165,7 +165,7 @@ test("each failure ends the run at once, with its kind and the program's message
         assert.match(error.message, pattern, name);
     }
     await stack.up({ program: sdkProgram(async () => ({ fine: true })) });
-    assert.deepEqual(await stack.outputs(), { fine: true });
+    assert.deepEqual(unwrap(await stack.outputs()), { fine: true });
 });
 
 test("a failing program deletes no resource that it has not registered yet", async () => {
@@ -215,7 +215,7 @@ test("a failed resource ends a run that waits for it", async () => {
             return { size: thing.size };
         }),
     });
-    assert.deepEqual(next.outputs, { size: 0 });
+    assert.deepEqual(unwrap(next.outputs), { size: 0 });
     assert.ok(next.diagnostics.some(({ message }) => message.includes("fine")));
 });
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
 
-import { Asset, ConflictError, InvalidInputError, sdkProgram, secret } from "../index.mjs";
+import { Asset, ConflictError, InvalidInputError, sdkProgram, secret, unwrap } from "../index.mjs";
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
@@ -18,7 +18,7 @@ test("the context and the SDK return the organization of the stack", async () =>
     for (const program of [own, ofTheSdk]) {
         const settings = { program, organization: "acme", tags: { "team:owner": "net" } };
         const stack = await engine.stack("shop/dev", settings);
-        assert.deepEqual((await stack.up()).outputs, { organization: "acme" });
+        assert.deepEqual(unwrap((await stack.up()).outputs), { organization: "acme" });
         assert.equal(stack.organization, "acme");
         assert.deepEqual(stack.tags, { "team:owner": "net" });
     }

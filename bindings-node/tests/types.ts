@@ -7,11 +7,13 @@ import {
     languageRuntime,
     type Operation,
     Output,
+    type Outputs,
     type PropertyMap,
     type Registered,
     Secret,
     secret,
     type StackwrightError,
+    unwrap,
 } from "stackwright";
 
 export async function allowed(engine: Engine): Promise<void> {
@@ -40,8 +42,9 @@ export async function allowed(engine: Engine): Promise<void> {
         const op: string | undefined = typed.resourcePreEvent?.metadata.op;
         console.log(op);
     }
-    const outputs: PropertyMap = (await operation).outputs;
-    console.log(outputs["x"]);
+    const outputs: Outputs = (await operation).outputs;
+    const values: PropertyMap = unwrap(outputs);
+    console.log(outputs["x"]?.value, outputs["x"]?.secret, values["x"]);
     operation.catch((error: StackwrightError) => error.kind);
 }
 

@@ -37,7 +37,7 @@ function engineWith(context, plugin, options = {}) {
 async function ask(engine, name = "shop/dev") {
     const stack = await engine.stack(name, { program: look });
     const { outputs } = await stack.up();
-    return { number: outputs.stat.split(" ")[0], variables: outputs.environ.split("\0") };
+    return { number: outputs.stat.value.split(" ")[0], variables: outputs.environ.value.split("\0") };
 }
 
 test("the environment of one tenant is never used for another", { skip }, async (context) => {
@@ -84,7 +84,7 @@ test("the environment of a plugin contains the runtime options of the project", 
     const given = { virtualenv: "venv", typescript: true, unset: undefined, build: { flags: ["-v", 2.5, null] } };
     const stack = await engine.stack("shop/dev", { program: look, runtimeOptions: given });
     const { outputs } = await stack.up();
-    const options = outputs.environ.split("\0").filter((variable) => variable.startsWith("PULUMI_RUNTIME_"));
+    const options = outputs.environ.value.split("\0").filter((variable) => variable.startsWith("PULUMI_RUNTIME_"));
     assert.deepEqual(options.sort(), [
         'PULUMI_RUNTIME_BUILD={"flags":["-v",2.5,null]}',
         "PULUMI_RUNTIME_TYPESCRIPT=true",

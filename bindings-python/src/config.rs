@@ -70,6 +70,13 @@ fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<ConfigValue, Misfit>
     if let Some(inner) = convert::secret_content(object)? {
         return Ok(secret(&inner)?);
     }
+    if let Some((inner, is_secret)) = convert::output_content(object)? {
+        return if is_secret {
+            Ok(secret(&inner)?)
+        } else {
+            value(&inner, depth + 1)
+        };
+    }
     if let Some(ciphertext) = convert::ciphertext(object)? {
         return Ok(ConfigValue::Secure(ciphertext));
     }

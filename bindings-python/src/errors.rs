@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pyo3::{IntoPyObjectExt as _, exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
+use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
 use serde_json::Value;
 use stackwright::{Error, ErrorKind, Language};
 
@@ -21,12 +21,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     })?;
     let source = std::error::Error::source(error);
     let mut sources = std::iter::successors(source, |error| error.source());
-    let cause = match sources.find_map(|error| error.downcast_ref::<Raised>()) {
-        Some(raised) => Some(raised.exception().clone_ref(py)),
-        None => source
-            .map(|source| source.to_string().into_py_any(py))
-            .transpose()?,
-    };
+    let raised = sources.find_map(|error| error.downcast_ref::<Raised>());
     let exception = from_parts.bind(py).call1((
         error.kind().name(),
         error.message(),
@@ -40,7 +35,8 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         error.phase(),
         error.config_key(),
         error.hints_in(Language::Python),
-        cause,
+        raised.map(|raised| raised.exception().clone_ref(py)),
+        source.map(ToString::to_string),
     ))?;
     Ok(PyErr::from_value(exception))
 }
@@ -65,12 +61,12 @@ pub(crate) fn misuse(message: &'static str) -> PyErr {
     PyRuntimeError::new_err(message)
 }
 
-/// Returns every kind of error as `(code, name, class)`: the table that the classes are checked against.
+/// Returns every kind of error as `(name, class)`: the table that the classes are checked against.
 #[pyfunction]
-pub(crate) fn error_kinds() -> Vec<(i32, &'static str, &'static str)> {
+pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
     ErrorKind::ALL
         .iter()
-        .map(|kind| (kind.code(), kind.name(), kind.class().name()))
+        .map(|kind| (kind.name(), kind.class().name()))
         .collect()
 }
 

@@ -196,7 +196,7 @@ impl OperationOutcome {
 
     #[getter]
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        convert::dictionary(py, &self.result.outputs)
+        convert::outputs(py, &self.result.outputs)
     }
 
     /// The steps, each as a dictionary of its members.

@@ -125,7 +125,7 @@ impl Stack {
             py,
             work,
             CompletionId::new(completions, callback),
-            |py, outputs| Ok(convert::dictionary(py, &outputs)?.into_any().unbind()),
+            |py, outputs| Ok(convert::outputs(py, &outputs)?.into_any().unbind()),
         )
     }
 

@@ -291,7 +291,7 @@ LATER = ("diff_config", "diff", "update", "read", "delete", "decrypt", "async de
 async def outcome(work: Any) -> str:
     try:
         await asyncio.wait_for(work, DEADLINE)
-    except sw.Error as error:
+    except sw.StackwrightError as error:
         str(error), repr(error)
         return f"{error.kind}: {error.message}"
     except asyncio.TimeoutError:

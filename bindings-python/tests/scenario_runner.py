@@ -149,7 +149,7 @@ class Actor:
             "outcome": result.outcome,
             "error": None if result.error is None else failure(result.error),
             "changes": dict(result.changes),
-            "outputs": json.loads(sw.to_json(result.outputs)),
+            "outputs": {name: described(output) for name, output in result.outputs.items()},
             "events": events,
         }
 
@@ -164,6 +164,11 @@ class Actor:
             raise
         if error is not None:
             raise RuntimeError(error)
+
+
+def described(output: sw.OutputValue[Any]) -> Message:
+    """Returns an output with its value in plain form."""
+    return {**json.loads(sw.to_json({"value": output.value})), "secret": output.secret}
 
 
 async def main() -> None:

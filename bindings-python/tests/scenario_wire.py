@@ -66,7 +66,7 @@ def parsed(value: Any) -> Any:
 
 
 def failure(error: BaseException) -> Message:
-    if isinstance(error, sw.Error):
+    if isinstance(error, sw.StackwrightError):
         facts = {
             "urn": error.urn,
             "provider": error.provider,

@@ -85,7 +85,7 @@ def test_a_failing_autonamer_ends_the_operation_and_the_error_names_the_resource
         provider = Named()
         async with sw.Engine(store="memory://", passphrase="test", providers={"mem": provider}, autonamer=name) as engine:
             stack = await engine.stack("shop/dev", of_one)
-            with pytest.raises(sw.Error, match=expected) as caught:
+            with pytest.raises(sw.StackwrightError, match=expected) as caught:
                 await stack.up()
             assert "::a cannot be proposed" in str(caught.value)
         assert provider.seen == {}

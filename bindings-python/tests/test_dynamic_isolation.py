@@ -50,5 +50,5 @@ def test_a_module_in_the_programs_folder_is_imported_only_by_the_programs_code(
             return await stack.up()
 
     result = asyncio.run(main())
-    assert result.outputs["words"] == 3
+    assert result.outputs["words"].value == 3
     assert not seen.exists(), seen.read_text()

@@ -18,8 +18,8 @@ from stackwright._raised import causes_of
 
 
 def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
-    classes = {cls.kind: cls for cls in errors.Error.__subclasses__()}
-    assert {(cls.code, kind, cls.error_class) for kind, cls in classes.items()} == set(native.error_kinds())
+    classes = {cls.kind: cls for cls in errors.StackwrightError.__subclasses__()}
+    assert {(kind, cls.error_class) for kind, cls in classes.items()} == set(native.error_kinds())
     for kind, cls in classes.items():
         camel = "".join(part.capitalize() for part in kind.split("_"))
         assert cls.__name__ == f"{camel}Error"
@@ -28,17 +28,17 @@ def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
 
 def test_the_members_of_an_error_become_attributes() -> None:
     error = errors._from_parts(
-        "conflict", "it is locked", "locked", "code", None, "urn:x", "aws", "create", None, ["wait"], "the cause"
+        "conflict", "it is locked", "locked", "code", None, "urn:x", "aws", "create", None, ["wait"], None, "the cause"
     )
     assert isinstance(error, sw.ConflictError)
     assert (error.message, error.urn, error.provider, error.phase) == ("it is locked", "urn:x", "aws", "create")
     assert error.hints == ("wait",)
     assert str(error) == "it is locked\nhint: wait"
-    assert str(error.__cause__) == "the cause"
+    assert error.reason == str(error.__cause__) == "the cause"
 
 
 def test_an_unknown_kind_becomes_an_internal_error() -> None:
-    assert isinstance(errors._from_parts("later", "x", "x", None, None, None, None, None, None, [], None), sw.InternalError)
+    assert isinstance(errors._from_parts("later", "x", "x", None, None, None, None, None, None, [], None, None), sw.InternalError)
 
 
 @pytest.mark.parametrize("name", ["no-slash", "a/b/c/d", "", "bad name/dev"])
@@ -185,7 +185,7 @@ def test_a_program_that_exits_ends_its_operation_and_not_the_loop(make_engine: M
             ended, lived = await asyncio.gather(left.up().wait(), right.up().wait())
             assert isinstance(ended.error, sw.ProgramError) and "SystemExit: 3" in str(ended.error)
             assert isinstance(ended.error.__cause__, SystemExit)
-            assert lived.error is None and lived.outputs == {"there": True}
+            assert lived.error is None and sw.unwrap(lived.outputs) == {"there": True}
 
     asyncio.run(run())
 

@@ -104,7 +104,7 @@ def test_plugins_of_recorded_providers_are_installed_beforehand_unless_skipped(t
     with sync.Engine(store=store, installer=decline) as engine:
         stack = engine.stack("shop/dev", nothing)
         for skip, times in ((False, 2), (True, 1)):
-            with pytest.raises(sw.Error, match="the resource plugin `gofiles` was not found"):
+            with pytest.raises(sw.StackwrightError, match="the resource plugin `gofiles` was not found"):
                 stack.refresh(skip_plugin_pre_install=skip)
             assert asked == ["gofiles"] * times
             asked.clear()
@@ -139,7 +139,7 @@ def test_errors_keep_the_message_of_an_installers_error_and_name_its_omissions()
         (Wrong(), "the latest version of the resource plugin 'gofiles' is \"newest\", which is no version"),
     ):
         with sync.Engine(store="memory://", installer=installer) as engine:
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 engine.stack("shop/dev", program).up()
             assert caught.value.result is not None
             messages = [diagnostic.message for diagnostic in caught.value.result.diagnostics]

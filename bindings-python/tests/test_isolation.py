@@ -210,7 +210,7 @@ def test_a_context_of_the_native_api_is_valid_in_its_run_only(make_engine: MakeE
             await begun.wait()
             await (await engine.stack("shop/left", left)).up()
             # The run of `left` has ended, that of `right` has not.
-            with pytest.raises(sw.Error) as error:
+            with pytest.raises(sw.StackwrightError) as error:
                 await kept[0].resource("mem:index:Thing", "late", {})
             assert "shut" in str(error.value) or "ended" in str(error.value)
             leave.set()

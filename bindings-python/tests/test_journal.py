@@ -138,7 +138,7 @@ class DiskFull(Exception):
     ids=["any exception", "one of this package"],
 )
 def test_a_refused_entry_ends_the_operation_with_the_journals_error(
-    make_engine: MakeEngine, memory: Memory, raised: Exception, expected: type[sw.Error]
+    make_engine: MakeEngine, memory: Memory, raised: Exception, expected: type[sw.StackwrightError]
 ) -> None:
     async def run() -> None:
         async with make_engine(mem=memory) as engine:

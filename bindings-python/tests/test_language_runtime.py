@@ -48,7 +48,8 @@ def test_a_language_runtime_runs_the_program(make_engine: MakeEngine, memory: Me
                 stack = await engine.stack("shop/dev", sw.LanguageRuntime(address), config=config)
                 assert (await stack.preview()).changes == {"create": 2} and not memory.things
                 result = await stack.up()
-                assert result.outputs == {"where": "shop/dev", "id": "a-1", "password": sw.Secret("hunter2")}
+                assert sw.unwrap(result.outputs) == {"where": "shop/dev", "id": "a-1", "password": "hunter2"}
+                assert result.outputs["password"].secret and not result.outputs["id"].secret
                 assert memory.things["a-1"]["x"] == 3
                 assert (await stack.up()).changes == {"same": 2}
                 with pytest.raises(sw.ProgramError) as caught:

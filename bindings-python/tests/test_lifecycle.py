@@ -159,7 +159,7 @@ class Scenario:
 
         created = run("up")
         assert created.changes == plan.changes
-        self.processes = set(created.outputs.get("processes", ()))
+        self.processes = set(sw.unwrap(created.outputs).get("processes", ()))
         self.expect_on_disk(FIRST)
         for kind in self.kinds:
             record = records()[f"{kind}-edited"]

@@ -28,14 +28,14 @@ def test_a_stack_runs_from_preview_to_destroy(make_engine: MakeEngine, memory: M
             assert plan.is_preview and plan.changes == {"create": 3} and not memory.calls
             assert "+" in str(plan) and "<pre" in plan._repr_html_()
             result = await stack.up(plan)
-            assert result.outcome == "succeeded" and result.outputs == {"size": 1} and len(memory.things) == 2
+            assert result.outcome == "succeeded" and result.outputs == {"size": sw.OutputValue(1)} and len(memory.things) == 2
             assert not (await stack.up()).has_changes
             size = 2
             assert (await stack.up()).changes == {"update": 2, "same": 1}
             memory.things.clear()
             assert (await stack.refresh()).changes["delete"] == 2
             assert (await stack.up()).changes["create"] == 2
-            assert await stack.outputs() == {"size": 2}
+            assert await stack.outputs() == {"size": sw.OutputValue(2)}
             assert await engine.stacks("shop") == ["shop/dev"]
             assert (await stack.destroy()).changes["delete"] == 3
             assert not memory.things
@@ -98,7 +98,7 @@ def test_functions_are_invoked_with_outputs(make_engine: MakeEngine, memory: Mem
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program)
             result = await stack.up()
-            assert results == [{"x": 7}] and result.outputs == {"echo": 7}
+            assert results == [{"x": 7}] and sw.unwrap(result.outputs) == {"echo": 7}
 
     asyncio.run(run())
 

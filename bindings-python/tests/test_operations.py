@@ -52,7 +52,7 @@ def test_a_failed_resource_fails_its_dependents_and_the_operation(make_engine: M
     async def run() -> None:
         async with make_engine(mem=picky) as engine:
             stack = await engine.stack("shop/dev", program)
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 await stack.up()
             result = caught.value.result
             assert result is not None
@@ -100,6 +100,7 @@ def test_events_are_typed_and_end_with_cancel(make_engine: MakeEngine, memory: M
             assert isinstance(received[-1], sw.CancelEvent)
             outputs = [event for event in received if isinstance(event, sw.ResourceOutputsEvent)]
             assert any(event.metadata.urn.endswith("::a") and event.metadata.op == "create" for event in outputs)
+            assert all((event.urn, event.op) == (event.metadata.urn, event.metadata.op) for event in outputs)
             [summary] = [event for event in received if isinstance(event, sw.SummaryEvent)]
             assert summary.resource_changes == result.changes and summary.result == "succeeded"
             assert any(isinstance(event, sw.DiagnosticEvent) and event.message == "hello\n" for event in received)
@@ -158,7 +159,7 @@ def test_a_hundred_concurrent_stacks_are_isolated(tmp_path: Path, memory: Memory
         async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault(), providers={"mem": memory}) as engine:
             stacks = [await engine.stack(f"shop/s{number}", program) for number in range(100)]
             results = await asyncio.gather(*(stack.up() for stack in stacks))
-            assert [result.outputs["of"] for result in results] == [[f"s{number}"] * 10 for number in range(100)]
+            assert [result.outputs["of"].value for result in results] == [[f"s{number}"] * 10 for number in range(100)]
             assert len(memory.things) == 1000
             assert all(id.startswith(f"{thing['of']}-") for id, thing in memory.things.items())
 

@@ -194,7 +194,7 @@ def test_errors_about_resources_of_a_missing_plugin_have_hints(make_engine: Make
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("nowhere:index:Thing", "a"))
             await stack.import_deployment({"version": 3, "deployment": {"resources": [provider, thing]}})
-            with pytest.raises(sw.Error, match="the resource plugin `nowhere` was not found") as caught:
+            with pytest.raises(sw.StackwrightError, match="the resource plugin `nowhere` was not found") as caught:
                 await getattr(stack, verb)()
             (hint,) = caught.value.hints
             assert all(option in hint for option in ("(plugins)", "(providers)", "resolver", "installer"))
@@ -208,7 +208,7 @@ def test_the_error_of_a_missing_plugin_has_hints(make_engine: MakeEngine) -> Non
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("nowhere:index:Thing", "a"))
-            with pytest.raises(sw.Error, match="the resource plugin `nowhere` was not found") as caught:
+            with pytest.raises(sw.StackwrightError, match="the resource plugin `nowhere` was not found") as caught:
                 await stack.up()
             (hint,) = caught.value.hints
             assert all(option in hint for option in ("(plugins)", "(providers)", "resolver", "installer"))

@@ -72,10 +72,12 @@ def test_secrets_stay_secret(make_engine: MakeEngine, memory: Memory) -> None:
             lines = [event.line async for event in operation]
             result = await operation
             assert memory.things["a-1"]["password"] == "hunter2", "a provider without accept_secrets gets it in the clear"
-            assert result.outputs["upper"] == sw.Secret("HUNTER2") and result.outputs["user"] == "bob"
+            assert result.outputs == {"upper": sw.OutputValue("HUNTER2", True), "user": sw.OutputValue("bob")}
             assert await stack.outputs() == result.outputs
-            assert (await stack.outputs(show_secrets=True))["upper"] == "HUNTER2"
-            shown = "\n".join([*lines, str(result), repr(result), str(await stack.export_deployment())])
+            assert "'HUNTER2'" in str((await stack.outputs(show_secrets=True))["upper"])
+            outputs = str(await stack.outputs()) + str(result.outputs)
+            assert "OutputValue(value=[secret], secret=True)" in outputs
+            shown = "\n".join([*lines, str(result), repr(result), outputs, str(await stack.export_deployment())])
             assert "hunter2" not in shown.lower()
             assert "HUNTER2" in str(await stack.export_deployment(show_secrets=True))
 
@@ -98,7 +100,7 @@ def test_an_output_refuses_to_act_as_its_value(make_engine: MakeEngine, memory: 
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program)
-            assert (await stack.up()).outputs == {"text": "1!"}
+            assert sw.unwrap((await stack.up()).outputs) == {"text": "1!"}
 
     asyncio.run(run())
 
@@ -218,7 +220,7 @@ def test_outputs_that_apply_returns_are_awaited_and_become_dependencies(
             await stack.preview()
             assert calls == 1, "a preview shows inputs as outputs"
             result = await stack.up()
-            assert result.outputs["late"] is True and calls == 2, "once in each run, however many use it"
+            assert result.outputs["late"].value is True and calls == 2, "once in each run, however many use it"
             recorded = states(await stack.export_deployment())
             urns = {name: recorded[name]["urn"] for name in "abc"}
             for name in ("one", "explicit"):

@@ -174,7 +174,7 @@ def test_check_failures_name_the_property(make_engine: MakeEngine) -> None:
 
     async def run() -> None:
         async with make_engine(mem=Strict()) as engine:
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 await up(engine, program_of(1))
             assert caught.value.result is not None
             assert any("is too small" in found.message for found in caught.value.result.diagnostics)
@@ -190,7 +190,7 @@ def test_a_providers_message_is_unchanged_with_every_status(make_engine: MakeEng
 
     async def run() -> None:
         async with make_engine(mem=Broken()) as engine:
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 await up(engine, program_of(1))
             assert caught.value.result is not None
             assert any("Ärger: 100% {unformatted} %s" in found.message for found in caught.value.result.diagnostics)
@@ -205,7 +205,7 @@ def test_any_other_exception_fails_the_call_with_its_type(make_engine: MakeEngin
 
     async def run() -> None:
         async with make_engine(mem=Broken()) as engine:
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 await up(engine, program_of(1))
             assert caught.value.result is not None
             assert any("KeyError: 'missing'" in found.message for found in caught.value.result.diagnostics)
@@ -265,7 +265,7 @@ def test_the_error_of_a_malformed_invoke_answer_names_provider_and_method(make_e
 
     async def run() -> None:
         async with make_engine(mem=Malformed()) as engine:
-            with pytest.raises(sw.Error, match="Malformed.invoke returned None, expected InvokeResult or a mapping"):
+            with pytest.raises(sw.StackwrightError, match="Malformed.invoke returned None, expected InvokeResult or a mapping"):
                 await up(engine, program)
 
     asyncio.run(run())
@@ -286,7 +286,7 @@ def test_a_partially_initialized_resource_is_recorded(make_engine: MakeEngine) -
     async def run() -> None:
         async with make_engine(mem=fragile) as engine:
             stack = await engine.stack("shop/dev", program_of(1))
-            with pytest.raises(sw.Error):
+            with pytest.raises(sw.StackwrightError):
                 await stack.up()
             exported = (await stack.export_deployment())["deployment"]["resources"]
             [thing] = [resource for resource in exported if resource["type"] == THING]
@@ -309,7 +309,7 @@ def test_a_created_resource_keeps_its_id_when_its_outputs_are_malformed(make_eng
     async def run() -> None:
         async with make_engine(mem=Odd()) as engine:
             stack = await engine.stack("shop/dev", program_of(2))
-            with pytest.raises(sw.Error):
+            with pytest.raises(sw.StackwrightError):
                 await stack.up(continue_on_error=True)
             exported = (await stack.export_deployment())["deployment"]
             things = {resource["id"]: resource for resource in exported["resources"] if resource["type"] == THING}
@@ -410,7 +410,7 @@ def test_a_resolver_decides_for_each_provider_instance(make_engine: MakeEngine, 
             stack = await engine.stack("shop/dev", program_of(2))
             await stack.up()
             assert ("resource", "mem") in asked and len(memory.things) == 2
-            with pytest.raises(sw.Error, match="no provider for other"):
+            with pytest.raises(sw.StackwrightError, match="no provider for other"):
                 await stack.preview(program=bad)
 
     asyncio.run(run())
@@ -452,7 +452,7 @@ def test_a_resolver_answers_with_an_address_or_a_provider_and_its_error_is_uncha
             stack.up()
             assert sorted(asked) == ["gofiles", "mem", "mem"], "each instance is asked for"
             assert (tmp_path / "a.txt").read_text() == "hello\n" and len(memory.things) == 2
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 stack.preview(program=unknown)
             result = caught.value.result
             assert result is not None

@@ -29,8 +29,8 @@ class Box(pulumi.ComponentResource):
         self.register_outputs({"id": self.inner.id})
 
 
-async def failure(stack: sw.Stack) -> tuple[sw.Error, list[str]]:
-    with pytest.raises(sw.Error) as caught:
+async def failure(stack: sw.Stack) -> tuple[sw.StackwrightError, list[str]]:
+    with pytest.raises(sw.StackwrightError) as caught:
         await stack.up()
     assert caught.value.result is not None
     return caught.value, [found.message for found in caught.value.result.diagnostics if found.severity == "error"]
@@ -58,8 +58,8 @@ def test_a_program_runs_from_preview_to_destroy(make_engine: MakeEngine, memory:
             assert any(found.message == "shop/dev True" for found in plan.diagnostics)
             result = await stack.up()
             assert result.changes == {"create": 5} and len(memory.things) == 3
-            assert sorted(result.outputs["ids"]) == sorted(memory.things)
-            assert result.outputs["password"] == sw.Secret("hunter2") and result.outputs["echo"] == 3
+            assert sorted(result.outputs["ids"].value) == sorted(memory.things)
+            assert result.outputs["password"] == sw.OutputValue("hunter2", True) and result.outputs["echo"].value == 3
             assert (await stack.up()).changes == {"same": 5}
             stack = await engine.stack("shop/dev", program, config={**config, "size": "2"})
             assert (await stack.up()).changes == {"update": 1, "same": 4}
@@ -104,13 +104,13 @@ def test_a_refresh_and_a_destroy_run_the_program_for_its_credentials(make_engine
             provider.password = "new"
             provider.things.pop(next(id for id in provider.things if id.startswith("b")))
             stack = await engine.stack("shop/dev", program, config={"password": "new", "more": "yes"})
-            with pytest.raises(sw.Error, match="is not the password"):
+            with pytest.raises(sw.StackwrightError, match="is not the password"):
                 await stack.refresh()
             seen = await stack.refresh(refresh_program=True, dry_run=True)
             assert seen.changes == {"update": 1, "same": 4, "delete": 1}
             read = await stack.refresh(refresh_program=True)
             assert read.changes == {"update": 1, "same": 4, "delete": 1}
-            assert "new" not in read.outputs and read.outputs["id"] in provider.things
+            assert "new" not in read.outputs and read.outputs["id"].value in provider.things
             assert "b" not in states(await stack.export_deployment())
             with pytest.raises(sw.InvalidInputError, match="destroy_program=True"):
                 stack.destroy(program=program)
@@ -133,11 +133,11 @@ def test_async_programs_and_pulumi_run_work(make_engine: MakeEngine, memory: Mem
 
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
-            assert (await (await engine.stack("shop/dev", program)).up()).outputs == {"threaded": "dev"}
+            assert sw.unwrap((await (await engine.stack("shop/dev", program)).up()).outputs) == {"threaded": "dev"}
             if hasattr(pulumi, "run"):
-                assert (await (await engine.stack("shop/other", registering)).up()).outputs == {"made": True}
+                assert sw.unwrap((await (await engine.stack("shop/other", registering)).up()).outputs) == {"made": True}
             explicit = sw.pulumi_program(lambda: pulumi.export("x", 1))
-            assert (await (await engine.stack("shop/third", explicit)).up()).outputs == {"x": 1}
+            assert sw.unwrap((await (await engine.stack("shop/third", explicit)).up()).outputs) == {"x": 1}
 
     asyncio.run(run())
 
@@ -175,7 +175,7 @@ def test_twenty_concurrent_stacks_are_isolated(make_engine: MakeEngine, memory: 
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             results = await asyncio.gather(*(one(engine, number) for number in range(20)))
-            assert [result.outputs["numbers"] for result in results] == [[str(number)] for number in range(20)]
+            assert [result.outputs["numbers"].value for result in results] == [[str(number)] for number in range(20)]
             assert all(result.changes == {"create": 11} for result in results)
             for id, thing in memory.things.items():
                 assert id.startswith(f"s{thing['number']}-"), "each stack's things have its own configuration"
@@ -362,11 +362,11 @@ def test_a_program_can_run_another_stack(make_engine: MakeEngine, memory: Memory
             async def outer() -> None:
                 Thing("outer", {})
                 nested = await (await engine.stack("shop/inner", inner)).up()
-                pulumi.export("nested", nested.outputs["stack"])
+                pulumi.export("nested", nested.outputs["stack"].value)
                 pulumi.export("stack", pulumi.get_stack())
 
             result = await (await engine.stack("shop/outer", outer)).up()
-            assert result.outputs == {"nested": "inner", "stack": "outer"}
+            assert sw.unwrap(result.outputs) == {"nested": "inner", "stack": "outer"}
 
     asyncio.run(run())
 

@@ -35,7 +35,7 @@ async def visible_text(program: Any, number: int) -> str:
         seen = [repr(event) async for event in operation.events()]
         try:
             result = await operation
-        except sw.Error as error:
+        except sw.StackwrightError as error:
             return "\n".join([*seen, str(error), repr(error), *(str(hint) for hint in error.hints)])
         return "\n".join([*seen, repr(result), str(result.diagnostics)])
 
@@ -136,7 +136,7 @@ def test_the_result_of_a_function_with_a_secret_argument_is_secret() -> None:
             stack = await engine.stack("shop/dev", program)
             return await stack.up()
 
-    assert asyncio.run(main()).outputs["text"] == sw.Secret("it is tulip-mania")
+    assert asyncio.run(main()).outputs["text"] == sw.OutputValue("it is tulip-mania", True)
 
 
 def test_the_log_of_a_provider_has_no_text_of_an_exception(caplog: pytest.LogCaptureFixture) -> None:
@@ -157,7 +157,7 @@ def test_the_log_of_a_provider_has_no_text_of_an_exception(caplog: pytest.LogCap
             stack = await engine.stack("shop/dev", program)
             await stack.up()
 
-    with pytest.raises(sw.Error) as raised:
+    with pytest.raises(sw.StackwrightError) as raised:
         asyncio.run(main())
     assert "tulip-mania" not in str(raised.value)
     assert "ValueError" in caplog.text and "test_secrecy.py" in caplog.text

@@ -37,13 +37,13 @@ def test_the_host_encrypts_secrets(tmp_path: Path, vault: Vault) -> None:
             config = {"token": sw.Ciphertext("v:nekot")}
             stack = await engine.stack("shop/dev", secretive, config=config)
             result = await stack.up()
-            assert result.outputs == {"token": sw.Secret("token"), "password": sw.Secret("hunter2")}
+            assert result.outputs == {"token": sw.OutputValue("token", True), "password": sw.OutputValue("hunter2", True)}
             deployment = (await stack.export_deployment())["deployment"]
             assert deployment["secrets_providers"] == {"type": "vault", "state": {"key": "key-1"}}
             text = json.dumps(deployment)
             assert "v:\\\"2retnuh\\\"" in text and "hunter2" not in text
         async with sw.Engine(store=store, secrets=vault) as engine:
-            assert (await (await engine.stack("shop/dev")).outputs())["password"] == sw.Secret("hunter2")
+            assert (await (await engine.stack("shop/dev")).outputs())["password"] == sw.OutputValue("hunter2", True)
 
     asyncio.run(run())
 
@@ -94,7 +94,9 @@ def test_stacks_with_a_passphrase_and_with_the_hosts_encryption_coexist(tmp_path
     with sync.Engine(store=store, passphrase="old") as engine:
         engine.stack("shop/old", secretive, config={"token": sw.secret("t")}).up()
     with sync.Engine(store=store, passphrase="old", secrets=Vault()) as engine:
-        assert engine.stack("shop/old").outputs(show_secrets=True) == {"token": "t", "password": "hunter2"}
+        outputs = engine.stack("shop/old").outputs(show_secrets=True)
+        assert sw.unwrap(outputs) == {"token": "t", "password": "hunter2"}
+        assert repr(outputs["token"]) == "OutputValue(value='t', secret=True)"
     for settings in ({"secrets": Vault()}, {"passphrase": "new"}):
         with sync.Engine(store=store, **settings) as engine, pytest.raises(sw.DecryptError):
             engine.stack("shop/old").outputs()
@@ -132,7 +134,7 @@ def test_secret_configuration_is_secret_however_it_is_read(tmp_path: Path) -> No
             config = {"pw": sw.secret("hunter2"), "open": "x", "keys": sw.secret({"a": [sw.secret("b"), 1, True, None]})}
             config |= {"port": sw.secret(80), "nothing": sw.secret(None)}
             stack = await engine.stack("shop/dev", program, config=config)
-            assert (await stack.up()).outputs == {"pw": sw.Secret("hunter2")}
+            assert (await stack.up()).outputs == {"pw": sw.OutputValue("hunter2", True)}
             assert "hunter2" not in str(await stack.export_deployment())
 
     asyncio.run(run())
@@ -150,7 +152,7 @@ def test_encrypted_configuration_of_a_file_is_read_with_its_salt_before_there_is
 
     with sync.Engine(store="memory://", passphrase="correct horse") as engine:
         stack = open(engine)
-        expected = {"token": sw.Secret("tok-secret"), "password": sw.Secret("hunter2")}
+        expected = {"token": sw.OutputValue("tok-secret", True), "password": sw.OutputValue("hunter2", True)}
         assert stack.preview().outputs == expected
         assert stack.up().outputs == expected
         assert stack.export_deployment()["deployment"]["secrets_providers"]["state"] == {"salt": SALT}
@@ -166,9 +168,9 @@ def test_encrypted_configuration_of_a_file_is_read_with_its_salt_before_there_is
 def test_a_first_preview_decrypts_secrets_of_the_hosts_encryption() -> None:
     with sync.Engine(store="memory://", secrets=Vault()) as engine:
         stack = engine.stack("shop/dev", secretive, config={"token": sw.Ciphertext("v:nekot")})
-        assert stack.preview().outputs["token"] == sw.Secret("token")
+        assert stack.preview().outputs["token"] == sw.OutputValue("token", True)
         stack = engine.stack("shop/dev", secretive, config={"token": {"secure": "v:nekot"}})
-        assert stack.preview().outputs["token"] == sw.Secret("token"), "as configuration files have it"
+        assert stack.preview().outputs["token"] == sw.OutputValue("token", True), "as configuration files have it"
         with pytest.raises(sw.InvalidInputError, match="shop:token is or holds .*secure.* int"):
             engine.stack("shop/dev", config={"token": {"secure": 5}})
 
@@ -183,7 +185,7 @@ def test_a_stack_overrides_passphrase_and_encryption() -> None:
             with pytest.raises(sw.DecryptError, match="stack 'shop/base': incorrect passphrase"):
                 engine.stack("shop/base", passphrase=passphrase)
         again = engine.stack("shop/base", passphrase="of the base")
-        assert again.outputs()["s"] == sw.Secret("hunter2")
+        assert again.outputs()["s"] == sw.OutputValue("hunter2", True)
         for vault in (Vault(), AsyncVault()):
             own = engine.stack(f"shop/{type(vault).__name__}", secretive, secrets=vault)
             own.up()
@@ -206,6 +208,6 @@ def test_a_reference_reads_a_stack_whose_passphrase_the_referring_stack_names() 
         engine.stack("shop/base", secretive, passphrase="of the base").up()
         references = {"shop/base": "of the base"}
         found = engine.stack("shop/dev", referring, reference_passphrases=references).up().outputs["found"]
-        assert "hunter2" in json.dumps(found, default=lambda secret: secret.value)
-        with pytest.raises(sw.Error, match="stack 'shop/base': incorrect passphrase"):
+        assert found == sw.OutputValue({"s": "hunter2"}, True)
+        with pytest.raises(sw.StackwrightError, match="stack 'shop/base': incorrect passphrase"):
             engine.stack("shop/dev", referring).up()

@@ -37,7 +37,7 @@ def test_a_held_session_leaves_a_failed_registration_unanswered_until_it_is_rele
     async def program(ctx: sw.Context) -> None:
         try:
             await ctx.resource(THING, "a", {})
-        except sw.Error as error:
+        except sw.StackwrightError as error:
             answers.append(error)
             answered.set()
             raise
@@ -47,7 +47,7 @@ def test_a_held_session_leaves_a_failed_registration_unanswered_until_it_is_rele
             stack = await engine.stack("shop/dev", program)
             operation = stack.up(hold_session=True)
             result = await operation.wait()
-            assert isinstance(result.error, sw.Error) and not answers
+            assert isinstance(result.error, sw.StackwrightError) and not answers
             # The stack accepts further operations: only the session is held.
             await stack.destroy()
             assert not answers
@@ -66,7 +66,7 @@ def test_the_sync_api_releases_a_session(tmp_path: Path) -> None:
             ctx.resource(THING, "a", {}).wait()
 
         operation = engine.stack("shop/dev", program).start_up(hold_session=True)
-        assert isinstance(operation.wait().error, sw.Error)
+        assert isinstance(operation.wait().error, sw.StackwrightError)
         operation.release()
         operation.release()
 
@@ -83,7 +83,7 @@ def test_an_sdk_program_waits_until_the_release(make_engine: MakeEngine) -> None
     async def run() -> None:
         async with make_engine(mem=Refusing()) as engine:
             operation = (await engine.stack("shop/dev", program)).up(hold_session=True)
-            assert isinstance((await operation.wait()).error, sw.Error)
+            assert isinstance((await operation.wait()).error, sw.StackwrightError)
             assert not unwound.is_set()
             await operation.release()
             assert await asyncio.to_thread(unwound.wait, 20)

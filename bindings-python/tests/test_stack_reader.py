@@ -50,7 +50,7 @@ def test_a_stack_reference_of_the_sdk_is_answered_from_the_store_or_by_the_host(
         assert stack == "organization/net/dev"
         return {"address": "10.8.8.8", "key": sw.secret("fetched")}
 
-    async def outputs(name: str, **settings: Any) -> dict[str, sw.PropertyValue]:
+    async def outputs(name: str, **settings: Any) -> dict[str, sw.OutputValue[Any]]:
         store = f"file://{tmp_path}"
         async with sw.Engine(store=store, secrets=Vault(), providers={"mem": memory}, **settings) as engine:
             await (await engine.stack("net/dev", network)).up()
@@ -62,11 +62,13 @@ def test_a_stack_reference_of_the_sdk_is_answered_from_the_store_or_by_the_host(
 
     async def run() -> None:
         directory = Directory()
-        own = {"address": "10.0.0.1", "key": sw.Secret("k3y")}
+        own = {"address": sw.OutputValue("10.0.0.1"), "key": sw.OutputValue("k3y", True)}
+        theirs = {"address": sw.OutputValue("10.9.9.9"), "key": sw.OutputValue("theirs", True)}
+        fetched = {"address": sw.OutputValue("10.8.8.8"), "key": sw.OutputValue("fetched", True)}
         assert await outputs("shop/own") == own
-        assert await outputs("shop/host", stack_reader=directory) == {**own, "address": "10.9.9.9", "key": sw.Secret("theirs")}
+        assert await outputs("shop/host", stack_reader=directory) == theirs
         assert set(directory.asked) == {"organization/net/dev"}
-        assert await outputs("shop/function", stack_reader=by_function) == {**own, "address": "10.8.8.8", "key": sw.Secret("fetched")}
+        assert await outputs("shop/function", stack_reader=by_function) == fetched
 
     asyncio.run(run())
 
@@ -80,7 +82,7 @@ def test_a_failing_stack_reader_fails_the_reference(make_engine: MakeEngine, tmp
 
     async def run() -> None:
         async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault(), stack_reader=failing) as engine:
-            with pytest.raises(sw.Error) as caught:
+            with pytest.raises(sw.StackwrightError) as caught:
                 await (await engine.stack("shop/dev", program)).up()
             result = caught.value.result
             assert result is not None
@@ -100,13 +102,13 @@ def test_the_native_api_reads_other_stacks(tmp_path: Path, memory: Memory) -> No
     with sync.Engine(store=store, secrets=Vault(), providers={"mem": memory}) as engine:
         engine.stack("net/dev", network).up()
         outputs = engine.stack("shop/dev", program).up().outputs
-        assert outputs["address"] == "10.0.0.1"
-        [router] = [found for urn, found in outputs["resources"].items() if urn.endswith("::router")]
+        assert outputs["address"].value == "10.0.0.1"
+        [router] = [found for urn, found in outputs["resources"].value.items() if urn.endswith("::router")]
         assert router == {"type": THING, "outputs": {"x": 1, "made": True}}
     with sync.Engine(store=store, secrets=Vault(), stack_reader=Directory()) as engine:
         outputs = engine.stack("shop/dev", program).up().outputs
-        assert outputs["address"] == "10.9.9.9"
-        assert outputs["resources"] == {"urn:pulumi:dev::net::a:b:C::c": {"type": "a:b:C", "outputs": {"x": 1}}}
+        assert outputs["address"].value == "10.9.9.9"
+        assert outputs["resources"].value == {"urn:pulumi:dev::net::a:b:C::c": {"type": "a:b:C", "outputs": {"x": 1}}}
 
 
 @pytest.mark.parametrize("name", ["net/dev", "organization/net/dev"])
@@ -120,8 +122,8 @@ def test_a_native_program_reads_another_stack_by_name(make_engine: MakeEngine, m
         async with make_engine(mem=memory) as engine:
             await (await engine.stack("net/dev", network)).up()
             stack = await engine.stack("shop/dev", program)
-            assert (await stack.preview()).outputs == {"key": sw.Secret("k3y")}
-            assert (await stack.up()).outputs == {"key": sw.Secret("k3y")}
+            assert (await stack.preview()).outputs == {"key": sw.OutputValue("k3y", True)}
+            assert (await stack.up()).outputs == {"key": sw.OutputValue("k3y", True)}
             assert {"text": "10.0.0.1"} in memory.things.values()
 
     asyncio.run(run())

@@ -37,7 +37,7 @@ def test_the_context_and_the_sdk_return_the_organization_of_the_stack(tmp_path: 
     with sync.Engine(store=f"file://{tmp_path}", secrets=Vault()) as engine:
         for program in (of_the_sdk, own):
             stack = engine.stack("shop/dev", program, organization="acme", tags={"team:owner": "net"})
-            assert stack.up().outputs == {"organization": "acme"}
+            assert sw.unwrap(stack.up().outputs) == {"organization": "acme"}
             assert (stack.organization, stack.tags) == ("acme", {"team:owner": "net"})
         assert engine.stack("shop/dev").organization == "organization"
 
@@ -134,7 +134,7 @@ def test_the_host_fetches_remote_assets(tmp_path: Path, is_async: bool) -> None:
         stack.up()
         [record] = [found for found in stack.export_deployment()["deployment"]["resources"] if found["type"] == THING]
         assert record["inputs"]["file"]["hash"].startswith("2cf24dba5fb0a30e")
-        with pytest.raises(sw.Error, match="no asset at vault://bye"):
+        with pytest.raises(sw.StackwrightError, match="no asset at vault://bye"):
             stack.up(program=program("vault://bye"))
 
 
@@ -196,7 +196,7 @@ def test_a_saved_plan_constrains_an_update_of_another_engine(tmp_path: Path) -> 
             with pytest.raises(sw.FailedError, match="the outputs of the resource .* are not as planned"):
                 await stack.up(saved)
             exports["x"] = 1
-            assert (await stack.up(json.loads(saved))).outputs == {"x": 1}
+            assert sw.unwrap((await stack.up(json.loads(saved))).outputs) == {"x": 1}
             assert preview.plan is not None
             held = await stack.preview(plan=preview.plan)
             assert held.plan is None and held.changes == {"same": 1}

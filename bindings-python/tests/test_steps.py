@@ -32,7 +32,7 @@ def run(make_engine: MakeEngine, provider: Memory, *programs: sw.Program, previe
             last = stack.preview(program=programs[-1]) if preview else stack.up(program=programs[-1])
             try:
                 return await last
-            except sw.Error as error:
+            except sw.StackwrightError as error:
                 assert error.result is not None
                 return error.result
 
@@ -46,7 +46,7 @@ def test_steps_and_tree_contain_a_failed_step(make_engine: MakeEngine) -> None:
     result = run(make_engine, Explosive(), program)
     (failed,) = [step for step in result.steps if step.name == "database"]
     assert failed.op == "create" and failed.status == "unknown" or failed.status == "failed"
-    assert isinstance(failed.error, sw.Error) and "the database exploded" in str(failed.error)
+    assert isinstance(failed.error, sw.StackwrightError) and "the database exploded" in str(failed.error)
     assert " !   └─ database (mem:index:Thing)" in result.tree()
     assert "! create failed: RuntimeError: the database exploded" in result.tree()
     error = result.error

@@ -118,6 +118,6 @@ def test_a_wrong_passphrase_is_refused_when_the_stack_is_opened() -> None:
         ({"version": object()}, sw.InvalidInputError, r"deployment\['version'\]: a value of type object cannot be written as JSON"),
     ],
 )
-def test_a_malformed_deployment_is_refused(document: Any, kind: type[sw.Error], message: str) -> None:
+def test_a_malformed_deployment_is_refused(document: Any, kind: type[sw.StackwrightError], message: str) -> None:
     with sync.Engine(store="memory://") as engine, pytest.raises(kind, match=message):
         engine.stack("shop/dev", deployment=document)

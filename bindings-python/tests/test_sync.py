@@ -34,8 +34,8 @@ def test_a_program_without_async_waits_for_resources(tmp_path: Path, memory: Mem
         stack = engine.stack("shop/dev", program)
         plan = stack.preview()
         assert plan.changes == {"create": 2}
-        assert stack.up(plan).outputs == {"x": 1, "made": True}
-        assert stack.outputs() == {"x": 1, "made": True}
+        assert sw.unwrap(stack.up(plan).outputs) == {"x": 1, "made": True}
+        assert sw.unwrap(stack.outputs()) == {"x": 1, "made": True}
         assert engine.stacks() == ["shop/dev"]
         memory.things.clear()
         assert stack.refresh().changes["delete"] == 1
@@ -50,7 +50,7 @@ def test_an_async_program_runs_on_the_background_loop(tmp_path: Path, memory: Me
         ctx.export("made", (await ctx.resource(THING, "a", {}))["made"])
 
     with engine_at(tmp_path, memory) as engine:
-        assert engine.stack("shop/dev", program).up().outputs == {"made": True}
+        assert sw.unwrap(engine.stack("shop/dev", program).up().outputs) == {"made": True}
 
 
 def test_events_can_be_iterated_during_the_operation(tmp_path: Path, memory: Memory) -> None:

@@ -27,8 +27,8 @@ def asking(engine: sync.Engine, stack: str = "shop/dev") -> Callable[[], tuple[s
 
     def ask() -> tuple[str, dict[str, str]]:
         outputs = engine.stack(stack, look).up().outputs
-        variables = (line.partition("=") for line in outputs["environ"].split("\0") if line)
-        return outputs["stat"].split(" ")[0], {name: value for name, _, value in variables}
+        variables = (line.partition("=") for line in outputs["environ"].value.split("\0") if line)
+        return outputs["stat"].value.split(" ")[0], {name: value for name, _, value in variables}
 
     return ask
 
@@ -65,7 +65,7 @@ def test_the_environment_of_a_plugin_contains_the_runtime_options(gofiles: Path)
     with engine_with(gofiles) as engine:
         given = {"virtualenv": "venv", "typescript": True, "build": {"flags": ["-v", 2.5, None]}}
         stack = engine.stack("shop/dev", look, runtime_options=given)
-        variables = stack.up().outputs["environ"].split("\0")
+        variables = stack.up().outputs["environ"].value.split("\0")
         assert {
             "PULUMI_RUNTIME_VIRTUALENV=venv",
             "PULUMI_RUNTIME_TYPESCRIPT=true",

@@ -17,7 +17,7 @@ function site(context) {
     const home = context.resource(
         "files:index:File",
         "home",
-        { path: "index.html", content: `<h1>${context.config("title")}</h1>\n` },
+        { path: "index.html", content: `<h1>${context.config.get("title")}</h1>\n` },
         { parent: pages },
     );
     // Outputs can be inputs: the listing depends on the page, and is registered after it.
@@ -28,7 +28,7 @@ function site(context) {
         { parent: pages },
     );
     pages.registerOutputs({ home: home.get("path") });
-    context.resource("files:index:File", "key", { path: "key.txt", content: context.config("key") });
+    context.resource("files:index:File", "key", { path: "key.txt", content: context.config.secret("key") });
     context.export("size", home.get("size"));
 }
 

@@ -6,8 +6,8 @@ import {
     type CreateRequest,
     Engine,
     FailedError,
+    type Outputs,
     type ProgramContext,
-    type PropertyMap,
     type Provider,
     type Result,
 } from "stackwright";
@@ -41,7 +41,7 @@ export function program(context: ProgramContext): void {
     context.export("sum", second.get("value"));
 }
 
-export async function deploy(): Promise<PropertyMap> {
+export async function deploy(): Promise<Outputs> {
     await using engine = new Engine({ store: "memory://", providers: { counters: new Counters() } });
     const stack = await engine.stack("numbers/dev", { program });
     try {

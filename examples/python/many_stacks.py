@@ -37,7 +37,7 @@ async def program(ctx: sw.Context) -> None:
 async def one(engine: sw.Engine, number: int) -> int:
     stack = await engine.stack(f"many/stack-{number}", program)
     result = await stack.up()
-    assert result.outputs["stack"] == f"stack-{number}", "each program saw its own stack"
+    assert result.outputs["stack"].value == f"stack-{number}", "each program saw its own stack"
     return result.changes["create"]
 
 

@@ -65,7 +65,7 @@ async def main(folder: Path) -> None:
         print("--- up")
         result = await stack.up(plan)
         print(result)
-        print("outputs:", dict(result.outputs), "files:", sorted(path.name for path in files.root.iterdir()))
+        print("outputs:", sw.unwrap(result.outputs), "files:", sorted(path.name for path in files.root.iterdir()))
         print("--- up again changes nothing")
         print(await stack.up())
         print("--- another configuration changes the data and what depends on it")

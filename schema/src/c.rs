@@ -1,7 +1,8 @@
 //! The C header: replaces marks by lists of members.
 
 use crate::{
-    shape::{Member, Shape, Type},
+    event::{events, parts},
+    shape::{Choice, EVENT, Member, Role, Shape, Type},
     text::{Style, paragraphs, wrapped},
 };
 
@@ -12,11 +13,13 @@ const STYLE: Style = Style {
 
 /// The prefix of a line that is replaced by the list of an object's members.
 const MARK: &str = "* @members ";
+/// The line that the lists of all events and of their parts replace.
+const EVENTS_MARK: &str = "* @events";
 /// The heading of the last part of a comment, which concerns Rust only.
 const SAFETY: &str = "* # Safety";
 
 /// Replaces each mark by the list of the object that it names, and removes the parts for Rust.
-pub(crate) fn finished(header: &str, shapes: &[Shape]) -> Result<String, String> {
+pub(crate) fn finished(header: &str, shapes: &[Shape], choices: &[Choice]) -> Result<String, String> {
     let mut lines: Vec<String> = Vec::new();
     let mut is_about_rust = false;
     for line in header.lines() {
@@ -31,6 +34,9 @@ pub(crate) fn finished(header: &str, shapes: &[Shape]) -> Result<String, String>
                 shape.ok_or_else(|| format!("the schema has no object {name}"))?,
                 indent,
             ));
+        } else if text == EVENTS_MARK {
+            lines.push(event_lists(shapes, indent));
+            lines.push(values(choices, indent));
         } else if !is_about_rust {
             lines.push(line.to_owned());
         }
@@ -38,12 +44,43 @@ pub(crate) fn finished(header: &str, shapes: &[Shape]) -> Result<String, String>
     Ok(lines.join("\n") + "\n")
 }
 
+/// Writes the lists of all events, each after a line with its name.
+fn event_lists(shapes: &[Shape], indent: &str) -> String {
+    let whole = shapes.iter().filter(|shape| shape.name == EVENT);
+    let bodies = events(shapes).into_iter().map(|event| event.shape);
+    let listed = whole.chain(bodies).chain(parts(shapes));
+    let listed = listed.filter(|shape| !shape.members.is_empty());
+    let lists = listed.map(|shape| {
+        let name = &shape.name;
+        format!("{indent}* {name}:\n{indent}*\n{}", list(shape, indent))
+    });
+    lists.collect::<Vec<_>>().join(&format!("\n{indent}*\n"))
+}
+
+/// Writes the values of the texts that have only certain ones.
+fn values(choices: &[Choice], indent: &str) -> String {
+    let entries = choices.iter().map(|choice| {
+        let lead = format!("{indent}* - {}: ", choice.name);
+        let values = choice.values.join(", ");
+        format!("{lead}{}", wrapped(&values, &format!("{indent}*   "), lead.len()))
+    });
+    let entries: Vec<_> = entries.collect();
+    format!(
+        "{indent}*\n{indent}* Texts with certain values:\n{indent}*\n{}",
+        entries.join("\n")
+    )
+}
+
 fn list(shape: &Shape, indent: &str) -> String {
     let members: Vec<&Member> = shape.members_in("c").collect();
     let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let entry = |member: &&Member| {
+        let optional = match shape.role {
+            Role::Event if !member.is_required => ", optional",
+            _ => "",
+        };
         let lead = format!(
-            "{indent}* - `{}` ({}): ",
+            "{indent}* - `{}` ({}{optional}): ",
             member.name,
             type_of(&member.value_type())
         );

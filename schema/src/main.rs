@@ -2,6 +2,7 @@
 //! engine's schemas. `make generate` runs it in the root of the repository.
 
 mod c;
+mod event;
 mod python;
 mod shape;
 mod text;
@@ -18,11 +19,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         python::resource_options(&shapes),
     )?;
     fs::write(package.join("_results.py"), python::results(&shapes, &choices))?;
+    fs::write(package.join("events.py"), event::python::module(&shapes))?;
+    let package = Path::new("bindings-node/lib");
     fs::write(
-        "bindings-node/lib/documents.ts",
+        package.join("documents.ts"),
         typescript::module(&shapes, &choices),
     )?;
+    fs::write(package.join("event.ts"), event::typescript::module(&shapes))?;
     let header = Path::new("include/stackwright.h");
-    fs::write(header, c::finished(&fs::read_to_string(header)?, &shapes)?)?;
+    fs::write(
+        header,
+        c::finished(&fs::read_to_string(header)?, &shapes, &choices)?,
+    )?;
     Ok(())
 }

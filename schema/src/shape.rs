@@ -8,9 +8,22 @@ pub(crate) struct Shape {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) members: Vec<Member>,
-    /// Whether it is an input of callers; the engine writes the others.
-    pub(crate) is_input: bool,
+    pub(crate) role: Role,
 }
+
+/// Who writes an object, and where it stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Callers write it.
+    Input,
+    /// The engine writes it, with all members.
+    Output,
+    /// It is an event or a part of one. Members that are not required are left out.
+    Event,
+}
+
+/// The name of the object that has all events.
+pub(crate) const EVENT: &str = "EngineEvent";
 
 /// A member of an object.
 pub(crate) struct Member {
@@ -75,17 +88,21 @@ pub(crate) fn shapes() -> Vec<Shape> {
         let named = definitions.into_iter().flatten();
         let named = named.map(|(name, definition)| (name.as_str(), definition));
         let title = schema["title"].as_str().unwrap_or_default();
+        let is_event = title == EVENT;
         for (name, definition) in named.chain([(title, schema)]) {
             let is_known = shapes.iter().any(|shape| shape.name == name);
-            if !is_known && definition.get("properties").is_some() {
-                shapes.push(shape(name, definition));
+            // An event can have no members.
+            let is_object =
+                definition.get("properties").is_some() || (is_event && definition["type"] == "object");
+            if !is_known && is_object {
+                shapes.push(shape(name, definition, is_event));
             }
         }
     }
     shapes
 }
 
-fn shape(name: &str, schema: &Value) -> Shape {
+fn shape(name: &str, schema: &Value, is_event: bool) -> Shape {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
     let members = schema["properties"].as_object().into_iter().flatten();
@@ -100,7 +117,11 @@ fn shape(name: &str, schema: &Value) -> Shape {
                 is_required: is_required(name),
             })
             .collect(),
-        is_input: schema.get("additionalProperties") == Some(&Value::Bool(false)),
+        role: match schema.get("additionalProperties") {
+            _ if is_event => Role::Event,
+            Some(Value::Bool(false)) => Role::Input,
+            _ => Role::Output,
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    shape::{Choice, Member, Shape, Type},
+    shape::{Choice, Member, Role, Shape, Type},
     text::{Style, paragraphs, snake_case, wrapped},
 };
 
@@ -15,7 +15,7 @@ const STYLE: Style = Style {
 /// Objects of which the names of the members are listed.
 const LISTED: &[&str] = &["EngineSettings", "Plugins", "StackSettings"];
 /// Objects that other code of the package represents.
-const OMITTED: &[&str] = &["EngineSettings", "SecretsSettings"];
+const OMITTED: &[&str] = &["EngineSettings", "SecretsSettings", "OutputValue", "RunInfo"];
 /// Options of resources and calls, of which the kinds of evident values are listed.
 const CHECKED: &[&str] = &["ResourceOptions", "ReadOptions", "InvokeOptions"];
 
@@ -30,9 +30,6 @@ import type { AnyResource } from "./resource";
 
 /** A resource, its URN, or an output, which stands for the resources that it comes from. */
 export type Source = AnyResource | Output<unknown> | string;
-
-/** How strictly a policy is enforced; `remediate` lets it rewrite inputs. */
-export type EnforcementLevel = "advisory" | "mandatory" | "remediate" | "disabled";
 
 /** A level, or an object with it and the members of the policy's own schema. */
 export type PolicySettings = EnforcementLevel | { enforcementLevel?: EnforcementLevel; [setting: string]: unknown };
@@ -63,7 +60,7 @@ pub(crate) fn module(shapes: &[Shape], choices: &[Choice]) -> String {
     let aliases = tables.fold(aliases, |module, shape| format!("{module}\n{}", table(shape)));
     let shapes = shapes
         .iter()
-        .filter(|shape| !OMITTED.contains(&shape.name.as_str()));
+        .filter(|shape| shape.role != Role::Event && !OMITTED.contains(&shape.name.as_str()));
     shapes.fold(aliases, |module, shape| format!("{module}\n{}", interface(shape)))
 }
 
@@ -102,7 +99,7 @@ fn table(shape: &Shape) -> String {
     )
 }
 
-fn interface(shape: &Shape) -> String {
+pub(crate) fn interface(shape: &Shape) -> String {
     let members: Vec<&Member> = shape.members_in("node").collect();
     let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let mut written = comment(&shape.description, "", &names);
@@ -112,13 +109,18 @@ fn interface(shape: &Shape) -> String {
         let own = member.own_type("typescript").map(str::to_owned);
         let own = own.unwrap_or_else(|| match member.value_type() {
             // A missing member is absent.
-            Type::Optional(inner) if shape.is_input => type_of(&inner),
+            Type::Optional(inner) if shape.role == Role::Input => type_of(&inner),
+            Type::Optional(inner) if shape.role == Role::Event && !member.is_required => type_of(&inner),
             other => type_of(&other),
         });
-        let (prefix, mark) = match (shape.is_input, member.is_required) {
-            (true, false) => ("", "?"),
-            (true, true) => ("", ""),
-            (false, _) => ("readonly ", ""),
+        let prefix = if shape.role == Role::Input {
+            ""
+        } else {
+            "readonly "
+        };
+        let mark = match shape.role {
+            Role::Input | Role::Event if !member.is_required => "?",
+            _ => "",
         };
         let _ = writeln!(written, "    {prefix}{}{mark}: {own};", member.name);
     }

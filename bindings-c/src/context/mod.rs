@@ -13,8 +13,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde::Serialize;
-use stackwright::{Error, ErrorKind, program::ProgramContext, property::json::to_vec, urn::Urn};
+use stackwright::{Error, ErrorKind, binding, program::ProgramContext, urn::Urn};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -44,33 +43,9 @@ pub struct sw_context_t {
     notices: TaskTracker,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Info<'a> {
-    project: &'a str,
-    stack: &'a str,
-    organization: &'a str,
-    root_directory: Option<&'a std::path::Path>,
-    config: &'a std::collections::BTreeMap<String, String>,
-    config_secret_keys: &'a [String],
-    dry_run: bool,
-    parallel: i32,
-    root_stack: String,
-}
-
 impl sw_context_t {
     pub(crate) fn new(program: ProgramContext, root: &Urn, shared: Arc<Shared>) -> stackwright::Result<Self> {
-        let info = to_vec(&Info {
-            project: &program.info.project,
-            stack: &program.info.stack,
-            organization: &program.info.organization,
-            root_directory: program.info.root_directory.as_deref(),
-            config: &program.info.config,
-            config_secret_keys: &program.info.config_secret_keys,
-            dry_run: program.info.dry_run,
-            parallel: program.info.parallel,
-            root_stack: root.to_string(),
-        })?;
+        let info = binding::run_document(&program.info, root)?;
         let monitor = program.monitor.clone();
         let failed_calls = FailedCalls::new(move |error| monitor.declaration_unreadable(error));
         Ok(Self {
@@ -105,9 +80,9 @@ impl sw_context_t {
     }
 }
 
-/// Returns information about the run, as JSON: `{"project", "stack", "organization", "rootDirectory",
-/// "config": {"ns:name": "text"}, "configSecretKeys": [], "dryRun", "parallel", "rootStack": "urn…"}`. Structured
-/// configuration values are JSON texts; secret ones are plain text. Valid as long as the context; null for null.
+/// Returns the facts of a run as JSON, which lives as long as the context; null for null. Its members:
+///
+/// @members RunInfo
 ///
 /// # Safety
 /// `context` must be null or alive.

@@ -21,7 +21,7 @@ use crate::{
 /// The events that the host has not pulled yet.
 #[derive(Default)]
 pub(super) enum Events {
-    /// Nobody has asked for any: the operation itself keeps them, or makes none when it was told so.
+    /// None was requested: the operation itself keeps them, or makes none where its options exclude that.
     #[default]
     Untouched,
     Here(Box<Listener>),
@@ -83,7 +83,9 @@ impl Drop for Taken {
 
 /// Waits for the next event, a line of the reference engine's event log (JSON); null after the last one, which is the
 /// cancel event. Every event comes, from the first on, however slow the caller is. One call at a time: another gets
-/// `SW_STATUS_MISUSE`.
+/// `SW_STATUS_MISUSE`. Members that can be absent are marked as optional.
+///
+/// @events
 ///
 /// # Safety
 /// `operation` must be null or alive, `event` writable, `error` null or writable.

@@ -16,13 +16,17 @@ use crate::{
 
 /// Waits until an operation and, unless its session is held, its program has ended.
 ///
-/// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
-/// `{"outcome": "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges",
-/// "outputs": {…}, "steps": […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as readable text)}`.
-/// The outcome is `canceled` when the operation ended because the host cancelled it. When its running calls were left
-/// to finish, the summary event reports it as failed, as the reference engine does. With `generatePlan` there is also a
-/// `plan`, with encrypted secrets, which can constrain a later operation. The resulting state may be large, and is
-/// returned by `sw_operation_deployment`. Members of a step:
+/// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
+/// "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
+/// […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for display)}`. The outcome is `canceled` where
+/// the host cancelled the operation and it ended for that; the summary among the events counts an operation whose running
+/// calls were left to finish as failed, as the reference engine does. With `generatePlan` there is a `plan`, too: secrets in
+/// it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
+/// by `sw_operation_deployment`. The members of an output, by its name in `outputs`; secret values are readable:
+///
+/// @members OutputValue
+///
+/// The members of a step:
 ///
 /// @members Step
 ///

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use stackwright::{Error, Stack, property::json::to_plain_json};
+use stackwright::{Error, Stack, binding};
 
 use super::sw_stack_t;
 use crate::{
@@ -32,20 +32,24 @@ pub unsafe extern "C" fn sw_stack_export_deployment(
     }
 }
 
-/// Returns the stack's outputs as a JSON object. Secrets are marked values in plain text.
+/// Gives the stack's outputs as a JSON object by name. Secret values are `[secret]` unless they are to be shown. The members of
+/// an output:
+///
+/// @members OutputValue
 ///
 /// # Safety
 /// `stack` must be null or alive, `outputs` writable, `error` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_stack_outputs(
     stack: *const sw_stack_t,
+    show_secrets: bool,
     outputs: *mut *mut sw_bytes_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
     // SAFETY: this function's contract is the same.
     unsafe {
         document(stack, outputs, error, async |stack: &Stack| {
-            Ok(to_plain_json(&stack.outputs().await?)?)
+            Ok(binding::outputs_document(&stack.outputs().await?, show_secrets)?)
         })
     }
 }

@@ -324,10 +324,19 @@ impl Reader {
             known => Some(known),
         };
         let dependencies = self.texts_field(value, "dependencies")?;
+        let secret = self.bool_field(value, "secret")?.unwrap_or_default();
+        if dependencies.is_empty() {
+            let element = element.unwrap_or(PropertyValue::unknown());
+            return Ok(if secret {
+                PropertyValue::secret(element)
+            } else {
+                element
+            });
+        }
         let dependencies = dependencies.iter().map(|urn| Urn::parse(urn));
         let output = Output {
             element,
-            secret: self.bool_field(value, "secret")?.unwrap_or_default(),
+            secret,
             dependencies: dependencies
                 .collect::<std::result::Result<_, _>>()
                 .map_err(|error| Error::from_reason(error.to_string()))?,

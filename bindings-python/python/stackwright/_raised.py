@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
-from .errors import Error, InitFailure
+from .errors import InitFailure, StackwrightError
 
 __all__ = ["Raised", "causes_of", "described", "explain", "printable"]
 
@@ -55,7 +55,7 @@ class Raised:
 
 def explain(error: BaseException | None, program: BaseException | None, raised: dict[str, BaseException]) -> None:
     """Makes what a program or a provider raised the cause of an operation's error, when that tells of it."""
-    if not isinstance(error, Error) or error.__cause__ is not None:
+    if not isinstance(error, StackwrightError) or error.__cause__ is not None:
         return
     cause = program if error.kind == "program" else raised.get(error.urn or "")
     if cause is not None and _text_of(cause) in error.message:
@@ -157,7 +157,7 @@ def printable(text: str) -> str:
 
 def _text_of(raised: BaseException) -> str:
     """Returns what an error's message says of an exception."""
-    if isinstance(raised, Error):
+    if isinstance(raised, StackwrightError):
         return raised.message
     if isinstance(raised, InitFailure):
         return raised.reasons[0] if raised.reasons else ""

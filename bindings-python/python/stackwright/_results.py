@@ -30,6 +30,21 @@ Severity = Literal[
 ]
 """The severity of a ``Diagnostic``; the names are those of the event log."""
 
+EnforcementLevel = Literal[
+    "advisory", "mandatory", "remediate", "disabled",
+]
+"""How strictly a policy is enforced; the names are those of the protocol and of the event log."""
+
+Outcome = Literal[
+    "succeeded", "failed", "canceled",
+]
+"""How an operation ended; the names are those of the event log."""
+
+PolicySeverity = Literal[
+    "low", "medium", "high", "critical",
+]
+"""How grave a violation is; the names are those of the event log."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyChange:

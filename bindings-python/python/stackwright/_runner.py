@@ -17,7 +17,7 @@ from ._generators import is_generator, never_runs, refuse_generator
 from ._raised import described
 from ._secrecy import enter
 from ._stackwright import Completions, Run
-from .errors import Error, InvalidInputError
+from .errors import InvalidInputError, StackwrightError
 from .program import Context
 from .values import Awaited
 
@@ -212,7 +212,7 @@ def _report(run: Run, error: BaseException, failures: list[BaseException]) -> No
     if run.ended:
         run.succeed()
         return
-    if isinstance(error, Error) and error.kind in ("failed", "cancelled"):
+    if isinstance(error, StackwrightError) and error.kind in ("failed", "cancelled"):
         run.fail(error.message)
         return
     failures.append(error)

@@ -38,7 +38,7 @@ class Config(Mapping[str, "str | Secret[str]"]):
         return len(self._values)
 
     def is_secret(self, name: str) -> bool:
-        """Tells whether a value is secret."""
+        """Returns whether a value is secret."""
         return self._key(name) in self._secret_keys
 
     def require(self, name: str) -> str | Secret[str]:

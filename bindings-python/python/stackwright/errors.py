@@ -1,4 +1,4 @@
-"""Errors: one class for each kind, which is what a program branches on; the text is for people."""
+"""Errors: one class for each kind, which is what a program branches on; the text is for display."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ __all__ = [
     "CancelledError",
     "ConflictError",
     "DecryptError",
-    "Error",
     "FailedError",
     "InitFailure",
     "InternalError",
@@ -24,20 +23,18 @@ __all__ = [
     "ProgramError",
     "ProviderError",
     "SecretsError",
+    "StackwrightError",
     "StateError",
     "Status",
     "UnavailableError",
 ]
 
 
-class Error(Exception):
+class StackwrightError(Exception):
     """Base of all errors of this package."""
 
-    kind: ClassVar[str] = ""
+    kind: ClassVar[str] = "internal"
     """The stable name of the kind, the same in every language."""
-
-    code: ClassVar[int] = 0
-    """The stable number of the kind."""
 
     error_class: ClassVar[Literal["bail", "decrypt", "internal"]] = "internal"
     """What a host that sorts errors as the reference engine does takes it for: ``bail`` when the diagnostics say what was
@@ -54,7 +51,7 @@ class Error(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        """The text for people; ``str()`` adds the hints."""
+        """The message to display; ``str()`` adds the hints."""
         self.reference_message: str = message
         """The text that the reference engine gives such an error, for tools that match on it: one whose reason stands in the
         diagnostics begins with ``BAIL: ``."""
@@ -71,7 +68,9 @@ class Error(Exception):
         self.phase = phase
         """What failed: ``check``, ``diff``, ``create``, ``load``, ``save``…"""
         self.hints = tuple(hints)
-        """Advice for people, apart from the message."""
+        """Advice, apart from the message."""
+        self.reason: str | None = None
+        """The text of the cause, as the engine knows it; ``__cause__`` is what code of the host raised."""
         self.result: Result | None = None
         """What the operation did before it failed, when an operation failed."""
 
@@ -79,7 +78,7 @@ class Error(Exception):
         return "\n".join([self.message, *(f"hint: {hint}" for hint in self.hints)])
 
 
-class InvalidInputError(Error):
+class InvalidInputError(StackwrightError):
     """The caller passed something wrong; the message names what and where. Nothing was changed.
 
     That is the one error of everything that is passed to this package: of options that are not known, of values of another
@@ -88,21 +87,18 @@ class InvalidInputError(Error):
     """
 
     kind = "invalid_input"
-    code = 1
 
 
-class NotFoundError(Error):
+class NotFoundError(StackwrightError):
     """The stack, resource or file does not exist."""
 
     kind = "not_found"
-    code = 2
 
 
-class ConflictError(Error):
-    """Somebody else holds the stack's lock, or changed its state meanwhile. Try again later."""
+class ConflictError(StackwrightError):
+    """The lock of the stack is held elsewhere, or its state was changed meanwhile. Try again later."""
 
     kind = "conflict"
-    code = 3
 
 
 class Status(IntEnum):
@@ -129,14 +125,13 @@ class Status(IntEnum):
     UNAUTHENTICATED = 16
 
 
-class ProviderError(Error):
+class ProviderError(StackwrightError):
     """A provider refused or failed a call; the message is the provider's own.
 
     A provider written in Python raises it to fail a call with a status of its choice.
     """
 
     kind = "provider"
-    code = 4
 
     def __init__(
         self,
@@ -155,71 +150,62 @@ class ProviderError(Error):
         """Configuration keys that are missing, with their descriptions."""
 
 
-class PluginError(Error):
+class PluginError(StackwrightError):
     """A plugin process could not be found, started or spoken to."""
 
     kind = "plugin"
-    code = 5
 
 
-class StateError(Error):
+class StateError(StackwrightError):
     """The recorded state is corrupt, of an unknown version, or would become invalid."""
 
     kind = "state"
-    code = 6
 
 
-class SecretsError(Error):
+class SecretsError(StackwrightError):
     """Secrets could not be encrypted, or what encrypts those of a stack is not known here."""
 
     kind = "secrets"
-    code = 7
 
 
-class CancelledError(Error):
+class CancelledError(StackwrightError):
     """The operation was cancelled; what had run is recorded."""
 
     kind = "cancelled"
-    code = 8
     error_class = "bail"
 
 
-class UnavailableError(Error):
+class UnavailableError(StackwrightError):
     """A store or service did not answer; the same call may succeed later."""
 
     kind = "unavailable"
-    code = 9
 
 
-class ProgramError(Error):
+class ProgramError(StackwrightError):
     """The program raised an error of its own."""
 
     kind = "program"
-    code = 10
     error_class = "bail"
 
 
-class FailedError(Error):
+class FailedError(StackwrightError):
     """The deployment failed; its diagnostics and events say where. What succeeded is recorded."""
 
     kind = "failed"
-    code = 11
     error_class = "bail"
 
 
-class InternalError(Error):
+class InternalError(StackwrightError):
     """A bug in the engine."""
 
     kind = "internal"
-    code = 12
 
 
-class DecryptError(Error):
+class DecryptError(StackwrightError):
     """A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
     configuration when it is a value of that."""
 
     kind = "decrypt"
-    code = 13
     error_class = "decrypt"
 
 
@@ -246,7 +232,7 @@ class InitFailure(Exception):
         self.refresh_before_update = refresh_before_update
 
 
-_CLASSES: dict[str, type[Error]] = {cls.kind: cls for cls in Error.__subclasses__()}
+_CLASSES: dict[str, type[StackwrightError]] = {cls.kind: cls for cls in StackwrightError.__subclasses__()}
 
 
 def _from_parts(
@@ -260,15 +246,16 @@ def _from_parts(
     phase: str | None,
     config_key: str | None,
     hints: Sequence[str],
-    cause: BaseException | str | None,
-) -> Error:
+    cause: BaseException | None,
+    reason: str | None,
+) -> StackwrightError:
     """Builds the exception of an error of the engine."""
     error = _CLASSES.get(kind, InternalError)(message, urn=urn, provider=provider, phase=phase, hints=hints)
     error.reference_message = reference_message
     error.message_code = message_code
     error.message_arguments = None if message_arguments is None else json.loads(message_arguments)
     error.config_key = config_key
-    if cause is not None:
-        # What a function of the host has raised is the cause itself; of anything else there is only a text.
-        error.__cause__ = cause if isinstance(cause, BaseException) else RuntimeError(cause)
+    error.reason = reason
+    # What a function of the host has raised is the cause itself; of anything else there is only a text.
+    error.__cause__ = RuntimeError(reason) if cause is None and reason is not None else cause
     return error

@@ -12,7 +12,7 @@ from . import events as _events
 from ._bridge import answer, completions_of, resolver
 from ._stackwright import Operation as NativeOperation
 from ._stackwright import OperationOutcome
-from .errors import Error
+from .errors import StackwrightError
 from .events import Event
 from .result import Result
 
@@ -41,14 +41,14 @@ class Operation:
         self._stack = stack
         loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[OperationOutcome] = loop.create_future()
-        # The engine lives until the operation is over, also when nobody holds on to it or to this object.
+        # The engine lives until the operation is over, also when nothing refers to it or to this object.
         self._ended.add_done_callback(lambda _ended: _hold(engine))
         self._explain = explain
         native.wait(completions_of(loop), resolver(self._ended))
         self._result: Result | None = None
         self._listener: asyncio.Task[None] | None = None
         if on_event is not None:
-            self._listener = loop.create_task(self._tell(on_event))
+            self._listener = loop.create_task(self._listen(on_event))
 
     def cancel(self) -> None:
         """Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up."""
@@ -99,7 +99,7 @@ class Operation:
         result = await self.wait()
         error = result.error
         if error is not None:
-            if isinstance(error, Error):
+            if isinstance(error, StackwrightError):
                 error.result = result
             raise error
         return result
@@ -107,7 +107,7 @@ class Operation:
     async def release(self) -> None:
         """Ends the session of an operation with the option ``hold_session``, and waits until nothing of it is left.
 
-        What was unanswered is told that the monitor has shut down, and the providers are let go. A session also ends when
+        Unanswered calls fail, because the monitor has shut down, and the providers are released. A session also ends when
         this object is dropped. Of any other operation it waits for the end. Any number of calls is one.
         """
         await answer(self._native.release)
@@ -122,11 +122,11 @@ class Operation:
     def __aiter__(self) -> AsyncIterator[Event]:
         return self.events()
 
-    async def _tell(self, on_event: Callable[[Event], object]) -> None:
+    async def _listen(self, on_event: Callable[[Event], object]) -> None:
         async for event in self.events():
-            told = on_event(event)
-            if inspect.isawaitable(told):
-                await told
+            awaited = on_event(event)
+            if inspect.isawaitable(awaited):
+                await awaited
 
     def __repr__(self) -> str:
         return f"<Operation {'done' if self.done else 'running'}>"

@@ -26,7 +26,7 @@ from ._raised import described
 from ._stackwright import Completions, Run, find_outputs
 from ._substitution import checked, listed, plain_options, resolve_options, urns_of
 from .config import Config
-from .errors import CancelledError, Error, InvalidInputError
+from .errors import CancelledError, InvalidInputError, StackwrightError
 from .output import Applied, Deferred, Output, sources_of, substitute, traced
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resource, Task
 from .resource_options import (
@@ -216,7 +216,7 @@ class Context:
 
     def _report_unreadable(self, error: Exception) -> None:
         """Reports that a declaration has not reached the engine: a program that catches the error must not lose what it declares."""
-        if isinstance(error, Error):
+        if isinstance(error, StackwrightError):
             if not isinstance(error, CancelledError):
                 self._run.declaration_unreadable(error.message, list(error.hints))
         else:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from ._results import DiffKind, Diagnostic, PropertyChange, Severity, Step, StepOp, StepStatus
+from ._results import DiffKind, Diagnostic, Outcome, PropertyChange, Severity, Step, StepOp, StepStatus
 from ._stackwright import OperationOutcome
-from .values import PropertyValue
+from .values import OutputValue, PropertyValue
 
 __all__ = ["Diagnostic", "DiffKind", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepOp", "StepStatus"]
-
-Outcome = Literal["succeeded", "failed", "canceled"]
 
 
 class Result:
@@ -31,13 +29,13 @@ class Result:
         the reference engine does: there, one whose running calls were left to finish has ``failed``."""
         self.changes: Final[Mapping[str, int]] = native.changes
         """How many resources each kind of step was applied to."""
-        self.outputs: Final[Mapping[str, PropertyValue]] = native.outputs
-        """The stack's outputs; secret ones are :class:`~stackwright.Secret`."""
+        self.outputs: Final[Mapping[str, OutputValue[PropertyValue]]] = native.outputs
+        """The stack's outputs by name."""
         self.duration: Final[float] = native.duration
         """How long it took, in seconds."""
         self.error: Final[BaseException | None] = native.error
         """Why it failed. What a program or a provider of the host raised is its cause (``__cause__``)."""
-        # Of many thousand steps an object each is only made when somebody looks at them.
+        # Of many thousand steps an object each is only made when they are read.
         self._steps: tuple[Step, ...] | None = None
         self._diagnostics: tuple[Diagnostic, ...] | None = None
 
@@ -53,7 +51,7 @@ class Result:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What the engine, the providers and the program said."""
+        """The messages of the engine, the providers and the program."""
         if self._diagnostics is None:
             self._diagnostics = tuple(Diagnostic(**members) for members in self._native.diagnostics)
         return self._diagnostics
@@ -73,7 +71,7 @@ class Result:
         which :meth:`~stackwright.Stack.import_deployment` and ``deployment`` of :meth:`stackwright.Engine.stack` take; secrets in it are encrypted.
 
         It is written at each call. ``None`` for a preview, and for an operation that failed before it read the state, or so
-        that nobody knows what is saved of it.
+        that it is not known what is saved of it.
 
         :raises SecretsError: The operation could not encrypt what it was to save.
         """
@@ -86,7 +84,7 @@ class Result:
         return self._native.has_changes
 
     def tree(self) -> str:
-        """Returns the steps as a tree for people."""
+        """Returns the steps as a tree for display."""
         return self._native.tree()
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A stack: a named state, the program that says what it is to be, and the operations on it."""
+"""A stack: a named state, its program, and the operations on it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .events import Event
 from .operation import Operation
 from .options import OperationOptions
 from .result import Result
-from .values import PropertyValue, unwrap
+from .values import OutputValue, PropertyValue
 
 __all__ = ["Stack"]
 
 OnEvent = Callable[[Event], object]
 Plan = Result | Mapping[str, Any] | str
 
-# What stands where nothing was given: None may come from a result that has no document, and must hold nobody to nothing.
+# The default where no plan is given: None may come from a result that has no document, and is refused.
 _NONE: Final[Any] = object()
 _NO_PLAN: Final = "plan takes the result of a preview or a document, not None; a result has a plan's document when it was asked for with generate_plan=True"
 
@@ -66,7 +66,7 @@ class Stack:
 
     @property
     def organization(self) -> str:
-        """The organization that programs are told of."""
+        """The organization, as programs see it."""
         return self._native.organization
 
     @property
@@ -77,7 +77,7 @@ class Stack:
     def preview(
         self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
     ) -> Operation:
-        """Says what an update would do; ``print`` shows the result as a tree.
+        """Computes what an update would do; ``print`` shows the result as a tree.
 
         ``options`` are those of :class:`OperationOptions`; ``program`` takes the place of the stack's own, this once.
         """
@@ -94,7 +94,7 @@ class Stack:
         on_event: OnEvent | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
-        """Brings the stack to what its program says.
+        """Brings the stack to the state that its program describes.
 
         :param plan: What the update is held to: the result of a preview, or the document that a result's
             :attr:`~stackwright.Result.plan` holds, as a mapping or as JSON text. Steps, inputs and options that the plan
@@ -111,18 +111,18 @@ class Stack:
     def refresh(
         self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
     ) -> Operation:
-        """Reads every resource and records what is there; with ``dry_run=True`` it only says what it found.
+        """Reads every resource and records what is there; with ``dry_run=True`` it only reports what it found.
 
-        With ``refresh_program=True`` the program, or ``program`` in its place, says how providers are configured.
+        With ``refresh_program=True`` the program, or ``program`` in its place, runs, which determines how providers are configured.
         """
         return self._start("refresh", None, program, on_event, options)
 
     def destroy(
         self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
     ) -> Operation:
-        """Deletes every resource; with ``dry_run=True`` it only says what it would delete.
+        """Deletes every resource; with ``dry_run=True`` it only reports what it would delete.
 
-        With ``destroy_program=True`` the program, or ``program`` in its place, says how providers are configured.
+        With ``destroy_program=True`` the program, or ``program`` in its place, runs, which determines how providers are configured.
         """
         return self._start("destroy", None, program, on_event, options)
 
@@ -185,20 +185,20 @@ class Stack:
         document = document_of(deployment)
         await answer(lambda queue, callback: self._native.import_(document, queue, callback))
 
-    async def outputs(self, *, show_secrets: bool = False) -> Mapping[str, PropertyValue]:
-        """Returns the stack's outputs; secret ones are :class:`~stackwright.Secret` unless they are to be shown."""
+    async def outputs(self, *, show_secrets: bool = False) -> Mapping[str, OutputValue[PropertyValue]]:
+        """Returns the stack's outputs by name. ``show_secrets=True`` has the values of secret ones in text for display, too."""
         require_given("show_secrets", show_secrets, bool, "True or False")
-        outputs: dict[str, PropertyValue] = await answer(self._native.outputs)
-        return {name: unwrap(value) for name, value in outputs.items()} if show_secrets else outputs
+        outputs: dict[str, OutputValue[PropertyValue]] = await answer(self._native.outputs)
+        return {name: output.shown() for name, output in outputs.items()} if show_secrets else outputs
 
     async def history(self) -> list[dict[str, Any]]:
         """Returns the history's entries, newest first."""
         return [json.loads(entry) for entry in await answer(self._native.history)]
 
     async def unlock(self) -> int:
-        """Removes every lock of the stack, whoever holds it, and returns how many there were.
+        """Removes every lock of the stack, regardless of its holder, and returns how many there were.
 
-        That is for locks that dead machines left behind: an operation of somebody who is alive after all goes on.
+        That is for locks that dead machines left behind: an operation that runs after all goes on.
         """
         locks: int = await answer(self._native.unlock)
         return locks

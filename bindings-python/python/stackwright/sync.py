@@ -25,7 +25,7 @@ from .installer import Installer
 from .options import OperationOptions, Plugins, StackSettings
 from .provider import Resolver
 from .result import Result
-from .values import PropertyValue
+from .values import OutputValue, PropertyValue
 
 __all__ = ["Engine", "Operation", "Stack"]
 
@@ -144,7 +144,7 @@ class Stack:
 
     @property
     def organization(self) -> str:
-        """The organization that programs are told of."""
+        """The organization, as programs see it."""
         return self._stack.organization
 
     @property
@@ -175,11 +175,11 @@ class Stack:
         return self._start(lambda: self._stack.destroy(**options))
 
     def preview(self, **options: Unpack[CallOptions]) -> Result:
-        """Says what an update would do."""
+        """Computes what an update would do."""
         return self.start_preview(**options).result()
 
     def up(self, plan: _stack.Plan = _stack._NONE, /, **options: Unpack[CallOptions]) -> Result:
-        """Brings the stack to what its program says."""
+        """Brings the stack to the state that its program describes."""
         return self.start_up(plan, **options).result()
 
     def refresh(self, **options: Unpack[CallOptions]) -> Result:
@@ -198,8 +198,8 @@ class Stack:
         """Replaces the state by a deployment document."""
         _background.run(self._stack.import_deployment(deployment))
 
-    def outputs(self, *, show_secrets: bool = False) -> Mapping[str, PropertyValue]:
-        """Returns the stack's outputs."""
+    def outputs(self, *, show_secrets: bool = False) -> Mapping[str, OutputValue[PropertyValue]]:
+        """Returns the stack's outputs by name. ``show_secrets=True`` has the values of secret ones in text for display, too."""
         return _background.run(self._stack.outputs(show_secrets=show_secrets))
 
     def history(self) -> list[dict[str, Any]]:
@@ -207,7 +207,7 @@ class Stack:
         return _background.run(self._stack.history())
 
     def unlock(self) -> int:
-        """Removes every lock of the stack, whoever holds it, and returns how many there were."""
+        """Removes every lock of the stack, regardless of its holder, and returns how many there were."""
         return _background.run(self._stack.unlock())
 
     def remove(self, *, force: bool = False) -> None:

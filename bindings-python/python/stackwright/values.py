@@ -15,6 +15,7 @@ __all__ = [
     "Archive",
     "Asset",
     "Ciphertext",
+    "OutputValue",
     "PropertyValue",
     "ResourceReference",
     "Secret",
@@ -77,6 +78,40 @@ class Secret(Generic[T]):
         return "[secret]"
 
 
+class OutputValue(Generic[T]):
+    """An output of a stack: its value, and whether that is secret. As an input of a resource it is passed on as what it is.
+
+    Text for display has ``[secret]`` in place of a secret value; :func:`unwrap` returns the values of a whole mapping.
+    """
+
+    __slots__ = ("_is_shown", "secret", "value")
+
+    value: T
+    """The plain value, without any :class:`Secret` around it or inside it."""
+    secret: bool
+    """Whether the value is secret, or holds a secret."""
+
+    def __init__(self, value: T, secret: bool = False) -> None:
+        self.value = value
+        self.secret = secret
+        self._is_shown = False
+
+    def shown(self) -> OutputValue[T]:
+        """Returns the same output with its value in text for display, also where it is secret."""
+        shown = OutputValue(self.value, self.secret)
+        shown._is_shown = True
+        return shown
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OutputValue) and self.secret == other.secret and bool(self.value == other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        text = "[secret]" if self.secret and not self._is_shown else repr(self.value)
+        return f"OutputValue(value={text}, secret={self.secret})"
+
+
 class Ciphertext:
     """A secret of a stack's configuration in its encrypted form, as a ``Pulumi.STACK.yaml`` has it under ``secure``.
 
@@ -112,7 +147,7 @@ def secret(value: T) -> Secret[T]:
 
 
 class Unknown:
-    """A value that nobody can know before the resource that makes it exists; occurs only in previews.
+    """A value that is not known before the resource that makes it exists; occurs only in previews.
 
     It is neither true nor false: asking it raises, so that no program decides by a value that is not there.
     """
@@ -153,13 +188,13 @@ UNKNOWN: Final = _UNKNOWNS[2]
 
 
 def is_unknown(value: object) -> bool:
-    """Tells whether a value is unknown, also when it is secret."""
-    return isinstance(value.value if isinstance(value, Secret) else value, Unknown)
+    """Returns whether a value is unknown, also when it is secret."""
+    return isinstance(value.value if isinstance(value, (Secret, OutputValue)) else value, Unknown)
 
 
 def unwrap(value: PropertyValue) -> PropertyValue:
-    """Returns the value without any :class:`Secret` around it or inside it. Never log the result."""
-    if isinstance(value, Secret):
+    """Returns the value without any :class:`Secret` or :class:`OutputValue` around it or inside it. Never log the result."""
+    if isinstance(value, (Secret, OutputValue)):
         return unwrap(value.value)
     if isinstance(value, Mapping):
         return {key: unwrap(element) for key, element in value.items()}

@@ -156,6 +156,14 @@ fn special(object: &Bound<'_, PyAny>, above: &Above<'_>) -> Result<Option<Proper
         let inner = value(&object.getattr("value")?, &above.unwrap(object)?)?;
         return Ok(Some(PropertyValue::secret(inner)));
     }
+    if let Some((inner, is_secret)) = output_content(object)? {
+        let inner = value(&inner, &above.unwrap(object)?)?;
+        return Ok(Some(if is_secret {
+            PropertyValue::secret(inner)
+        } else {
+            inner
+        }));
+    }
     if object.is_instance(types.unknown.bind(py))? {
         return Ok(Some(PropertyValue::Unknown(unknown_kind(object)?)));
     }
@@ -263,7 +271,17 @@ pub(crate) fn secret_content<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option
     Ok(None)
 }
 
-/// Returns the content of a configuration's `Ciphertext`; `None` for anything else.
+/// Returns what an `OutputValue` holds, and whether that is secret; `None` for anything else.
+pub(crate) fn output_content<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, bool)>> {
+    let py = object.py();
+    if object.is_instance(Types::get(py)?.output_value.bind(py))? {
+        let is_secret = object.getattr("secret")?.is_truthy()?;
+        return Ok(Some((object.getattr("value")?, is_secret)));
+    }
+    Ok(None)
+}
+
+/// Returns what a `Ciphertext` of the configuration holds; `None` for anything else.
 pub(crate) fn ciphertext(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let py = object.py();
     if object.is_instance(Types::get(py)?.ciphertext.bind(py))? {

@@ -17,8 +17,8 @@ use stackwright::{
 use crate::errors::{OrRaise as _, to_exception};
 use nesting::Above;
 
-pub(crate) use from_python::{ciphertext, find_outputs, kind_of, secret_content, urn};
-pub(crate) use to_python::{dictionary, json, value};
+pub(crate) use from_python::{ciphertext, find_outputs, kind_of, output_content, secret_content, urn};
+pub(crate) use to_python::{dictionary, json, outputs, value};
 
 /// Reads a dictionary of inputs or outputs; `what` names it in the message of a misfit.
 pub(crate) fn read_map(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PropertyMap> {

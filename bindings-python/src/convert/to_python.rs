@@ -6,8 +6,11 @@ use pyo3::{
     types::{PyBytes, PyDict, PyList, PyString},
 };
 use serde_json::Value;
-use stackwright::property::{
-    Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue, ResourceReference, Unknown,
+use stackwright::{
+    binding,
+    property::{
+        Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue, ResourceReference, Unknown,
+    },
 };
 
 use super::types::Types;
@@ -24,7 +27,18 @@ pub(crate) fn dictionary<'py>(py: Python<'py>, map: &PropertyMap) -> PyResult<Bo
     Ok(dictionary)
 }
 
-/// Converts one value. Whole numbers become `int`.
+/// Makes a dictionary of the outputs of a stack, each an `OutputValue`.
+pub(crate) fn outputs<'py>(py: Python<'py>, outputs: &PropertyMap) -> PyResult<Bound<'py, PyDict>> {
+    let class = Types::get(py)?.output_value.bind(py);
+    let dictionary = PyDict::new(py);
+    for (name, output) in binding::output_values(outputs).iter() {
+        let element = value(py, output.unwrapped())?;
+        dictionary.set_item(name.as_str(), class.call1((element, output.is_secret()))?)?;
+    }
+    Ok(dictionary)
+}
+
+/// Makes a Python value. Whole numbers become `int`.
 pub(crate) fn value<'py>(py: Python<'py>, element: &PropertyValue) -> PyResult<Bound<'py, PyAny>> {
     Ok(match element {
         PropertyValue::Null => py.None().into_bound(py),

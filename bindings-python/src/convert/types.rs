@@ -9,6 +9,7 @@ use pyo3::{
 /// The classes of `stackwright.values`, looked up once.
 pub(super) struct Types {
     pub(super) secret: Py<PyType>,
+    pub(super) output_value: Py<PyType>,
     pub(super) ciphertext: Py<PyType>,
     pub(super) unknown: Py<PyType>,
     /// The unknowns by kind, in the order of the engine's enum.
@@ -31,6 +32,7 @@ impl Types {
             };
             Ok(Self {
                 secret: class("Secret")?,
+                output_value: class("OutputValue")?,
                 ciphertext: class("Ciphertext")?,
                 unknown: class("Unknown")?,
                 unknowns: values.getattr("_UNKNOWNS")?.extract()?,

@@ -51,6 +51,8 @@ fn search(redactor: &Redactor, value: &Bound<'_, PyAny>, is_secret: bool, depth:
         }
     } else if let Some(content) = convert::secret_content(value)? {
         search(redactor, &content, true, depth + 1)?;
+    } else if let Some((content, holds_secret)) = convert::output_content(value)? {
+        search(redactor, &content, is_secret || holds_secret, depth + 1)?;
     }
     Ok(())
 }

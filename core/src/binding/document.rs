@@ -6,7 +6,10 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 
 use super::{
+    event::EventDocument,
+    outputs::OutputDocument,
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
+    run::RunDocument,
     settings::{EngineDocument, PluginDocument},
     stack::StackDocument,
 };
@@ -42,44 +45,52 @@ pub trait Document: JsonSchema {
 }
 
 macro_rules! documents {
-    ($($name:ty $(, checked by $check:ident)?;)*) => {
-        $(impl Document for $name {
+    (read { $($read:ty $(, checked by $check:ident)?;)* } written { $($written:ty;)* }) => {
+        $(documents!(@document $read, SchemaSettings::draft2020_12() $(, $check)?);)*
+        $(documents!(@document $written, SchemaSettings::draft2020_12().for_serialize());)*
+
+        /// Returns the schemas of all documents, each after those that it names.
+        #[must_use]
+        pub fn schemas() -> Vec<&'static Value> {
+            vec![$(<$read>::schema(),)* $(<$written>::schema(),)*]
+        }
+    };
+    (@document $name:ty, $settings:expr $(, $check:ident)?) => {
+        impl Document for $name {
             $(fn check(&self) -> Result<()> {
                 self.$check()
             })?
 
             fn schema() -> &'static Value {
-                static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<$name>);
+                static SCHEMA: LazyLock<Value> = LazyLock::new(|| schema_of::<$name>($settings));
                 &SCHEMA
             }
-        })*
-
-        /// Returns the schemas of all documents, each after those that it names.
-        #[must_use]
-        pub fn schemas() -> Vec<&'static Value> {
-            vec![$(<$name>::schema()),*]
         }
     };
 }
 
 documents! {
-    PolicyPackOption;
-    OperationOptions, checked by check_policy_packs;
-    PluginDocument;
-    EngineDocument;
-    StackDocument;
-    RegistrationDocument;
-    ReadDocument;
-    InvokeDocument;
-    ErrorDocument<'static>;
-    PropertyChangeDocument;
-    StepDocument<'static>;
-    DiagnosticDocument<'static>;
+    read {
+        PolicyPackOption;
+        OperationOptions, checked by check_policy_packs;
+        PluginDocument;
+        EngineDocument;
+        StackDocument;
+        RegistrationDocument;
+        ReadDocument;
+        InvokeDocument;
+    }
+    written {
+        RunDocument<'static>;
+        OutputDocument;
+        ErrorDocument<'static>;
+        PropertyChangeDocument;
+        StepDocument<'static>;
+        DiagnosticDocument<'static>;
+        EventDocument;
+    }
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
-    SchemaSettings::draft2020_12()
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .into()
+fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    settings.into_generator().into_root_schema_for::<T>().into()
 }

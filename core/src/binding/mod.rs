@@ -5,18 +5,23 @@
 //! unknown names and values of a wrong type in the terms of the caller's language.
 
 mod document;
+mod event;
 mod members;
 mod options;
+mod outputs;
 mod read;
 mod refusal;
 mod result;
+mod run;
 mod settings;
 mod stack;
 
 pub use document::{Document, schemas};
 pub use options::{OptionsOf, check_options, invoke, read_request, registration, registration_of_options};
+pub use outputs::{output_values, outputs_document};
 pub use read::{read, stand_in};
 pub use refusal::unknown_name;
 pub use result::{diagnostic_document, error_document, result_document, step_document};
+pub use run::run_document;
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument};
 pub use stack::StackDocument;

@@ -6,13 +6,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
+use super::outputs::{self, OutputDocument};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, Result},
     event::{DiffKind, OperationOutcome, StepResult, StepStatus},
     message::Language,
     operation::OperationResult,
-    property::json::{PlainMap, PlainValue, to_vec},
+    property::json::{PlainValue, to_vec},
     step::StepOp,
 };
 
@@ -25,7 +26,7 @@ struct ResultDocument<'a> {
     changes: &'a BTreeMap<&'static str, u64>,
     has_changes: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    outputs: Option<PlainMap>,
+    outputs: Option<BTreeMap<String, OutputDocument>>,
     steps: Vec<StepDocument<'a>>,
     diagnostics: Vec<DiagnosticDocument<'a>>,
     duration: f64,
@@ -132,7 +133,7 @@ pub(super) struct DiagnosticDocument<'a> {
     message_arguments: Option<&'a Map<String, Value>>,
 }
 
-/// Writes the result of an operation as JSON. With `whole`, outputs, tree and plan are part of it.
+/// Writes the result of an operation as JSON. With `whole`, outputs (with the values of secret ones), tree and plan are part of it.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Internal`] for a plan that is no JSON.
@@ -155,7 +156,7 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
             .map(|error| ErrorDocument::of(error, language)),
         changes: &result.changes,
         has_changes: result.has_changes(),
-        outputs: whole.then(|| PlainMap(result.outputs.clone())),
+        outputs: whole.then(|| outputs::documents(&result.outputs, true)),
         steps: steps.collect(),
         diagnostics: result.diagnostics.iter().map(DiagnosticDocument::from).collect(),
         duration: result.duration.as_secs_f64(),

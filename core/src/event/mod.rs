@@ -121,6 +121,7 @@ pub struct Summary {
     serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "Outcome")]
 #[expect(missing_docs, reason = "named after their values")]
 pub enum OperationOutcome {
     #[default]

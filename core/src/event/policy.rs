@@ -3,7 +3,9 @@
 use crate::{property::PropertyMap, urn::Urn};
 
 /// How strictly a policy is enforced; the names are those of the protocol and of the event log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, schemars::JsonSchema, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum EnforcementLevel {
     /// A violation is reported and does not fail the operation.
@@ -29,8 +31,11 @@ impl EnforcementLevel {
     }
 }
 
-/// The severity of a violation; the names are those of the event log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// How grave a violation is; the names are those of the event log.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, schemars::JsonSchema, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "named after their values")]
 pub enum PolicySeverity {
     Low,

@@ -24,7 +24,7 @@ use super::{
     run::{Answer, Run, broken, error},
     wire::Wire,
 };
-use crate::provider::{ScriptedProvider, plain};
+use crate::provider::ScriptedProvider;
 
 /// The state of an actor.
 pub(super) struct Session {
@@ -271,9 +271,15 @@ impl Session {
         };
         Ok(json!({
             "deployment": deployment, "plan": document, "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
-            "changes": result.changes, "outputs": plain(result.outputs.clone()), "events": events,
+            "changes": result.changes, "outputs": outputs(&result)?, "events": events,
         }))
     }
+}
+
+/// Returns the outputs as bindings describe them.
+fn outputs(result: &OperationResult) -> Result<Value, Value> {
+    let document = binding::outputs_document(&result.outputs, true).map_err(|it| error(&it))?;
+    serde_json::from_slice(&document).map_err(|error| broken(format!("the outputs: {error}")))
 }
 
 /// Returns the state after an operation.

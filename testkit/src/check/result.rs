@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Findings,
@@ -88,9 +88,26 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
     }
     check_plan(result, expected, wrong);
     if let Some(expected) = &expected.outputs {
-        let outputs = result.get("outputs").unwrap_or(&Value::Null);
-        wrong.compare("outputs", expected, &names::shortened(outputs));
+        wrong.compare("outputs", expected, &outputs(result));
     }
+}
+
+/// Returns the outputs of a result in the form of scenarios.
+fn outputs(result: &Value) -> Value {
+    let outputs = result["outputs"].as_object().into_iter().flatten();
+    let values = outputs.map(|(name, output)| {
+        let value = names::shortened(&output["value"]);
+        let is_secret = output["secret"] == json!(true);
+        (
+            name.clone(),
+            if is_secret {
+                json!({ "$secret": value })
+            } else {
+                value
+            },
+        )
+    });
+    values.collect::<Map<_, _>>().into()
 }
 
 fn check_plan(result: &Value, expected: &Expectation, wrong: &mut Findings) {
