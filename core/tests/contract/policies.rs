@@ -18,8 +18,9 @@ use stackwright_proto::pulumirpc::{
     self as rpc,
     analyzer_server::{Analyzer, AnalyzerServer},
 };
+use stackwright_testkit::fake;
 use tokio::net::TcpListener;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, transport::Server};
 
 use crate::fixture::{Scripted, engine, program};
 
@@ -98,11 +99,8 @@ fn pack(address: &str) -> PolicyPackOption {
 
 /// Serves the pack until the test ends; returns its address.
 async fn serve() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let server = tonic::transport::Server::builder().add_service(AnalyzerServer::new(Violating));
-    tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)));
-    address
+    let router = Server::builder().add_service(AnalyzerServer::new(Violating));
+    fake::serve(router).await.to_string()
 }
 
 /// Updates a stack with a pack; the timeouts for packs are short.

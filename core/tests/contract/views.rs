@@ -3,28 +3,23 @@
 
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use stackwright::{
-    EngineBuilder, Result, StackSettings,
+    EngineBuilder, StackSettings,
     event::EventPayload,
     operation::{OperationKind, OperationOptions, OperationResult},
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Provider,
-        ProviderResult, ProviderStatus, Resolution, ResolutionRequest, Resolver, View, ViewName, ViewStep,
+        ProviderResult, ProviderStatus, View, ViewName, ViewStep,
     },
     resource::ResourceState,
     state::{JournalRecord, JournalReplay, integrity},
     step::StepOp,
 };
 use stackwright_proto::{
-    pulumirpc::{
-        self as rpc,
-        resource_provider_server::{ResourceProvider, ResourceProviderServer},
-        resource_status_client::ResourceStatusClient,
-        view_step::Op,
-    },
+    pulumirpc::{self as rpc, resource_status_client::ResourceStatusClient, view_step::Op},
     values::{Struct, Value, value::Kind},
 };
+use stackwright_testkit::fake::{AddressResolver, ProviderCalls, serve_provider};
 use tonic::{Request, Response, Status};
 
 use crate::fixture::{Entries, engine, program};
@@ -93,128 +88,95 @@ fn step(op: Op, name: &str, new: Option<Struct>) -> rpc::ViewStep {
     }
 }
 
-/// Defines the provider with its responses and its unimplemented calls.
-macro_rules! provider {
-    ($({ $($answered:tt)* })? $($call:ident: $request:ty => $response:ty;)*) => {
-        #[tonic::async_trait]
-        impl ResourceProvider for Boxes {
-            $($($answered)*)?
-
-            $(async fn $call(&self, _request: Request<$request>) -> Result<Response<$response>, Status> {
-                Err(Status::unimplemented(stringify!($call)))
-            })*
-        }
-    };
-}
-
-provider! {
-    {
-        type ListStream = futures::stream::Empty<Result<rpc::ListResponse, Status>>;
-
-        async fn list(&self, _request: Request<rpc::ListRequest>) -> Result<Response<Self::ListStream>, Status> {
-            Err(Status::unimplemented("list"))
-        }
-
-        async fn handshake(
-            &self,
-            request: Request<rpc::ProviderHandshakeRequest>,
-        ) -> Result<Response<rpc::ProviderHandshakeResponse>, Status> {
-            self.0.lock().unwrap().greeting = Some(request.into_inner());
-            Ok(Response::new(rpc::ProviderHandshakeResponse::default()))
-        }
-
-        async fn configure(
-            &self,
-            _request: Request<rpc::ConfigureRequest>,
-        ) -> Result<Response<rpc::ConfigureResponse>, Status> {
-            Ok(Response::new(rpc::ConfigureResponse::default()))
-        }
-
-        async fn check(
-            &self,
-            request: Request<rpc::CheckRequest>,
-        ) -> Result<Response<rpc::CheckResponse>, Status> {
-            let inputs = request.into_inner().news;
-            let failures = Vec::new();
-            Ok(Response::new(rpc::CheckResponse { inputs, failures }))
-        }
-
-        async fn diff(&self, _request: Request<rpc::DiffRequest>) -> Result<Response<rpc::DiffResponse>, Status> {
-            Ok(Response::new(rpc::DiffResponse::default()))
-        }
-
-        async fn create(
-            &self,
-            request: Request<rpc::CreateRequest>,
-        ) -> Result<Response<rpc::CreateResponse>, Status> {
-            let request = request.into_inner();
-            let steps = vec![step(Op::Create, &request.name, request.properties.clone())];
-            let (address, token) = (request.resource_status_address, request.resource_status_token);
-            self.publish(address, token, steps).await?;
-            Ok(Response::new(rpc::CreateResponse {
-                id: if request.preview {
-                    String::new()
-                } else {
-                    "id".to_owned()
-                },
-                properties: request.properties,
-                refresh_before_update: false,
-            }))
-        }
-
-        async fn update(
-            &self,
-            request: Request<rpc::UpdateRequest>,
-        ) -> Result<Response<rpc::UpdateResponse>, Status> {
-            let request = request.into_inner();
-            self.note("update", &request.old_views);
-            let steps = vec![step(Op::Update, &request.name, request.news.clone())];
-            let (address, token) = (request.resource_status_address, request.resource_status_token);
-            self.publish(address, token, steps).await?;
-            Ok(Response::new(rpc::UpdateResponse {
-                properties: request.news,
-                refresh_before_update: false,
-            }))
-        }
-
-        async fn read(&self, request: Request<rpc::ReadRequest>) -> Result<Response<rpc::ReadResponse>, Status> {
-            let request = request.into_inner();
-            self.note("read", &request.old_views);
-            let found = Struct {
-                fields: [("value".to_owned(), text("found"))].into(),
-            };
-            let steps = vec![step(Op::Update, &request.name, Some(found))];
-            let (address, token) = (request.resource_status_address, request.resource_status_token);
-            self.publish(address, token, steps).await?;
-            Ok(Response::new(rpc::ReadResponse {
-                id: request.id,
-                properties: request.properties,
-                inputs: request.inputs,
-                refresh_before_update: false,
-            }))
-        }
-
-        async fn delete(&self, request: Request<rpc::DeleteRequest>) -> Result<Response<()>, Status> {
-            let request = request.into_inner();
-            self.note("delete", &request.old_views);
-            let steps = vec![step(Op::Delete, &request.name, None)];
-            let (address, token) = (request.resource_status_address, request.resource_status_token);
-            self.publish(address, token, steps).await?;
-            Ok(Response::new(()))
-        }
+#[tonic::async_trait]
+impl ProviderCalls for Boxes {
+    async fn handshake(
+        &self,
+        request: Request<rpc::ProviderHandshakeRequest>,
+    ) -> Result<Response<rpc::ProviderHandshakeResponse>, Status> {
+        self.0.lock().unwrap().greeting = Some(request.into_inner());
+        Ok(Response::new(rpc::ProviderHandshakeResponse::default()))
     }
-    parameterize: rpc::ParameterizeRequest => rpc::ParameterizeResponse;
-    get_schema: rpc::GetSchemaRequest => rpc::GetSchemaResponse;
-    check_config: rpc::CheckRequest => rpc::CheckResponse;
-    diff_config: rpc::DiffRequest => rpc::DiffResponse;
-    invoke: rpc::InvokeRequest => rpc::InvokeResponse;
-    call: rpc::CallRequest => rpc::CallResponse;
-    construct: rpc::ConstructRequest => rpc::ConstructResponse;
-    cancel: () => ();
-    get_plugin_info: () => rpc::PluginInfo;
-    attach: rpc::PluginAttach => ();
-    get_mapping: rpc::GetMappingRequest => rpc::GetMappingResponse;
-    get_mappings: rpc::GetMappingsRequest => rpc::GetMappingsResponse;
+
+    async fn configure(
+        &self,
+        _request: Request<rpc::ConfigureRequest>,
+    ) -> Result<Response<rpc::ConfigureResponse>, Status> {
+        Ok(Response::new(rpc::ConfigureResponse::default()))
+    }
+
+    async fn check(
+        &self,
+        request: Request<rpc::CheckRequest>,
+    ) -> Result<Response<rpc::CheckResponse>, Status> {
+        let inputs = request.into_inner().news;
+        let failures = Vec::new();
+        Ok(Response::new(rpc::CheckResponse { inputs, failures }))
+    }
+
+    async fn diff(&self, _request: Request<rpc::DiffRequest>) -> Result<Response<rpc::DiffResponse>, Status> {
+        Ok(Response::new(rpc::DiffResponse::default()))
+    }
+
+    async fn create(
+        &self,
+        request: Request<rpc::CreateRequest>,
+    ) -> Result<Response<rpc::CreateResponse>, Status> {
+        let request = request.into_inner();
+        let steps = vec![step(Op::Create, &request.name, request.properties.clone())];
+        let (address, token) = (request.resource_status_address, request.resource_status_token);
+        self.publish(address, token, steps).await?;
+        Ok(Response::new(rpc::CreateResponse {
+            id: if request.preview {
+                String::new()
+            } else {
+                "id".to_owned()
+            },
+            properties: request.properties,
+            refresh_before_update: false,
+        }))
+    }
+
+    async fn update(
+        &self,
+        request: Request<rpc::UpdateRequest>,
+    ) -> Result<Response<rpc::UpdateResponse>, Status> {
+        let request = request.into_inner();
+        self.note("update", &request.old_views);
+        let steps = vec![step(Op::Update, &request.name, request.news.clone())];
+        let (address, token) = (request.resource_status_address, request.resource_status_token);
+        self.publish(address, token, steps).await?;
+        Ok(Response::new(rpc::UpdateResponse {
+            properties: request.news,
+            refresh_before_update: false,
+        }))
+    }
+
+    async fn read(&self, request: Request<rpc::ReadRequest>) -> Result<Response<rpc::ReadResponse>, Status> {
+        let request = request.into_inner();
+        self.note("read", &request.old_views);
+        let found = Struct {
+            fields: [("value".to_owned(), text("found"))].into(),
+        };
+        let steps = vec![step(Op::Update, &request.name, Some(found))];
+        let (address, token) = (request.resource_status_address, request.resource_status_token);
+        self.publish(address, token, steps).await?;
+        Ok(Response::new(rpc::ReadResponse {
+            id: request.id,
+            properties: request.properties,
+            inputs: request.inputs,
+            refresh_before_update: false,
+        }))
+    }
+
+    async fn delete(&self, request: Request<rpc::DeleteRequest>) -> Result<Response<()>, Status> {
+        let request = request.into_inner();
+        self.note("delete", &request.old_views);
+        let steps = vec![step(Op::Delete, &request.name, None)];
+        let (address, token) = (request.resource_status_address, request.resource_status_token);
+        self.publish(address, token, steps).await?;
+        Ok(Response::new(()))
+    }
 }
 
 fn text(text: &str) -> Value {
@@ -223,23 +185,9 @@ fn text(text: &str) -> Value {
     }
 }
 
-struct At(String);
-
-#[async_trait]
-impl Resolver for At {
-    async fn resolve(&self, _request: ResolutionRequest) -> Result<Resolution> {
-        Ok(Resolution::Address(self.0.clone()))
-    }
-}
-
 async fn engine_with(boxes: &Boxes) -> EngineBuilder {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let server = tonic::transport::Server::builder()
-        .add_service(ResourceProviderServer::new(boxes.clone()))
-        .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
-    tokio::spawn(server);
-    engine().resolver(Arc::new(At(address)))
+    let address = serve_provider(boxes.clone()).await;
+    engine().resolver(Arc::new(AddressResolver(address.to_string())))
 }
 
 fn part(result: &OperationResult) -> Arc<ResourceState> {

@@ -17,10 +17,9 @@ use stackwright_proto::pulumirpc::{
 };
 use tokio::sync::Notify;
 
-use crate::{
-    fake_runtime::FakeRuntime,
-    fixture::{Echo, client, echo, register, root, runtime},
-};
+use stackwright_testkit::fake::{EchoProvider, FakeRuntime};
+
+use crate::fixture::{client, echo, register, root, runtime};
 
 /// Records the plugins without installing them. The installation of `slow` never ends.
 #[derive(Default)]
@@ -153,7 +152,7 @@ async fn plugins_of_recorded_providers_are_installed_before_the_operation_unless
     let with_echo = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::clone(&store))
         .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::new(Echo::default()))
+        .provider("echo", Arc::new(EchoProvider::default()))
         .build()
         .unwrap();
     let program = FakeRuntime::new(|request| async move {

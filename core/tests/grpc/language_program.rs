@@ -23,10 +23,9 @@ use stackwright_proto::{
 use tokio::sync::{Barrier, Notify};
 use tonic::Status;
 
-use crate::{
-    fake_runtime::FakeRuntime,
-    fixture::{client, echo, engine, register, root, stack, update},
-};
+use stackwright_testkit::fake::FakeRuntime;
+
+use crate::fixture::{client, echo, engine, register, root, stack, update};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runtime_that_requires_a_handshake_gets_one_before_each_run() {

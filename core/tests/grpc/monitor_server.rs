@@ -12,13 +12,12 @@ use stackwright_proto::{
 };
 use tonic::{Code, Status, transport::Channel};
 
-use crate::fixture::{
-    Echo, client, echo, engine, object, over_loopback, register, root, stack, text, update,
-};
+use crate::fixture::{client, echo, engine, object, over_loopback, register, root, stack, text, update};
+use stackwright_testkit::fake::EchoProvider;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resources_registered_over_loopback_are_created_and_recorded() {
-    let provider = Arc::new(Echo::default());
+    let provider = Arc::new(EchoProvider::default());
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
         let info = client.get_deployment_info(()).await.unwrap().into_inner();
@@ -94,7 +93,7 @@ async fn values_may_nest_hundreds_of_levels_and_deeper_ones_are_refused_by_name(
             "{status}"
         );
     });
-    let engine = engine(&Arc::new(Echo::default()));
+    let engine = engine(&Arc::new(EchoProvider::default()));
     let stack = stack(&engine, "shop/dev", program).await;
     let result = update(&stack).await;
     assert!(result.error.is_none(), "{:?}", result.error);
@@ -209,7 +208,7 @@ async fn an_input_of_20_mebibytes_passes_there_and_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registration_continues_when_its_client_disconnects() {
-    let provider = Arc::new(Echo::default());
+    let provider = Arc::new(EchoProvider::default());
     let held = Arc::clone(&provider);
     let program = over_loopback(move |address| {
         let held = Arc::clone(&held);

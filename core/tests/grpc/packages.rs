@@ -25,11 +25,9 @@ use stackwright_proto::{
 };
 use tonic::{Code, Status};
 
-use crate::{
-    fake_provider::FakeProvider,
-    fake_runtime::FakeRuntime,
-    fixture::{Echo, client, echo, register, root, runtime},
-};
+use stackwright_testkit::fake::{EchoProvider, FakeRuntime, LoggingProvider};
+
+use crate::fixture::{client, echo, register, root, runtime};
 
 /// Returns a schema of its package without having been configured.
 struct Known {
@@ -107,7 +105,7 @@ fn engine(address: String) -> (Engine, Arc<Named>) {
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::new(Echo::default()))
+        .provider("echo", Arc::new(EchoProvider::default()))
         .provider(
             "known",
             known(Ok(r#"{"name":"known","of":"$of"}"#), Some(vec!["one", "two"])),
@@ -154,7 +152,7 @@ async fn stack(engine: &Engine, program: FakeRuntime) -> Stack {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_serves_the_schemas_of_packages_wherever_their_providers_are() {
-    let (remote, _) = FakeProvider::serve(r#"{"name":"remote"}"#).await;
+    let (remote, _) = LoggingProvider::serve(r#"{"name":"remote"}"#).await;
     let (engine, resolver) = engine(remote);
     let program = FakeRuntime::new(|request| async move {
         let target = &request.loader_target;
@@ -272,7 +270,7 @@ async fn a_run_serves_the_mappings_of_packages_and_nothing_for_unknown_ones() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_receives_the_addresses_of_schemas_and_mappings() {
-    let (remote, greetings) = FakeProvider::serve("{}").await;
+    let (remote, greetings) = LoggingProvider::serve("{}").await;
     let (engine, _) = engine(remote);
     let program = FakeRuntime::new(move |request| {
         let greetings = Arc::clone(&greetings);

@@ -17,13 +17,11 @@ use stackwright_proto::pulumirpc::{
 };
 use tonic::{Code, Status, transport::Channel};
 
-use crate::{
-    fake_base::Asked,
-    fake_runtime::FakeRuntime,
-    fixture::{client, echo, over_loopback, register, root, runtime},
-};
+use stackwright_testkit::fake::{BasePlugins, FakeRuntime};
 
-async fn stack(asked: &Asked) -> Stack {
+use crate::fixture::{client, echo, over_loopback, register, root, runtime};
+
+async fn stack(asked: &BasePlugins) -> Stack {
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider))
@@ -96,7 +94,7 @@ fn inputs(version: &str, parameter: &str) -> PropertyMap {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registered_package_is_served_by_its_plugin_while_its_resources_exist() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let announcing = over_loopback(|address| async move {
         let mut client = client(&address).await;
@@ -154,7 +152,7 @@ async fn a_registered_package_is_served_by_its_plugin_while_its_resources_exist(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packages_of_one_plugin_are_served_by_instances_of_their_own_explicit_ones_too() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
@@ -196,7 +194,7 @@ async fn packages_of_one_plugin_are_served_by_instances_of_their_own_explicit_on
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_required_packages_of_a_runtime_determine_the_parameters() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let program = FakeRuntime::new(|request| async move {
         let mut client = client(&request.monitor_address).await;
@@ -225,7 +223,7 @@ async fn the_required_packages_of_a_runtime_determine_the_parameters() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_packages_are_refused_with_the_reason() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
@@ -282,7 +280,7 @@ async fn invalid_packages_are_refused_with_the_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_without_a_package_or_with_an_invalid_version_are_refused() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;

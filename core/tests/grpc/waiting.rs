@@ -7,21 +7,19 @@ use stackwright::{
     Engine, operation::OperationOptions, plugin::PluginSettings, secrets::Base64Provider, store::MemoryStore,
 };
 
-use crate::{
-    fake_provider::FakeProvider,
-    fixture::{client, echo, over_loopback, register, root, runtime, stack},
-    tenants::processes,
-};
+use stackwright_testkit::fake::{LoggingProvider, plugin_processes};
+
+use crate::fixture::{client, echo, over_loopback, register, root, runtime, stack};
 
 /// The timeout of the operation.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
-    let (address, _greetings) = FakeProvider::serve_together("", 2).await;
+    let (address, _greetings) = LoggingProvider::serve_together("", 2).await;
     let plugins = PluginSettings {
         waits_for_registrations: ["echo".to_owned()].into(),
-        ..processes(&address)
+        ..plugin_processes("echo", &address)
     };
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))

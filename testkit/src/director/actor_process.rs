@@ -12,7 +12,7 @@ use super::{
     goal::References,
     link::{ActorMessage, Link},
 };
-use crate::trace::within;
+use crate::wait::at_most;
 
 /// How long an actor may take for `hello`, or to exit.
 const ACTOR_TIMEOUT: Duration = Duration::from_secs(30);
@@ -62,7 +62,7 @@ impl ActorCommand {
         };
         let (sender, messages) = mpsc::unbounded_channel();
         let link = Link::start(stdout, stdin, sender);
-        let hello = within(ACTOR_TIMEOUT, link.ask("hello", json!({ "protocol": 1 }))).await;
+        let hello = at_most(ACTOR_TIMEOUT, link.ask("hello", json!({ "protocol": 1 }))).await;
         let hello = match hello {
             Some(Ok(hello)) => hello,
             Some(Err(error)) => return Err(format!("{program}: {}", error.message)),
@@ -94,7 +94,7 @@ impl ActorProcess {
         let Self { link, mut child, .. } = self;
         drop(link.ask("bye", json!({})).await);
         drop(link);
-        if within(ACTOR_TIMEOUT, child.wait()).await.is_none() {
+        if at_most(ACTOR_TIMEOUT, child.wait()).await.is_none() {
             // Fails when it has exited in the meantime.
             drop(child.kill().await);
         }
