@@ -23,7 +23,7 @@ use stackwright::{
     store::{Condition, HostFacts, MemoryStore, Store, SystemProcesses},
     urn::ROOT_STACK_TYPE,
 };
-use stackwright_testkit::fake::EchoProvider;
+use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
 
 const STATES: [&str; 6] = [
     "1-created",
@@ -161,7 +161,7 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
     let before = stack.snapshot().await.unwrap();
     let pending = before.pending_operations.len();
 
-    let refreshed = stack.refresh(OperationOptions::default()).wait().await;
+    let refreshed = stack.refresh(OperationOptions::default()).ended().await;
     assert!(refreshed.error.is_none(), "{state}: {:?}", refreshed.error);
     assert_eq!(identities(&refreshed.snapshot), identities(&before), "{state}");
     // Pending creations persist through refreshes: their results are unknown.
@@ -175,7 +175,7 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
 
     let program = as_recorded(&before);
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    let updated = operation.wait().await;
+    let updated = operation.ended().await;
     assert!(
         updated.error.is_none(),
         "{state}: {:?} {:#?}",
@@ -225,7 +225,7 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
         ignore_protect: true,
         ..OperationOptions::default()
     };
-    let destroyed = stack.destroy(all).wait().await;
+    let destroyed = stack.destroy(all).ended().await;
     assert!(destroyed.error.is_none(), "{state}: {:?}", destroyed.error);
     let left = stack.snapshot().await.unwrap();
     assert_eq!(identities(&left), [], "{state}");
@@ -266,7 +266,7 @@ async fn a_lock_of_a_dead_process_elsewhere_is_a_conflict_until_it_is_broken() {
     let store: Arc<dyn Store> = Arc::new(store);
     let echo = Arc::new(EchoProvider::default());
     let stack = open(Arc::clone(&store), &echo).await;
-    let refused = stack.refresh(OperationOptions::default()).wait().await;
+    let refused = stack.refresh(OperationOptions::default()).ended().await;
     assert_eq!(refused.error.as_ref().unwrap().kind(), ErrorKind::Conflict);
     assert_eq!(stack.unlock().await.unwrap(), 1);
     continues("killed-with-lock", store, &stack, &echo).await;

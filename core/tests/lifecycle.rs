@@ -20,7 +20,7 @@ use stackwright::{
     secrets::Base64Provider,
     store::MemoryStore,
 };
-use stackwright_testkit::fake::EchoProvider;
+use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
 
 fn resource(name: &str, inputs: PropertyMap) -> Registration {
     Registration {
@@ -65,7 +65,7 @@ async fn update(stack: &Stack, values: &'static [(&'static str, &'static str)]) 
     let kind = stackwright::operation::OperationKind::Update;
     let result = stack
         .start(kind, OperationOptions::default(), Some(program(values)))
-        .wait()
+        .ended()
         .await;
     (*result).clone().into_result().unwrap()
 }
@@ -91,7 +91,7 @@ async fn a_stack_is_created_unchanged_changed_and_destroyed() {
     calls.sort();
     assert_eq!(calls, ["create c", "delete b", "update a"]);
 
-    let destroyed = stack.destroy(OperationOptions::default()).wait().await;
+    let destroyed = stack.destroy(OperationOptions::default()).ended().await;
     assert!(destroyed.error.is_none(), "{:?}", destroyed.error);
     assert_eq!(destroyed.changes.get("delete"), Some(&3));
     assert!(stack.snapshot().await.unwrap().resources.is_empty());

@@ -18,7 +18,10 @@ use stackwright_proto::pulumirpc::{
     self as rpc,
     analyzer_server::{Analyzer, AnalyzerServer},
 };
-use stackwright_testkit::fake;
+use stackwright_testkit::{
+    fake,
+    wait::{Ended as _, Within as _},
+};
 use tokio::net::TcpListener;
 use tonic::{Request, Response, Status, transport::Server};
 
@@ -128,8 +131,8 @@ async fn update(builder: EngineBuilder, pack: PolicyPackOption) -> Arc<Operation
     };
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
     let mut events = operation.events();
-    let result = operation.wait().await;
-    while let Some(event) = events.next().await {
+    let result = operation.ended().await;
+    while let Some(event) = events.next().within("the next event").await {
         if let EventPayload::PolicyViolation(violation) = &event.payload {
             assert_eq!(violation.name.pack, "grumpy");
             assert_eq!(violation.level, EnforcementLevel::Advisory);

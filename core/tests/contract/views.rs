@@ -19,7 +19,10 @@ use stackwright_proto::{
     pulumirpc::{self as rpc, resource_status_client::ResourceStatusClient, view_step::Op},
     values::{Struct, Value, value::Kind},
 };
-use stackwright_testkit::fake::{AddressResolver, ProviderCalls, serve_provider};
+use stackwright_testkit::{
+    fake::{AddressResolver, ProviderCalls, serve_provider},
+    wait::{Ended as _, Within as _},
+};
 use tonic::{Request, Response, Status};
 
 use crate::fixture::{Entries, engine, program};
@@ -219,10 +222,10 @@ async fn published_views_are_recorded_and_passed_to_later_calls() {
     for (place, (kind, program)) in runs.into_iter().enumerate() {
         let operation = stack.start(kind, options(), program);
         let mut events = operation.events();
-        let result = operation.wait().await;
+        let result = operation.ended().await;
         assert!(result.error.is_none(), "{:?}", result.error);
         let mut steps = Vec::new();
-        while let Some(event) = events.next().await {
+        while let Some(event) = events.next().within("the next event").await {
             if let EventPayload::ResourceOutputs(step) = &event.payload
                 && step.metadata.urn.name() == "a-part"
             {
@@ -272,7 +275,7 @@ async fn a_token_is_valid_for_its_own_call_only() {
         ..OperationOptions::default()
     };
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
-    part(&*operation.wait().await);
+    part(&*operation.ended().await);
     let (address, token) = boxes.0.lock().unwrap().tokens[0].clone();
     let late = publish(address.clone(), token.clone(), vec![step(Op::Delete, "a", None)]).await;
     assert_eq!(late.unwrap_err().message(), format!("token {token} not found"));
@@ -320,7 +323,7 @@ async fn a_resource_is_recorded_although_its_steps_on_views_are_invalid() {
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     let options = OperationOptions::default();
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(result.snapshot.resources.last().unwrap().id.as_str(), "id");
     let messages: Vec<_> = result

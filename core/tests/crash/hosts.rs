@@ -12,7 +12,7 @@ use stackwright::{
     state::{Snapshot, integrity},
     urn::Urn,
 };
-use stackwright_testkit::fake::EchoProvider;
+use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
 
 use super::{
     essence, open,
@@ -60,7 +60,7 @@ async fn update(stack: &Stack, content: &'static str) -> OperationResult {
         Ok(())
     });
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    (*operation.wait().await).clone().into_result().unwrap()
+    (*operation.ended().await).clone().into_result().unwrap()
 }
 
 fn is_gone(snapshot: &Snapshot, name: &str) -> bool {

@@ -45,7 +45,7 @@ pub(crate) async fn stack(engine: &Engine, name: &str, program: Arc<dyn Program>
 }
 
 pub(crate) async fn update(stack: &Stack) -> OperationResult {
-    (*stack.update(OperationOptions::default()).wait().await).clone()
+    (*stack.update(OperationOptions::default()).ended().await).clone()
 }
 
 pub(crate) async fn client(address: &str) -> ResourceMonitorClient<Channel> {

@@ -15,9 +15,11 @@ use stackwright::{
 use stackwright_proto::pulumirpc::{
     PackageDependency, PackageParameterization, PluginDependency, RunResponse,
 };
+use stackwright_testkit::{
+    fake::{EchoProvider, FakeRuntime},
+    wait::{Ended as _, Within as _},
+};
 use tokio::sync::Notify;
-
-use stackwright_testkit::fake::{EchoProvider, FakeRuntime};
 
 use crate::fixture::{client, echo, register, root, runtime};
 
@@ -118,7 +120,7 @@ async fn required_plugins_are_installed_before_a_program_runs_unless_that_is_ski
     let program = program.requiring_packages(vec![full, made, language, package("plain", "")]);
     let stack = stack(&engine(&memory(), &installer), program).await;
     for options in [OperationOptions::default(), skipping()] {
-        let result = stack.update(options).wait().await;
+        let result = stack.update(options).ended().await;
         // A failed installation fails only resources that need the plugin.
         assert!(result.error.is_none(), "{:?}", result.error);
     }
@@ -141,7 +143,7 @@ async fn the_required_plugins_of_an_older_runtime_are_installed_too() {
     };
     let program = program.requiring_plugins(vec![plugin]);
     let stack = stack(&engine(&memory(), &installer), program).await;
-    let result = stack.preview(OperationOptions::default()).wait().await;
+    let result = stack.preview(OperationOptions::default()).ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(installer.take(), ["old"]);
 }
@@ -165,7 +167,7 @@ async fn plugins_of_recorded_providers_are_installed_before_the_operation_unless
     let result = stack(&with_echo, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
 
@@ -173,7 +175,7 @@ async fn plugins_of_recorded_providers_are_installed_before_the_operation_unless
     let engine = engine(&store, &installer);
     let opened = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     for (options, asked) in [(OperationOptions::default(), 2), (skipping(), 1)] {
-        let result = opened.destroy(options).wait().await;
+        let result = opened.destroy(options).ended().await;
         let error = result.error.clone().unwrap();
         let missing = "no resource plugin 'pulumi-resource-echo' found in the workspace at version v1.2.3 or on your $PATH";
         assert!(
@@ -199,7 +201,11 @@ async fn a_second_cancellation_does_not_wait_for_an_installation() {
     let program = program.requiring_packages(vec![package("slow", "")]);
     let stack = stack(&engine(&memory(), &installer), program).await;
     let operation = stack.update(OperationOptions::default());
-    installer.slow.notified().await;
+    installer
+        .slow
+        .notified()
+        .within("the begin of the installation")
+        .await;
     operation.cancel();
     tokio::task::yield_now().await;
     assert!(
@@ -207,7 +213,7 @@ async fn a_second_cancellation_does_not_wait_for_an_installation() {
         "the first cancellation waits for the installation"
     );
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(result.error.clone().unwrap().kind(), ErrorKind::Cancelled);
     assert_eq!(result.outcome, OperationOutcome::Canceled);
 }
@@ -225,9 +231,13 @@ async fn a_second_cancellation_does_not_wait_for_the_plugin_of_a_resource() {
     });
     let stack = stack(&engine(&memory(), &installer), program).await;
     let operation = stack.update(OperationOptions::default());
-    installer.slow.notified().await;
+    installer
+        .slow
+        .notified()
+        .within("the begin of the installation")
+        .await;
     operation.cancel();
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(result.error.clone().unwrap().kind(), ErrorKind::Cancelled);
 }

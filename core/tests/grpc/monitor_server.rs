@@ -10,10 +10,10 @@ use stackwright_proto::{
     },
     values::{ListValue, Struct, Value, value::Kind},
 };
+use stackwright_testkit::{fake::EchoProvider, wait::Within as _};
 use tonic::{Code, Status, transport::Channel};
 
 use crate::fixture::{client, echo, engine, object, over_loopback, register, root, stack, text, update};
-use stackwright_testkit::fake::EchoProvider;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resources_registered_over_loopback_are_created_and_recorded() {
@@ -45,7 +45,8 @@ async fn resources_registered_over_loopback_are_created_and_recorded() {
             }));
         }
         for (number, registered) in running.into_iter().enumerate() {
-            assert_eq!(registered.await.unwrap().id, format!("id-r{number}"));
+            let registered = registered.within("a registration").await;
+            assert_eq!(registered.unwrap().id, format!("id-r{number}"));
         }
         let outputs = RegisterResourceOutputsRequest {
             urn: root,
@@ -215,9 +216,9 @@ async fn a_registration_continues_when_its_client_disconnects() {
         async move {
             let mut client = client(&address).await;
             let call = tokio::spawn(async move { register(&mut client, echo("held", "", "1")).await });
-            held.started.notified().await;
+            held.started.notified().within("the begin of the creation").await;
             call.abort();
-            drop(call.await);
+            drop(call.within("the end of the aborted call").await);
             held.release.notify_one();
         }
     });
@@ -242,9 +243,12 @@ async fn a_dropped_server_closes_its_socket() {
         let mut client = client(&address).await;
         client.get_deployment_info(()).await.unwrap();
         drop(server);
-        while tokio::net::TcpStream::connect(&address).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
+        let refused = async {
+            while tokio::net::TcpStream::connect(&address).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        refused.within("the end of the server").await;
         Ok(())
     });
     let stack = stack(&engine(&Arc::default()), "shop/dev", program).await;

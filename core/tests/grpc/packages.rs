@@ -23,9 +23,11 @@ use stackwright_proto::{
     },
     pulumirpc::{PackageDependency, RunResponse},
 };
+use stackwright_testkit::{
+    fake::{EchoProvider, FakeRuntime, LoggingProvider},
+    wait::Ended as _,
+};
 use tonic::{Code, Status};
-
-use stackwright_testkit::fake::{EchoProvider, FakeRuntime, LoggingProvider};
 
 use crate::fixture::{client, echo, register, root, runtime};
 
@@ -188,7 +190,7 @@ async fn a_run_serves_the_schemas_of_packages_wherever_their_providers_are() {
     let result = stack(&engine, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
     // The resolver is called for every instance, also for these, with the version that the program requires.
@@ -231,7 +233,7 @@ async fn a_missing_schema_is_a_status_with_the_reason() {
     let result = stack(&engine, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(result.changes.get("create"), Some(&2));
@@ -263,7 +265,7 @@ async fn a_run_serves_the_mappings_of_packages_and_nothing_for_unknown_ones() {
     let result = stack(&engine, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
 }
@@ -292,7 +294,7 @@ async fn a_provider_receives_the_addresses_of_schemas_and_mappings() {
     let result = stack(&engine, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
 }

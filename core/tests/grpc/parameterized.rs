@@ -15,9 +15,11 @@ use stackwright_proto::pulumirpc::{
     RegisterResourceRequest, ResourceInvokeRequest, RunResponse, SupportsFeatureRequest,
     resource_monitor_client::ResourceMonitorClient,
 };
+use stackwright_testkit::{
+    fake::{BasePlugins, FakeRuntime},
+    wait::Ended as _,
+};
 use tonic::{Code, Status, transport::Channel};
-
-use stackwright_testkit::fake::{BasePlugins, FakeRuntime};
 
 use crate::fixture::{client, echo, over_loopback, register, root, runtime};
 
@@ -33,7 +35,7 @@ async fn stack(asked: &BasePlugins) -> Stack {
 
 async fn run(stack: &Stack, kind: OperationKind, program: Option<Arc<dyn Program>>) -> OperationResult {
     let operation = stack.start(kind, OperationOptions::default(), program);
-    let result = (*operation.wait().await).clone();
+    let result = (*operation.ended().await).clone();
     assert!(result.error.is_none(), "{:?}", result.error);
     result
 }

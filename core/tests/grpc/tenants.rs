@@ -7,7 +7,6 @@ use stackwright::{
     Engine, Stack, operation::OperationResult, provider::PoolSettings, secrets::Base64Provider,
     store::MemoryStore,
 };
-
 use stackwright_testkit::fake::{AddressResolver, LoggingProvider, plugin_processes};
 
 use crate::fixture::{client, echo, over_loopback, register, root, runtime, stack, update};

@@ -1,18 +1,17 @@
 //! Plugins whose calls wait for each other, as declared in the engine's settings.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures::future::join;
 use stackwright::{
     Engine, operation::OperationOptions, plugin::PluginSettings, secrets::Base64Provider, store::MemoryStore,
 };
-
-use stackwright_testkit::fake::{LoggingProvider, plugin_processes};
+use stackwright_testkit::{
+    fake::{LoggingProvider, plugin_processes},
+    wait::Ended as _,
+};
 
 use crate::fixture::{client, echo, over_loopback, register, root, runtime, stack};
-
-/// The timeout of the operation.
-const OPERATION_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
@@ -45,11 +44,7 @@ async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
     };
     // Each of the two creations ends only when the other one has begun.
     let operation = stack.update(options);
-    let clock = runtime().clock;
-    let result = tokio::select! {
-        result = operation.wait() => result,
-        () = clock.wait(OPERATION_TIMEOUT) => panic!("the creations wait for slots"),
-    };
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     engine.close().await;
 }

@@ -92,7 +92,7 @@ impl ActorProcess {
     /// Ends the actor by closing its input; kills it after `ACTOR_TIMEOUT`.
     pub async fn end(self) {
         let Self { link, mut child, .. } = self;
-        drop(link.ask("bye", json!({})).await);
+        drop(at_most(ACTOR_TIMEOUT, link.ask("bye", json!({}))).await);
         drop(link);
         if at_most(ACTOR_TIMEOUT, child.wait()).await.is_none() {
             // Fails when it has exited in the meantime.
