@@ -9,7 +9,6 @@
 )]
 #![expect(
     clippy::expect_used,
-    clippy::panic,
     reason = "a test that cannot compile or run its programs has failed"
 )]
 
