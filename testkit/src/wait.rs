@@ -125,3 +125,49 @@ pub fn output(command: &mut Command, limit: Duration) -> Output {
 fn failed(what: &str, place: &Location<'_>) -> ! {
     panic!("gave up waiting for {what}, at {place}");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_of_a_command_has_both_streams() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo out; echo err >&2; exit 3"]);
+        let output = output(&mut command, TEST_TIMEOUT);
+        assert_eq!(output.status.code(), Some(3));
+        assert_eq!(
+            (output.stdout, output.stderr),
+            (b"out\n".to_vec(), b"err\n".to_vec())
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "gave up waiting for the end of \"sleep\" \"600\"")]
+    fn a_command_that_does_not_end_is_named() {
+        output(Command::new("sleep").arg("600"), Duration::from_millis(50));
+    }
+
+    #[test]
+    #[should_panic(expected = "gave up waiting for the thread")]
+    fn blocking_work_that_panics_is_named() {
+        blocking("the thread", || panic!("on purpose"));
+    }
+
+    #[tokio::test]
+    async fn a_wait_returns_the_output() {
+        assert_eq!(std::future::ready(1).within("a number").await, 1);
+        let mut polls = 0;
+        until("the third poll", || {
+            polls += 1;
+            polls == 3
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_wait_with_a_limit_ends() {
+        let never = std::future::pending::<()>();
+        assert_eq!(at_most(Duration::from_millis(1), never).await, None);
+    }
+}

@@ -64,8 +64,8 @@ async fn a_held_session_leaves_a_failed_registration_unanswered_until_it_is_rele
     assert!(answered.try_recv().is_err(), "answered before the release");
     let kept = monitor.lock().unwrap().clone().unwrap();
     assert!(!kept.is_closed());
-    operation.release().await;
-    operation.release().await;
+    operation.release().within("the release of the session").await;
+    operation.release().within("the release of the session").await;
     assert!(kept.is_closed());
     let status = answered.recv().within("the response").await.unwrap();
     assert!(status.message.contains("shut down"), "{}", status.message);
@@ -83,7 +83,7 @@ async fn without_holding_the_session_ends_with_the_operation() {
     operation.ended().await;
     assert!(monitor.lock().unwrap().clone().unwrap().is_closed());
     assert!(answered.try_recv().is_ok());
-    operation.release().await;
+    operation.release().within("the release of the session").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -283,7 +283,7 @@ async fn a_token_is_valid_for_its_own_call_only() {
     assert_eq!(unknown.unwrap_err().message(), "token x not found");
     let none = publish(address, String::new(), Vec::new()).await;
     assert_eq!(none.unwrap_err().message(), "token is required");
-    operation.release().await;
+    operation.release().within("the release of the session").await;
 }
 
 /// Host code that publishes invalid steps on views.

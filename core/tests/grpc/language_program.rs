@@ -357,7 +357,7 @@ async fn a_runtime_is_cancelled_before_a_held_operation_returns() {
     operation.ended().await;
     assert!(is_cancelled.load(Ordering::SeqCst));
     over.notify_one();
-    operation.release().await;
+    operation.release().within("the release of the session").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -382,5 +382,5 @@ async fn a_second_cancellation_does_not_wait_for_a_runtime_that_does_not_answer(
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
     drop(answer);
     over.notify_one();
-    operation.release().await;
+    operation.release().within("the release of the session").await;
 }

@@ -7,7 +7,10 @@ use stackwright::{
     Engine, Stack, operation::OperationResult, provider::PoolSettings, secrets::Base64Provider,
     store::MemoryStore,
 };
-use stackwright_testkit::fake::{AddressResolver, LoggingProvider, plugin_processes};
+use stackwright_testkit::{
+    fake::{AddressResolver, LoggingProvider, plugin_processes},
+    wait::Within as _,
+};
 
 use crate::fixture::{client, echo, over_loopback, register, root, runtime, stack, update};
 
@@ -68,7 +71,7 @@ async fn a_line_of_a_plugin_process_never_reaches_the_other_stack_that_uses_the_
     let greetings = greetings.lock().unwrap().clone();
     assert_eq!(greetings.len(), 2);
     assert_ne!(greetings[0].engine_address, greetings[1].engine_address);
-    engine.close().await;
+    engine.close().within("the end of the engine").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +83,7 @@ async fn a_process_that_is_used_again_logs_for_the_operation_that_uses_it_now() 
         let text = reported(&update(&tenant).await);
         assert!(text.contains(&format!("token-of-{name}")), "{text}");
     }
-    engine.close().await;
+    engine.close().within("the end of the engine").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

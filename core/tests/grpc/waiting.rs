@@ -8,7 +8,7 @@ use stackwright::{
 };
 use stackwright_testkit::{
     fake::{LoggingProvider, plugin_processes},
-    wait::Ended as _,
+    wait::{Ended as _, Within as _},
 };
 
 use crate::fixture::{client, echo, over_loopback, register, root, runtime, stack};
@@ -46,5 +46,5 @@ async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
     let operation = stack.update(options);
     let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    engine.close().await;
+    engine.close().within("the end of the engine").await;
 }
