@@ -9,19 +9,15 @@
 )]
 #![expect(
     clippy::expect_used,
-    clippy::panic,
     reason = "a test that cannot compile or run its programs has failed"
 )]
-
-#[path = "../../core/tests/grpc/fake_runtime.rs"]
-#[expect(dead_code, reason = "these tests need no cancellation and no requirements")]
-mod fake_runtime;
 
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     process::Command,
     sync::LazyLock,
+    time::Duration,
 };
 
 use stackwright_proto::{
@@ -31,11 +27,13 @@ use stackwright_proto::{
     },
     values::{Struct, Value, value::Kind},
 };
+use stackwright_testkit::{fake::FakeRuntime, wait};
 use tonic::Status;
 
-use crate::fake_runtime::FakeRuntime;
-
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+/// The limit of a command: of the build of the library, and of a test under valgrind.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// Builds and installs the library once, because cargo builds no `cdylib` for tests; returns the prefix.
 fn prefix() -> &'static Path {
@@ -68,12 +66,11 @@ fn prefix() -> &'static Path {
 }
 
 fn run(command: &mut Command) {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let text = format!("{command:?}");
+    let output = wait::output(command, COMMAND_TIMEOUT);
     assert!(
         output.status.success(),
-        "{command:?} ended with {}\n{}{}",
+        "{text} ended with {}\n{}{}",
         output.status,
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define CHECK(condition)                                                                     \
     do {                                                                                     \
@@ -65,11 +66,24 @@ static inline void flag_raise(struct flag *flag)
     pthread_mutex_unlock(&flag->mutex);
 }
 
-static inline void flag_wait(struct flag *flag, int count)
+/* The limit of a wait in seconds, far more than any takes under valgrind on a loaded machine. */
+#define WAIT_SECONDS 300
+
+/* Waits until the flag has the count; fails after WAIT_SECONDS. */
+#define flag_wait(flag, count) flag_wait_at((flag), (count), __FILE__, __LINE__)
+
+static inline void flag_wait_at(struct flag *flag, int count, const char *file, int line)
 {
+    struct timespec deadline;
+    timespec_get(&deadline, TIME_UTC);
+    deadline.tv_sec += WAIT_SECONDS;
     pthread_mutex_lock(&flag->mutex);
-    while (flag->count < count)
-        pthread_cond_wait(&flag->changed, &flag->mutex);
+    while (flag->count < count) {
+        if (pthread_cond_timedwait(&flag->changed, &flag->mutex, &deadline) != 0) {
+            fprintf(stderr, "%s:%d: gave up waiting: the count is %d of %d\n", file, line, flag->count, count);
+            exit(1);
+        }
+    }
     pthread_mutex_unlock(&flag->mutex);
 }
 

@@ -7,10 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex},
-};
+use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use stackwright::{
@@ -18,10 +15,7 @@ use stackwright::{
     monitor::{Read, Registration},
     operation::{OperationKind, OperationOptions},
     program::{Program, from_fn},
-    provider::{
-        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-        HandshakeRequest, Provider, ProviderBackend, ProviderResult,
-    },
+    provider::ProviderBackend,
     resource::{PendingOperationKind, ResourceState},
     runtime::Runtime,
     secrets::PassphraseProvider,
@@ -29,6 +23,7 @@ use stackwright::{
     store::{Condition, HostFacts, MemoryStore, Store, SystemProcesses},
     urn::ROOT_STACK_TYPE,
 };
+use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
 
 const STATES: [&str; 6] = [
     "1-created",
@@ -39,52 +34,11 @@ const STATES: [&str; 6] = [
     "5-pending-operations",
 ];
 
-/// Returns its inputs as outputs, and records the calls.
-#[derive(Default)]
-struct Echo(Mutex<Vec<String>>);
-
-impl Echo {
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
-    }
-}
-
-impl Provider for Echo {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
-    }
-
-    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        Ok(DiffResponse {
-            changes: if request.old_inputs == request.news {
-                DiffChanges::None
-            } else {
-                DiffChanges::Some
-            },
-            ..DiffResponse::default()
-        })
-    }
-
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        self.0.lock().unwrap().push(format!("create {}", request.name));
-        Ok(CreateResponse {
-            id: format!("id-{}", request.name).into(),
-            outputs: request.inputs,
-            refresh_before_update: false,
-        })
-    }
-
-    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
-        self.0.lock().unwrap().push(format!("delete {}", request.name));
-        Ok(())
-    }
-}
-
 fn fixtures() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/states")
 }
 
-async fn open(store: Arc<dyn Store>, echo: &Arc<Echo>) -> Stack {
+async fn open(store: Arc<dyn Store>, echo: &Arc<EchoProvider>) -> Stack {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let provider: Arc<dyn ProviderBackend> = Arc::clone(echo) as _;
     let engine = Engine::builder(tokio::runtime::Handle::current())
@@ -203,11 +157,11 @@ fn identities(snapshot: &Snapshot) -> Vec<(String, String)> {
 }
 
 /// Refreshes, updates and destroys a stack with any state.
-async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Echo) {
+async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &EchoProvider) {
     let before = stack.snapshot().await.unwrap();
     let pending = before.pending_operations.len();
 
-    let refreshed = stack.refresh(OperationOptions::default()).wait().await;
+    let refreshed = stack.refresh(OperationOptions::default()).ended().await;
     assert!(refreshed.error.is_none(), "{state}: {:?}", refreshed.error);
     assert_eq!(identities(&refreshed.snapshot), identities(&before), "{state}");
     // Pending creations persist through refreshes: their results are unknown.
@@ -221,7 +175,7 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
 
     let program = as_recorded(&before);
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    let updated = operation.wait().await;
+    let updated = operation.ended().await;
     assert!(
         updated.error.is_none(),
         "{state}: {:?} {:#?}",
@@ -271,7 +225,7 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
         ignore_protect: true,
         ..OperationOptions::default()
     };
-    let destroyed = stack.destroy(all).wait().await;
+    let destroyed = stack.destroy(all).ended().await;
     assert!(destroyed.error.is_none(), "{state}: {:?}", destroyed.error);
     let left = stack.snapshot().await.unwrap();
     assert_eq!(identities(&left), [], "{state}");
@@ -282,7 +236,7 @@ async fn continues(state: &str, store: Arc<dyn Store>, stack: &Stack, echo: &Ech
 async fn operations_continue_from_every_state_of_the_reference_engine() {
     for state in STATES {
         let store = stored(state).await;
-        let echo = Arc::new(Echo::default());
+        let echo = Arc::new(EchoProvider::default());
         let stack = open(Arc::clone(&store), &echo).await;
         continues(state, store, &stack, &echo).await;
     }
@@ -310,9 +264,9 @@ async fn a_lock_of_a_dead_process_elsewhere_is_a_conflict_until_it_is_broken() {
         }
     }
     let store: Arc<dyn Store> = Arc::new(store);
-    let echo = Arc::new(Echo::default());
+    let echo = Arc::new(EchoProvider::default());
     let stack = open(Arc::clone(&store), &echo).await;
-    let refused = stack.refresh(OperationOptions::default()).wait().await;
+    let refused = stack.refresh(OperationOptions::default()).ended().await;
     assert_eq!(refused.error.as_ref().unwrap().kind(), ErrorKind::Conflict);
     assert_eq!(stack.unlock().await.unwrap(), 1);
     continues("killed-with-lock", store, &stack, &echo).await;

@@ -7,7 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use stackwright::{
     Engine, Stack, StackSettings,
@@ -15,75 +15,12 @@ use stackwright::{
     operation::{OperationOptions, OperationResult},
     program::{Program, from_fn},
     property::PropertyMap,
-    provider::{
-        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-        HandshakeRequest, Provider, ProviderBackend, ProviderResult, UpdateRequest, UpdateResponse,
-    },
+    provider::ProviderBackend,
     runtime::Runtime,
     secrets::Base64Provider,
     store::MemoryStore,
 };
-
-#[derive(Default)]
-struct Echo {
-    calls: Mutex<Vec<String>>,
-}
-
-impl Echo {
-    fn note(&self, call: &str, name: &str) {
-        self.calls.lock().unwrap().push(format!("{call} {name}"));
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.calls.lock().unwrap())
-    }
-}
-
-impl Provider for Echo {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
-    }
-
-    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let replaces = if request.old_inputs.get("name") == request.news.get("name") {
-            vec![]
-        } else {
-            vec!["name".to_owned()]
-        };
-        let same = request.old_inputs == request.news;
-        Ok(DiffResponse {
-            changes: if same {
-                DiffChanges::None
-            } else {
-                DiffChanges::Some
-            },
-            replaces,
-            ..DiffResponse::default()
-        })
-    }
-
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        self.note("create", &request.name);
-        Ok(CreateResponse {
-            id: format!("id-{}", request.name).into(),
-            outputs: request.inputs,
-            refresh_before_update: false,
-        })
-    }
-
-    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        self.note("update", &request.name);
-        Ok(UpdateResponse {
-            outputs: request.news,
-            refresh_before_update: false,
-        })
-    }
-
-    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
-        self.note("delete", &request.name);
-        Ok(())
-    }
-}
+use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
 
 fn resource(name: &str, inputs: PropertyMap) -> Registration {
     Registration {
@@ -112,7 +49,7 @@ fn program(values: &'static [(&'static str, &'static str)]) -> Arc<dyn Program> 
     })
 }
 
-async fn stack(echo: &Arc<Echo>, name: &str) -> Stack {
+async fn stack(echo: &Arc<EchoProvider>, name: &str) -> Stack {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let provider: Arc<dyn ProviderBackend> = Arc::clone(echo) as _;
     let engine = Engine::builder(tokio::runtime::Handle::current())
@@ -128,14 +65,14 @@ async fn update(stack: &Stack, values: &'static [(&'static str, &'static str)]) 
     let kind = stackwright::operation::OperationKind::Update;
     let result = stack
         .start(kind, OperationOptions::default(), Some(program(values)))
-        .wait()
+        .ended()
         .await;
     (*result).clone().into_result().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stack_is_created_unchanged_changed_and_destroyed() {
-    let echo = Arc::new(Echo::default());
+    let echo = Arc::new(EchoProvider::replacing("name"));
     let stack = stack(&echo, "shop/dev").await;
     let created = update(&stack, &[("a", "1"), ("b", "2")]).await;
     assert_eq!(created.changes.get("create"), Some(&3));
@@ -154,7 +91,7 @@ async fn a_stack_is_created_unchanged_changed_and_destroyed() {
     calls.sort();
     assert_eq!(calls, ["create c", "delete b", "update a"]);
 
-    let destroyed = stack.destroy(OperationOptions::default()).wait().await;
+    let destroyed = stack.destroy(OperationOptions::default()).ended().await;
     assert!(destroyed.error.is_none(), "{:?}", destroyed.error);
     assert_eq!(destroyed.changes.get("delete"), Some(&3));
     assert!(stack.snapshot().await.unwrap().resources.is_empty());

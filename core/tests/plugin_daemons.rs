@@ -15,7 +15,6 @@ use std::{
     io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::Duration,
 };
 
 use host_process::{FIFO, script};
@@ -24,6 +23,7 @@ use stackwright::{
     plugin::{PluginProcess, Start},
     runtime::Runtime,
 };
+use stackwright_testkit::wait::{Within as _, blocking, until};
 
 /// Returns the folder of the control group (version 2) of this process, if a control group can be created below it.
 fn writable_control_group() -> Option<PathBuf> {
@@ -69,26 +69,20 @@ fn fifo(folder: &Path) -> PathBuf {
 
 /// Opens the reading end of a fifo and reads a line.
 fn first_line(fifo: &Path) -> String {
-    let mut line = String::new();
-    let file = File::open(fifo).unwrap();
-    BufReader::new(file).read_line(&mut line).unwrap();
-    line
-}
-
-/// Waits until a condition holds.
-async fn until(runtime: &Runtime, what: &str, mut holds: impl FnMut() -> bool) {
-    let limit = runtime.clock.elapsed() + Duration::from_secs(60);
-    while !holds() {
-        assert!(runtime.clock.elapsed() < limit, "{what}");
-        runtime.clock.wait(Duration::from_millis(5)).await;
-    }
+    let fifo = fifo.to_owned();
+    blocking("a line of the plugin", move || {
+        let mut line = String::new();
+        let file = File::open(fifo).unwrap();
+        BufReader::new(file).read_line(&mut line).unwrap();
+        line
+    })
 }
 
 /// Waits until no process holds the fifo open.
-async fn until_closed(runtime: &Runtime, fifo: &Path) {
+async fn until_closed(fifo: &Path) {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut reader = File::from(open(fifo, flags, Mode::empty()).unwrap());
-    until(runtime, "the daemon lives", || {
+    until("the end of the daemon", || {
         matches!(reader.read(&mut [0; 64]), Ok(0))
     })
     .await;
@@ -107,14 +101,14 @@ async fn a_daemon_of_a_plugin_ends_when_the_plugin_is_closed_or_dropped() {
         let (path, starting) = (fifo.clone(), plugin_with_daemon(&fifo));
         let opening = tokio::task::spawn_blocking(move || first_line(&path));
         let process = PluginProcess::start(starting, &runtime).await.unwrap();
-        assert_eq!(opening.await.unwrap(), "up\n");
+        assert_eq!(opening.within("a line of the plugin").await.unwrap(), "up\n");
         assert_eq!(control_groups(&own, std::process::id()).len(), 1);
         if closes {
-            process.close().await;
+            process.close().within("the end of the plugin").await;
             assert_eq!(control_groups(&own, std::process::id()), [] as [PathBuf; 0]);
         }
         drop(process);
-        until_closed(&runtime, &fifo).await;
+        until_closed(&fifo).await;
     }
 }
 
@@ -140,7 +134,6 @@ async fn a_daemon_of_a_plugin_ends_with_a_host_that_is_killed() {
         eprintln!("skipped: this process can make no control group");
         return;
     };
-    let runtime = Runtime::system(tokio::runtime::Handle::current());
     let folder = tempfile::tempdir().unwrap();
     let fifo = fifo(folder.path());
     let mut host = host_process::host()
@@ -150,11 +143,11 @@ async fn a_daemon_of_a_plugin_ends_with_a_host_that_is_killed() {
         .unwrap();
     assert_eq!(first_line(&fifo), "up\n");
     let started = folder.path().join("alive.started");
-    until(&runtime, "the plugin has not started", || started.exists()).await;
+    until("the start of the plugin", || started.exists()).await;
     let [group] = control_groups(&own, host.id()).try_into().unwrap();
     host.kill().unwrap();
-    host.wait().unwrap();
-    until_closed(&runtime, &fifo).await;
+    blocking("the end of the host", move || host.wait().unwrap());
+    until_closed(&fifo).await;
     // The guard ends last, after removing the control group.
-    until(&runtime, "the control group remains", || !group.exists()).await;
+    until("the removal of the control group", || !group.exists()).await;
 }

@@ -10,12 +10,14 @@
 mod host_process;
 
 use std::{
+    fs::File,
     io::{BufRead as _, BufReader, Read as _},
     process::{Command, Stdio},
 };
 
 use host_process::{FIFO, script};
 use stackwright::{plugin::PluginProcess, runtime::Runtime};
+use stackwright_testkit::wait::blocking;
 
 /// Not a separate test: the host process that the test below starts and kills.
 #[tokio::test]
@@ -46,18 +48,24 @@ fn a_killed_host_leaves_no_plugin_and_no_child_of_a_plugin() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let mut alive = std::fs::File::open(&fifo).unwrap();
-    let mut line = String::new();
-    BufReader::new(std::fs::File::open(&ready).unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    let (mut alive, line) = blocking("the start of the plugin", move || {
+        let alive = File::open(&fifo).unwrap();
+        let mut line = String::new();
+        BufReader::new(File::open(&ready).unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        (alive, line)
+    });
     assert_eq!(line, "plugin is up\n");
 
     host.kill().unwrap();
-    host.wait().unwrap();
+    blocking("the end of the host", move || host.wait().unwrap());
 
     // The fifo ends when the last process that holds it open has ended.
-    let mut rest = Vec::new();
-    alive.read_to_end(&mut rest).unwrap();
+    let rest = blocking("the end of the plugin and its child", move || {
+        let mut rest = Vec::new();
+        alive.read_to_end(&mut rest).unwrap();
+        rest
+    });
     assert_eq!(rest, b"");
 }

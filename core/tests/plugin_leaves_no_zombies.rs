@@ -16,6 +16,7 @@ use std::process::Command;
 use host_process::script;
 use rustix::process::{WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
 use stackwright::{plugin::PluginProcess, runtime::Runtime};
+use stackwright_testkit::wait::{TEST_TIMEOUT, Within as _, output};
 
 /// Not a separate test: the host process that the test below starts.
 #[tokio::test]
@@ -32,7 +33,7 @@ async fn host() {
         "(sleep 600 & sleep 600) & echo 1; kill -KILL $$",
     ] {
         let process = PluginProcess::start(script(text), &runtime).await.unwrap();
-        process.close().await;
+        process.close().within("the end of the plugin").await;
         assert!(process.exit().is_some());
     }
     // The only remaining child, dead or alive, is the host's own process.
@@ -44,7 +45,7 @@ async fn host() {
 // demand 3.2 trap 11
 #[test]
 fn a_host_that_inherits_orphans_keeps_no_zombies_of_plugins() {
-    let host = host_process::host().output().unwrap();
+    let host = output(&mut host_process::host(), TEST_TIMEOUT);
     assert!(
         host.status.success(),
         "{}{}",

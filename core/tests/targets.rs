@@ -36,6 +36,7 @@ use stackwright::{
     store::MemoryStore,
     urn::Urn,
 };
+use stackwright_testkit::wait::Ended as _;
 
 /// The number of resources of a program.
 const RESOURCE_COUNT: usize = 6;
@@ -310,6 +311,17 @@ impl Aim {
     }
 }
 
+/// Returns the registration of a provider.
+fn provider(index: usize, value: u8) -> Registration {
+    Registration {
+        resource_type: "pulumi:providers:things".into(),
+        name: format!("p{index}"),
+        custom: true,
+        inputs: [("value", f64::from(value).into())].into_iter().collect(),
+        ..Registration::default()
+    }
+}
+
 fn program(script: &Script) -> Arc<dyn Program> {
     let script = script.clone();
     from_fn(move |context| {
@@ -317,16 +329,7 @@ fn program(script: &Script) -> Arc<dyn Program> {
         async move {
             let mut providers = vec![String::new()];
             for (index, value) in script.providers.iter().enumerate() {
-                let registered = context
-                    .monitor
-                    .register(Registration {
-                        resource_type: "pulumi:providers:things".into(),
-                        name: format!("p{index}"),
-                        custom: true,
-                        inputs: [("value", f64::from(*value).into())].into_iter().collect(),
-                        ..Registration::default()
-                    })
-                    .await?;
+                let registered = context.monitor.register(provider(index, *value)).await?;
                 providers.push(format!("{}::{}", registered.urn, registered.id));
             }
             let mut urns: Vec<Option<Urn>> = vec![None; RESOURCE_COUNT];
@@ -416,7 +419,7 @@ async fn run(
     options: OperationOptions,
     script: &Script,
 ) -> Arc<OperationResult> {
-    stack.start(kind, options, Some(program(script))).wait().await
+    stack.start(kind, options, Some(program(script))).ended().await
 }
 
 /// Records the entries of the journal.
@@ -664,7 +667,7 @@ async fn play(first: Script, second: Script, aims: Vec<Aim>) {
         again.tree(),
         brought_about.tree()
     );
-    let destroyed = stack.destroy(OperationOptions::default()).wait().await;
+    let destroyed = stack.destroy(OperationOptions::default()).ended().await;
     assert!(destroyed.error.is_none(), "{:?}", destroyed.error);
     assert!(stack.snapshot().await.unwrap().resources.is_empty());
 }

@@ -1,4 +1,5 @@
-//! Test tools of Stackwright: scenarios as data, a provider and a program that follow a script, a faulty store.
+//! Test tools of Stackwright: scenarios as data, a provider and a program that follow a script, a faulty store, fakes
+//! for the tests of all crates, and waits with a deadline.
 //!
 //! A *scenario* (`scenarios/README.md`) states what a program registers, how its providers answer, which operations run
 //! and the expected results. The [`director`] plays it against an *actor*: a process, or a task, that holds an engine
@@ -7,6 +8,7 @@
 pub mod actor;
 pub mod check;
 pub mod director;
+pub mod fake;
 pub mod plugin;
 pub mod policy;
 pub mod provider;
@@ -15,3 +17,4 @@ pub mod store;
 pub mod scenario;
 pub mod trace;
 pub mod value;
+pub mod wait;

@@ -7,6 +7,8 @@ use std::{
 
 use tokio::sync::watch;
 
+use crate::wait::at_most;
+
 /// The label of a quiet period; a rule that waits for it makes a call slow.
 pub const QUIET: &str = "quiet";
 
@@ -60,7 +62,7 @@ impl Trace {
                 }
             }
         };
-        if within(limit, wait).await.is_some() {
+        if at_most(limit, wait).await.is_some() {
             return Ok(());
         }
         Err(format!(
@@ -76,7 +78,7 @@ impl Trace {
             tokio::select! {
                 biased;
                 _ = quiets.changed() => return,
-                changed = within(QUIET_PERIOD, length.changed()) => {
+                changed = at_most(QUIET_PERIOD, length.changed()) => {
                     if changed.is_none() {
                         self.quiets.send_modify(|quiets| *quiets += 1);
                         return;
@@ -96,15 +98,6 @@ impl Trace {
     pub fn labels(&self) -> Vec<String> {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-/// Waits for `future` no longer than `limit`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the engine's clock is part of what is tested here"
-)]
-pub async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout(limit, future).await.ok()
 }
 
 #[cfg(test)]
@@ -127,7 +120,7 @@ mod tests {
         let began = tokio::time::Instant::now();
         let later = async {
             assert!(
-                within(Duration::from_millis(900), std::future::pending::<()>())
+                at_most(Duration::from_millis(900), std::future::pending::<()>())
                     .await
                     .is_none()
             );

@@ -27,6 +27,7 @@ use stackwright_testkit::{
     scenario::{PACKAGE, PackageScript},
     script::{Providers, Scene},
     store::{Fault, FaultyStore},
+    wait::Ended as _,
 };
 
 /// The kind of an operation.
@@ -142,7 +143,7 @@ impl Shaken {
             Ok(stack) => {
                 let program = (act == Act::Update).then(|| program(round));
                 let operation = stack.start(kind, OperationOptions::default(), program);
-                operation.wait().await.error.is_none()
+                operation.ended().await.error.is_none()
             }
             Err(_) => false,
         };

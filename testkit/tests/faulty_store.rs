@@ -18,6 +18,7 @@ use stackwright_testkit::{
     scenario::{PACKAGE, PackageScript},
     script::{Providers, Scene},
     store::{Fault, FaultyStore},
+    wait::Ended as _,
 };
 
 /// Registers `a`, `b` after it, and `c` after that.
@@ -68,7 +69,7 @@ async fn open(store: Arc<dyn Store>, providers: &Arc<Providers>, host: HostFacts
 async fn update(stack: &Stack, size: f64) -> bool {
     let kind = stackwright::operation::OperationKind::Update;
     let operation = stack.start(kind, OperationOptions::default(), Some(program(size)));
-    operation.wait().await.error.is_none()
+    operation.ended().await.error.is_none()
 }
 
 fn providers() -> Arc<Providers> {

@@ -8,6 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use semver::Version;
+use stackwright_testkit::fake::FakeProvider;
 use tokio::sync::Semaphore;
 
 use super::*;
@@ -15,8 +16,7 @@ use crate::{
     plugin::{PluginOrigin, PluginSettings},
     provider::{
         EngineEndpoint, EngineEndpoints, PluginContext, PluginInstaller, PoolSettings, ProviderPool,
-        Resolution, Resolver,
-        grpc::{ViewTokens, fake::Fake},
+        Resolution, Resolver, grpc::ViewTokens,
     },
     runtime::Runtime,
 };
@@ -188,7 +188,7 @@ async fn begun(fixture: &Fixture, version: Option<&str>) -> tokio::task::JoinHan
 
 #[tokio::test]
 async fn a_missing_plugin_is_installed_in_its_latest_version_and_loaded() {
-    let port = Fake::greeting(true).serve().await;
+    let port = FakeProvider::greeting(true).serve().await;
     let script = tempfile::tempdir().unwrap();
     let program = script.path().join("plugin");
     runnable(&program, &format!("#!/bin/sh\necho {port}\nexec sleep 600\n"));

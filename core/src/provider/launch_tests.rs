@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use stackwright_testkit::fake::FakeProvider;
+
 use super::*;
 use crate::provider::Call;
 use crate::{
@@ -15,7 +17,6 @@ use crate::{
     plugin::PluginEnvironment,
     provider::{
         ConfigureRequest, PoolSettings,
-        grpc::fake::Fake,
         loader::tests::{configuration, count, fake, with_process},
     },
     runtime::SystemClock,
@@ -25,7 +26,7 @@ use crate::{
 type Calls = Arc<Mutex<Vec<&'static str>>>;
 
 async fn served(settings: PoolSettings) -> (LoaderParts, Calls) {
-    let (fake, calls): (Fake, Calls) = fake();
+    let (fake, calls): (FakeProvider, Calls) = fake();
     (with_process(fake.serve().await, settings), calls)
 }
 

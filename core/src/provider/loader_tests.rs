@@ -8,14 +8,15 @@ use std::{
     time::Duration,
 };
 
+use stackwright_testkit::fake::FakeProvider;
+
 use super::*;
 use crate::{
     plugin::{PluginCommand, PluginKind},
     property::PropertyMap,
     provider::{
         Call, CheckRequest, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, PoolSettings,
-        Provider, ProviderResult, ProviderStatus,
-        grpc::{ViewTokens, fake::Fake},
+        Provider, ProviderResult, ProviderStatus, grpc::ViewTokens,
     },
     urn::Urn,
 };
@@ -147,13 +148,13 @@ pub(in crate::provider) fn check() -> CheckRequest {
 }
 
 /// A provider with handshake, configuration and checks.
-pub(in crate::provider) fn fake() -> (Fake, Arc<Mutex<Vec<&'static str>>>) {
-    let fake = Fake {
+pub(in crate::provider) fn fake() -> (FakeProvider, Arc<Mutex<Vec<&'static str>>>) {
+    let fake = FakeProvider {
         check: Some(Box::new(|_| {
             Ok(stackwright_proto::pulumirpc::CheckResponse::default())
         })),
         cancel: Some(Box::new(|()| Ok(()))),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let calls = Arc::clone(&fake.calls);
     (fake, calls)

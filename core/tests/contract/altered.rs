@@ -14,6 +14,7 @@ use stackwright::{
     runtime::Runtime,
     store::FileStore,
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, engine, program};
 
@@ -33,11 +34,11 @@ async fn stack(folder: &Path, values: &'static [(&'static str, &'static str)]) -
 
 /// Returns the warnings about the checkpoint among the events of an operation, which must succeed.
 async fn warnings(operation: Operation) -> Vec<String> {
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let mut events = operation.events();
     let mut found = Vec::new();
-    while let Some(event) = events.next().await {
+    while let Some(event) = events.next().within("the next event").await {
         if let EventPayload::Diagnostic(diagnostic) = &event.payload
             && diagnostic
                 .message
@@ -149,7 +150,7 @@ async fn the_error_of_an_unreadable_changed_checkpoint_names_a_copy() {
     let newest = copies(folder.path()).pop().unwrap().0;
     let half = fs::read(&path).unwrap();
     overwrite(&path, &half[..half.len() / 2]);
-    let error = update(&stack).wait().await.error.clone().unwrap();
+    let error = update(&stack).ended().await.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::State);
     assert!(
         error.hints().iter().any(|hint| hint.contains(&newest)),

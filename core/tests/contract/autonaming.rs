@@ -12,6 +12,7 @@ use stackwright::{
         DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, Provider, ProviderResult,
     },
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{engine, program};
 
@@ -109,7 +110,7 @@ async fn stack(namer: &Arc<Namer>, provider: &Arc<Named>) -> Stack {
 async fn update(stack: &Stack, value: &'static [(&'static str, &'static str)]) -> Arc<OperationResult> {
     let options = OperationOptions::default();
     let operation = stack.start(OperationKind::Update, options, Some(program(value)));
-    operation.wait().await
+    operation.ended().await
 }
 
 fn warnings(result: &OperationResult) -> usize {

@@ -8,6 +8,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions},
     program::from_fn,
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, program, resource, stack};
 
@@ -17,9 +18,13 @@ async fn a_cancellation_reaches_every_provider_and_what_ran_is_recorded() {
     let stack = stack(&provider, StackSettings::default()).await;
     let program = program(&[("first", "1"), ("waits", "1"), ("never", "1")]);
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    provider.entered.notified().await;
+    provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(provider.cancelled(), 1);
     let error = result.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
@@ -54,15 +59,19 @@ async fn a_provider_is_cancelled_also_when_the_context_of_an_earlier_run_is_held
         }
     });
     let earlier = stack.start(OperationKind::Update, OperationOptions::default(), Some(earlier));
-    assert!(earlier.wait().await.error.is_none() && kept.lock().unwrap().is_some());
+    assert!(earlier.ended().await.error.is_none() && kept.lock().unwrap().is_some());
     let operation = stack.start(
         OperationKind::Update,
         OperationOptions::default(),
         Some(program(&[("waits", "1")])),
     );
-    provider.entered.notified().await;
+    provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(provider.cancelled(), 1);
     assert_eq!(result.outcome, OperationOutcome::Canceled);
 }
@@ -78,12 +87,20 @@ async fn a_cancelled_destroy_is_reported_with_the_text_of_the_reference() {
         OperationOptions::default(),
         Some(program(&[("waits", "1")])),
     );
-    assert!(created.wait().await.error.is_none());
-    provider.entered.notified().await;
+    assert!(created.ended().await.error.is_none());
+    provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     let operation = stack.destroy(OperationOptions::default());
-    provider.entered.notified().await;
+    provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(result.error.clone().unwrap().message(), "destroy canceled");
     assert_eq!(result.outcome, OperationOutcome::Canceled);
     let tree = result.tree();
@@ -99,7 +116,7 @@ async fn a_cancelled_destroy_is_reported_with_the_text_of_the_reference() {
     assert_eq!(messages, ["update canceled"], "the reference engine's text");
     let mut events = operation.events();
     let mut summed_up = None;
-    while let Some(event) = events.next().await {
+    while let Some(event) = events.next().within("the next event").await {
         if let EventPayload::Summary(summary) = &event.payload {
             summed_up = Some(summary.result);
         }
@@ -117,10 +134,10 @@ async fn an_ended_operation_is_not_cancelled_afterwards() {
         OperationOptions::default(),
         Some(program(&[("a", "1")])),
     );
-    operation.wait().await;
+    operation.ended().await;
     operation.cancel();
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(result.outcome, OperationOutcome::Succeeded);
 }
 
@@ -135,7 +152,7 @@ async fn a_cancellation_before_the_first_step_changes_nothing() {
         Some(program(&[("a", "1")])),
     );
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     let error = result.error.clone().unwrap();
     assert_eq!(error.message(), "update canceled");
     assert!(provider.calls.lock().unwrap().is_empty());

@@ -7,6 +7,7 @@ use stackwright::{
     secrets::PassphraseProvider,
 };
 use stackwright_project::StackFile;
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::engine;
 
@@ -59,7 +60,7 @@ async fn encrypted_configuration_is_read_with_the_salt_of_its_file_before_there_
         OperationOptions::default(),
         OperationOptions::default(),
     ] {
-        let result = stack.update(options).wait().await;
+        let result = stack.update(options).ended().await;
         assert!(result.error.is_none(), "{:?}", result.error);
     }
     assert_eq!(*tokens.lock().unwrap(), ["tok-secret"; 3]);
@@ -73,7 +74,7 @@ async fn a_state_keeps_its_own_key_beside_the_one_of_the_configuration() {
     assert!(
         stack
             .update(OperationOptions::default())
-            .wait()
+            .ended()
             .await
             .error
             .is_none()
@@ -81,7 +82,7 @@ async fn a_state_keeps_its_own_key_beside_the_one_of_the_configuration() {
     let own = salt_of(&stack).await;
     let file = StackFile::parse(FILE).unwrap();
     let (stack, tokens) = open(&engine, &file).await;
-    let result = stack.update(OperationOptions::default()).wait().await;
+    let result = stack.update(OperationOptions::default()).ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(*tokens.lock().unwrap(), ["tok-secret"]);
     assert!(own.is_some() && own != file.encryption_salt);
@@ -103,7 +104,7 @@ async fn a_passphrase_that_does_not_match_the_salt_is_refused_before_the_program
         ),
     ];
     for (options, text) in failures {
-        let error = stack.update(options).wait().await.error.clone().unwrap();
+        let error = stack.update(options).ended().await.error.clone().unwrap();
         assert_eq!((error.kind(), error.message()), (ErrorKind::Decrypt, text));
         let of_a_value = text.contains("fixtures:token");
         assert_eq!(error.config_key(), of_a_value.then_some("fixtures:token"));

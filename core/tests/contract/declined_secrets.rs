@@ -13,6 +13,7 @@ use stackwright::{
         UpdateRequest, UpdateResponse,
     },
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{engine, resource};
 
@@ -117,7 +118,7 @@ async fn a_provider_that_declines_secrets_gets_none_and_its_answers_are_marked_a
             Ok(())
         });
         let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-        let result = operation.wait().await;
+        let result = operation.ended().await;
         assert!(result.error.is_none(), "{:?}", result.error);
         let state = result.snapshot.resources.last().unwrap();
         for map in [&state.inputs, &state.outputs] {
@@ -126,7 +127,7 @@ async fn a_provider_that_declines_secrets_gets_none_and_its_answers_are_marked_a
     }
     let destroyed = stack
         .start(OperationKind::Destroy, OperationOptions::default(), None)
-        .wait()
+        .ended()
         .await;
     assert!(destroyed.error.is_none(), "{:?}", destroyed.error);
     assert_eq!(*provider.marked.lock().unwrap(), Vec::<&str>::new());

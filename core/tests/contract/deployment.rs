@@ -16,6 +16,7 @@ use stackwright::{
     secrets::Base64Provider,
     store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, program, resource, stack};
 
@@ -81,7 +82,7 @@ async fn a_result_has_the_state_that_was_saved_with_its_secrets_encrypted() {
             OperationOptions::default(),
             Some(Arc::clone(&secretive)),
         );
-        let left = start.wait().await.deployment().unwrap().unwrap();
+        let left = start.ended().await.deployment().unwrap().unwrap();
         let exported = stack.export_deployment(false).await.unwrap();
         assert_eq!(parsed(&left), parsed(&exported));
         assert_eq!(parsed(&left)["version"], 3);
@@ -94,7 +95,7 @@ async fn a_result_has_the_state_that_was_saved_with_its_secrets_encrypted() {
     };
     let previewed = stack
         .start(OperationKind::Update, preview, Some(secretive))
-        .wait()
+        .ended()
         .await;
     assert!(previewed.error.is_none());
     assert_eq!(previewed.deployment().unwrap(), None);
@@ -106,7 +107,7 @@ async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well()
     let stack = stack(&provider, StackSettings::default()).await;
     let start = |options, resources| stack.start(OperationKind::Update, options, Some(program(resources)));
     let failed = start(OperationOptions::default(), &[("a", "1"), ("refused", "1")]);
-    let failed = failed.wait().await;
+    let failed = failed.ended().await;
     assert!(failed.error.is_some());
     let left = parsed(&failed.deployment().unwrap().unwrap());
     assert!(left.to_string().contains("::a\""));
@@ -116,9 +117,13 @@ async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well()
         OperationOptions::default(),
         &[("a", "1"), ("waits", "1"), ("b", "1")],
     );
-    provider.entered.notified().await;
+    provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     cancelled.cancel();
-    let left = parsed(&cancelled.wait().await.deployment().unwrap().unwrap());
+    let left = parsed(&cancelled.ended().await.deployment().unwrap().unwrap());
     assert!(left.to_string().contains("::waits\"") && !left.to_string().contains("::b\""));
     assert_eq!(left, parsed(&stack.export_deployment(false).await.unwrap()));
 
@@ -128,7 +133,10 @@ async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well()
         ..OperationOptions::default()
     };
     let bad = from_fn(|_| async { Err(Error::new(ErrorKind::Program, "out of ideas")) });
-    let rehearsed = stack.start(OperationKind::Update, strict, Some(bad)).wait().await;
+    let rehearsed = stack
+        .start(OperationKind::Update, strict, Some(bad))
+        .ended()
+        .await;
     assert!(rehearsed.error.is_some());
     assert_eq!(parsed(&rehearsed.deployment().unwrap().unwrap()), left);
 
@@ -136,7 +144,7 @@ async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well()
         target_snippets: vec![serde_json::Value::Null],
         ..OperationOptions::default()
     };
-    let refused = start(refused, &[]).wait().await;
+    let refused = start(refused, &[]).ended().await;
     assert!(refused.error.is_some());
     assert_eq!(refused.deployment().unwrap(), None);
 }
@@ -164,7 +172,7 @@ async fn a_state_that_could_not_be_saved_is_in_the_result_and_saved_by_the_next_
         let program = Some(program(&[("a", "1")]));
         stack.start(OperationKind::Update, OperationOptions::default(), program)
     };
-    let failed = update().wait().await;
+    let failed = update().ended().await;
     assert!(failed.error.as_ref().unwrap().message().contains("is full"));
     let left = parsed(&failed.deployment().unwrap().unwrap());
     assert!(left.to_string().contains("::a\""), "{left}");
@@ -181,7 +189,7 @@ async fn a_state_that_could_not_be_saved_is_in_the_result_and_saved_by_the_next_
     assert_eq!(of(&journaled, "resources"), of(&left, "resources"));
     assert_eq!(of(&journaled, "manifest"), of(&blank, "manifest"));
     store.is_full.store(false, Ordering::SeqCst);
-    let unchanged = update().wait().await;
+    let unchanged = update().ended().await;
     assert!(unchanged.error.is_none(), "{:?}", unchanged.error);
     assert!(!unchanged.has_changes(), "{:?}", unchanged.changes);
     let recovered = parsed(&unchanged.deployment().unwrap().unwrap());

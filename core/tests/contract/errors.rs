@@ -16,6 +16,7 @@ use stackwright::{
     secrets::{Base64Provider, SecretsManager, SecretsProvider},
     store::MemoryStore,
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, engine, program, stack};
 
@@ -33,7 +34,7 @@ fn update(stack: &Stack, values: &'static [(&'static str, &'static str)]) -> Ope
 async fn events(operation: &Operation) -> Vec<Arc<EngineEvent>> {
     let mut stream = operation.events();
     let mut events = Vec::new();
-    while let Some(event) = stream.next().await {
+    while let Some(event) = stream.next().within("the next event").await {
         events.push(event);
     }
     events
@@ -50,12 +51,12 @@ async fn a_status_states_whether_the_state_of_the_resource_is_known() {
     ] {
         let provider = Arc::new(Scripted::default());
         let stack = stack(&provider, StackSettings::default()).await;
-        assert!(update(&stack, &[("a", "1")]).wait().await.error.is_none());
+        assert!(update(&stack, &[("a", "1")]).ended().await.error.is_none());
         *provider.failure.lock().unwrap() = Some(status);
         for values in [CHANGED, &[]] {
             let operation = update(&stack, values);
             let emitted = events(&operation).await;
-            let result = operation.wait().await;
+            let result = operation.ended().await;
             let error = result.error.clone().unwrap();
             assert!(error.message().contains("the resource is locked"), "{error}");
             let phase = if values.is_empty() { "delete" } else { "update" };
@@ -85,10 +86,10 @@ async fn a_status_states_whether_the_state_of_the_resource_is_known() {
 async fn the_tree_of_a_refused_operation_has_no_resource_counts() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
-    assert!(update(&stack, CREATED).wait().await.error.is_none());
+    assert!(update(&stack, CREATED).ended().await.error.is_none());
     let options = serde_json::from_str::<OperationOptions>(r#"{"targetSnippets":["a"]}"#).unwrap();
     let refused = stack.start(OperationKind::Update, options, Some(program(CREATED)));
-    let result = refused.wait().await;
+    let result = refused.ended().await;
     let error = result.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(result.tree().starts_with(error.message()), "{}", result.tree());
@@ -103,7 +104,7 @@ async fn a_glob_that_matches_nothing_is_reported_in_the_result_but_in_no_event()
         let operation = stack.start(kind, options, Some(program(CREATED)));
         let emitted = events(&operation).await;
         let is_diagnostic = |event: &Arc<EngineEvent>| matches!(event.payload, EventPayload::Diagnostic(_));
-        let result = operation.wait().await;
+        let result = operation.ended().await;
         assert!(result.error.is_none(), "{:?}", result.error);
         assert!(!emitted.iter().any(is_diagnostic), "{emitted:?}");
         let messages = result
@@ -154,7 +155,7 @@ async fn a_configuration_that_can_not_be_decrypted_names_the_key_and_ends_the_ev
     let stack = stack(&Arc::new(Scripted::default()), settings).await;
     let operation = update(&stack, &[("a", "1")]);
     let emitted = events(&operation).await;
-    let error = operation.wait().await.error.clone().unwrap();
+    let error = operation.ended().await.error.clone().unwrap();
     assert_eq!(
         (error.kind(), error.kind().class()),
         (ErrorKind::Decrypt, ErrorClass::Decrypt)
@@ -174,14 +175,18 @@ async fn an_operation_on_a_locked_stack_ends_its_events_too() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let running = update(&stack, &[("waits", "1")]);
-    provider.entered.notified().await;
+    provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     let second = update(&stack, &[]);
     let emitted = events(&second).await;
-    let error = second.wait().await.error.clone().unwrap();
+    let error = second.ended().await.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(matches!(emitted.last().unwrap().payload, EventPayload::Cancel));
     provider.given_up.notify_one();
-    assert!(running.wait().await.error.is_none());
+    assert!(running.ended().await.error.is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,7 +218,7 @@ async fn a_missing_plugin_is_reported_with_provider_phase_and_hints() {
         .build()
         .unwrap();
     let stack = with.stack("shop/dev", StackSettings::default()).await.unwrap();
-    assert!(update(&stack, CREATED).wait().await.error.is_none());
+    assert!(update(&stack, CREATED).ended().await.error.is_none());
     let without = engine().store(Arc::clone(&store) as _).build().unwrap();
     for (name, kind) in [
         ("shop/new", OperationKind::Update),
@@ -223,7 +228,7 @@ async fn a_missing_plugin_is_reported_with_provider_phase_and_hints() {
         let stack = without.stack(name, StackSettings::default()).await.unwrap();
         let program = (kind == OperationKind::Update).then(|| program(CHANGED));
         let operation = stack.start(kind, OperationOptions::default(), program);
-        let error = operation.wait().await.error.clone().unwrap();
+        let error = operation.ended().await.error.clone().unwrap();
         assert_eq!(error.kind(), ErrorKind::Failed, "{name} {kind:?}: {error:?}");
         assert!(error.urn().is_some(), "{name} {kind:?}: {error:?}");
         assert_eq!(error.provider(), Some("echo"), "{name} {kind:?}: {error:?}");
@@ -257,9 +262,9 @@ async fn a_panic_of_the_hosts_code_fails_the_operation_and_leaves_the_stack_free
         .build()
         .unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
-    let result = update(&stack, CREATED).wait().await;
+    let result = update(&stack, CREATED).ended().await;
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Internal);
-    let result = update(&stack, CREATED).wait().await;
+    let result = update(&stack, CREATED).ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
 }
 
@@ -290,6 +295,6 @@ async fn secrets_of_the_configuration_are_redacted_before_it_is_decrypted() {
         ..StackSettings::default()
     };
     let stack = engine.create_stack("shop/dev", settings).await.unwrap();
-    let result = stack.refresh(OperationOptions::default()).wait().await;
+    let result = stack.refresh(OperationOptions::default()).ended().await;
     assert_eq!(result.error.clone().unwrap().message(), "no key for [secret]");
 }

@@ -22,6 +22,7 @@ use stackwright::{
     state::{JournalEntry, journal::JournalReceiver},
     store::MemoryStore,
 };
+use stackwright_testkit::wait::Within as _;
 use tokio::sync::Notify;
 
 /// Fails or waits by resource name, and counts the calls.
@@ -57,7 +58,10 @@ impl Scripted {
     async fn wait_in(&self, name: &str) {
         if name == "waits" {
             self.entered.notify_one();
-            self.given_up.notified().await;
+            self.given_up
+                .notified()
+                .within("the cancellation of the call")
+                .await;
         }
     }
 

@@ -15,13 +15,14 @@ use stackwright::{
     resource::{PropertyDependencies, ResourceOptions, ResourceState},
     urn::Urn,
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, engine, resource, stack};
 
 async fn run(stack: &Stack, options: OperationOptions, program: Arc<dyn Program>) -> Arc<OperationResult> {
     stack
         .start(OperationKind::Update, options, Some(program))
-        .wait()
+        .ended()
         .await
 }
 
@@ -215,10 +216,10 @@ async fn outputs_of_a_root_stack_with_a_name_of_its_own_are_kept() {
     let program: Arc<dyn Program> = Arc::new(OwnRoot);
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
     let mut events = operation.events();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let mut published = None;
-    while let Some(event) = events.next().await {
+    while let Some(event) = events.next().within("the next event").await {
         if let EventPayload::ResourceOutputs(step) = &event.payload
             && step.metadata.urn.name() == "of-my-own"
         {

@@ -14,6 +14,7 @@ use stackwright::{
     },
     step::StepOp,
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, program, stack};
 
@@ -62,7 +63,7 @@ async fn updated(
     };
     let result = stack
         .start(OperationKind::Update, options, Some(program(values)))
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
     result
@@ -82,7 +83,7 @@ async fn entries_come_in_order_and_every_prefix_is_a_valid_snapshot() {
             OperationOptions::default(),
             Some(program(values)),
         );
-        let result = operation.wait().await;
+        let result = operation.ended().await;
         assert!(result.error.is_none(), "{:?}", result.error);
         let entries = std::mem::take(&mut *receiver.entries.lock().unwrap());
         let mut replay = JournalReplay::new(before);
@@ -105,7 +106,7 @@ async fn a_begin_is_acknowledged_before_the_provider_is_called() {
     let program = program(&[("a", "1")]);
     stack
         .start(OperationKind::Update, OperationOptions::default(), Some(program))
-        .wait()
+        .ended()
         .await;
     let entries = receiver.entries.lock().unwrap();
     let of_a = |entry: &JournalEntry| match &entry.record {
@@ -137,7 +138,7 @@ async fn a_refused_entry_ends_the_operation_with_that_error_and_a_valid_state() 
             Some(program(&[("a", "1"), ("b", "1")])),
         );
         let mut events = operation.events();
-        let result = operation.wait().await;
+        let result = operation.ended().await;
         let error = result.error.clone().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "entry {refuse}: {error}");
         assert!(error.message().contains("the host's disk is full"), "{error}");
@@ -148,7 +149,7 @@ async fn a_refused_entry_ends_the_operation_with_that_error_and_a_valid_state() 
             "sent after the refusal"
         );
         let mut last = None;
-        while let Some(event) = events.next().await {
+        while let Some(event) = events.next().within("the next event").await {
             last = Some(event);
         }
         assert!(matches!(last.unwrap().payload, EventPayload::Cancel));
@@ -225,11 +226,11 @@ async fn a_read_of_a_recorded_resource_begins_before_the_provider_is_called() {
         options.clone(),
         Some(program(&[("a", "1")])),
     );
-    assert!(made.wait().await.error.is_none());
+    assert!(made.ended().await.error.is_none());
     receiver.entries.lock().unwrap().clear();
     let called = provider.calls.lock().unwrap().len();
     let before = stack.snapshot().await.unwrap();
-    let result = stack.start(OperationKind::Refresh, options, None).wait().await;
+    let result = stack.start(OperationKind::Refresh, options, None).ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let entries = receiver.entries.lock().unwrap();
     let mut replay = JournalReplay::new(before.clone());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use stackwright::{Engine, ErrorKind, Opening, Stack, StackSettings, operation::OperationOptions};
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{Scripted, engine, program};
 
@@ -73,7 +74,7 @@ async fn a_stack_opened_without_a_program_is_created_by_its_first_update_or_impo
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     assert_eq!(stack.snapshot().await.err().unwrap().kind(), ErrorKind::NotFound);
     for start in [Stack::refresh, Stack::destroy] {
-        let result = start(&stack, OperationOptions::default()).wait().await;
+        let result = start(&stack, OperationOptions::default()).ended().await;
         let error = result.error.as_ref().unwrap();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         assert!(
@@ -81,7 +82,7 @@ async fn a_stack_opened_without_a_program_is_created_by_its_first_update_or_impo
             "{error}"
         );
     }
-    let refused = stack.update(OperationOptions::default()).wait().await;
+    let refused = stack.update(OperationOptions::default()).ended().await;
     assert_eq!(
         refused.error.as_ref().unwrap().message(),
         "the stack has no program to update from"
@@ -90,10 +91,10 @@ async fn a_stack_opened_without_a_program_is_created_by_its_first_update_or_impo
         let kind = stackwright::operation::OperationKind::Update;
         stack.start(kind, options, Some(program(&[("a", "1")])))
     };
-    let preview = start(OperationOptions::default().preview()).wait().await;
+    let preview = start(OperationOptions::default().preview()).ended().await;
     assert!(preview.error.is_none(), "{:?}", preview.error);
     assert_eq!(names(&engine).await, [""; 0]);
-    let updated = start(OperationOptions::default()).wait().await;
+    let updated = start(OperationOptions::default()).ended().await;
     assert!(updated.error.is_none(), "{:?}", updated.error);
     assert_eq!(names(&engine).await, ["shop/dev"]);
     let document = stack.export_deployment(false).await.unwrap();
@@ -117,12 +118,12 @@ async fn a_preview_of_a_stack_that_exists_again_reads_its_state() {
     let engine = echo_engine();
     let early = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     let other = engine.stack("shop/dev", with_program()).await.unwrap();
-    other.update(OperationOptions::default()).wait().await;
+    other.update(OperationOptions::default()).ended().await;
     let kind = stackwright::operation::OperationKind::Update;
     let options = OperationOptions::default().preview();
     let preview = early
         .start(kind, options, Some(program(&[("a", "1")])))
-        .wait()
+        .ended()
         .await;
     assert!(preview.error.is_none(), "{:?}", preview.error);
     assert!(

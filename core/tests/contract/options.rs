@@ -6,6 +6,7 @@ use stackwright::{
     ErrorKind, StackSettings,
     operation::{OperationKind, OperationOptions},
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{Scripted, program, stack};
 
@@ -18,7 +19,7 @@ async fn an_unsupported_option_is_named_and_nothing_happens() {
         ..OperationOptions::default()
     };
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
-    let error = operation.wait().await.error.clone().unwrap();
+    let error = operation.ended().await.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert_eq!(error.message(), "unsupported option: snippets");
     assert!(provider.calls.lock().unwrap().is_empty());
@@ -36,7 +37,7 @@ async fn without_provider_previews_inputs_are_shown_as_outputs_and_create_is_not
         };
         let program = program(&[("a", "1")]);
         let operation = stack.start(OperationKind::Update, options.preview(), Some(program));
-        assert!(operation.wait().await.error.is_none());
+        assert!(operation.ended().await.error.is_none());
         assert_eq!(provider.calls.lock().unwrap().is_empty(), disabled);
     }
 }

@@ -13,6 +13,7 @@ use stackwright::{
     secrets::{PassphraseProvider, SecretsProvider},
     store::{Condition, MemoryStore, Store},
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, engine, program};
 
@@ -46,7 +47,7 @@ fn exporting() -> Arc<dyn Program> {
 }
 
 async fn update(stack: &Stack) {
-    let result = stack.update(OperationOptions::default()).wait().await;
+    let result = stack.update(OperationOptions::default()).ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
 }
 
@@ -151,7 +152,7 @@ async fn a_reference_reads_a_stack_of_another_passphrase_that_the_referring_stac
     );
     // Without it, the error names the stack that cannot be read.
     let stack = engine.stack("shop/dev", referring("another")).await.unwrap();
-    let result = stack.update(OperationOptions::default()).wait().await;
+    let result = stack.update(OperationOptions::default()).ended().await;
     let messages = result
         .diagnostics
         .iter()
@@ -180,7 +181,11 @@ async fn a_wrong_passphrase_is_refused_when_only_the_journal_has_the_key() {
     let stack = engine.create_stack("shop/dev", settings).await.unwrap();
     let options = OperationOptions::default();
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("waits", "1")])));
-    provider.entered.notified().await;
+    provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     // The store is now as after the death of a host.
     let left = self::store();
     for object in store.list("").await.unwrap() {
@@ -188,7 +193,7 @@ async fn a_wrong_passphrase_is_refused_when_only_the_journal_has_the_key() {
         left.put(&object.key, bytes, Condition::Any).await.unwrap();
     }
     provider.given_up.notify_one();
-    operation.wait().await;
+    operation.ended().await;
     let opened = engine_of(&left, "wrong")
         .stack("shop/dev", StackSettings::default())
         .await;

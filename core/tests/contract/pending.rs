@@ -8,6 +8,7 @@ use stackwright::{
     event::EventPayload,
     operation::{Operation, OperationKind, OperationOptions},
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, program, stack};
 
@@ -18,7 +19,7 @@ const INTERRUPTED: &str = r#"{"version":3,"deployment":{"manifest":{"time":"2026
 
 /// Returns the diagnostics about it in the result, and the number of events with one.
 async fn diagnostics(operation: Operation) -> (Vec<String>, usize) {
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let is_about = |message: &str| message.contains("::a, interrupted while updating");
     let in_result = result
@@ -28,7 +29,7 @@ async fn diagnostics(operation: Operation) -> (Vec<String>, usize) {
     let in_result = in_result.filter(|message| is_about(message)).collect();
     let mut events = operation.events();
     let mut in_events = 0;
-    while let Some(event) = events.next().await {
+    while let Some(event) = events.next().within("the next event").await {
         if let EventPayload::Diagnostic(diagnostic) = &event.payload
             && is_about(diagnostic.message.reference())
         {
@@ -67,11 +68,15 @@ async fn a_preview_during_an_update_reports_it_as_in_progress() {
     let stack = stack(&provider, StackSettings::default()).await;
     let start = |options, program| stack.start(OperationKind::Update, options, Some(program));
     let update = start(OperationOptions::default(), program(&[("waits", "1")]));
-    provider.entered.notified().await;
+    provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     let preview = start(OperationOptions::default().preview(), program(&[("b", "1")]));
-    let preview = preview.wait().await;
+    let preview = preview.ended().await;
     provider.given_up.notify_one();
-    let updated = update.wait().await;
+    let updated = update.ended().await;
     assert!(
         updated.error.is_none() && preview.error.is_none(),
         "{:?}",

@@ -10,6 +10,7 @@ use stackwright::{
     program::from_fn,
     step::StepOp,
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, program, resource, stack};
 
@@ -28,7 +29,7 @@ async fn a_preview_returns_a_plan_that_constrains_an_update() {
         stack.start(OperationKind::Update, options, Some(program(resources)))
     };
     let preview = run(OperationOptions::default().preview(), &[("a", "1")])
-        .wait()
+        .ended()
         .await;
     let plan = preview.plan.clone().unwrap();
     assert_eq!(plan.document(), None);
@@ -39,7 +40,7 @@ async fn a_preview_returns_a_plan_that_constrains_an_update() {
         .collect();
     assert_eq!(steps, vec![vec![StepOp::Create]; 2]);
 
-    let other = run(held_to(Arc::clone(&plan)), &[("a", "2")]).wait().await;
+    let other = run(held_to(Arc::clone(&plan)), &[("a", "2")]).ended().await;
     let error = other.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::Failed);
     assert!(error.reference_message().contains("violates plan"), "{error}");
@@ -47,7 +48,7 @@ async fn a_preview_returns_a_plan_that_constrains_an_update() {
 
     let document = GivenPlan::Document(plan.write().await.unwrap().into());
     assert!(plan.document().is_some());
-    let update = run(held_to(document), &[("a", "1")]).wait().await;
+    let update = run(held_to(document), &[("a", "1")]).ended().await;
     assert!(update.error.is_none(), "{:?}", update.error);
     assert!(update.plan.is_none(), "no plan was requested");
 }
@@ -64,8 +65,8 @@ async fn an_option_disables_the_plan_of_a_preview_and_enables_that_of_an_update(
         };
         stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])))
     };
-    assert!(run(false, true).wait().await.plan.is_none());
-    let update = run(true, false).wait().await;
+    assert!(run(false, true).ended().await.plan.is_none());
+    let update = run(true, false).ended().await;
     let document = update.plan.as_ref().unwrap().document().unwrap();
     assert!(document.contains("\"resourcePlans\""), "{document}");
 }
@@ -87,7 +88,7 @@ async fn a_strict_update_is_constrained_by_its_own_preview() {
     };
     let run = |kind, options, program| stack.start(kind, options, program);
     let update = run(OperationKind::Update, strict(), Some(Arc::clone(&fickle)))
-        .wait()
+        .ended()
         .await;
     let error = update.error.as_ref().unwrap();
     assert!(
@@ -103,12 +104,12 @@ async fn a_strict_update_is_constrained_by_its_own_preview() {
         strict(),
         Some(program(&[("shown", "1"), ("other", "1")])),
     )
-    .wait()
+    .ended()
     .await;
     assert!(update.error.is_none(), "{:?}", update.error);
     let last = update.snapshot.resources.last().unwrap();
     assert_eq!(last.urn.name(), "other");
-    let destroy = run(OperationKind::Destroy, strict(), None).wait().await;
+    let destroy = run(OperationKind::Destroy, strict(), None).ended().await;
     assert!(destroy.error.is_none(), "{:?}", destroy.error);
     assert!(destroy.snapshot.resources.is_empty());
 }
@@ -124,12 +125,12 @@ async fn a_strict_update_whose_preview_fails_reports_the_error_and_changes_nothi
     let twice = Some(program(&[("a", "1"), ("a", "2")]));
     let operation = stack.start(OperationKind::Update, options, twice);
     let mut events = operation.events();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_some());
     assert!(result.snapshot.resources.is_empty());
     let mut ended = false;
     let mut reported = false;
-    while let Some(event) = events.next().await {
+    while let Some(event) = events.next().within("the next event").await {
         ended = matches!(event.payload, EventPayload::Cancel);
         reported |= matches!(&event.payload, EventPayload::Diagnostic(diagnostic) if diagnostic.message.reference().contains("Duplicate resource URN"));
     }
@@ -142,7 +143,7 @@ async fn a_refused_operation_is_not_recorded() {
     let stack = stack(&provider, StackSettings::default()).await;
     let nonsense = held_to(GivenPlan::Document("{}".into()));
     let refused = stack.start(OperationKind::Update, nonsense, Some(program(&[("a", "1")])));
-    let error = refused.wait().await.error.clone().unwrap();
+    let error = refused.ended().await.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(stack.history().await.unwrap().is_empty());
 }

@@ -18,8 +18,12 @@ use stackwright_proto::pulumirpc::{
     self as rpc,
     analyzer_server::{Analyzer, AnalyzerServer},
 };
+use stackwright_testkit::{
+    fake,
+    wait::{Ended as _, Within as _},
+};
 use tokio::net::TcpListener;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, transport::Server};
 
 use crate::fixture::{Scripted, engine, program};
 
@@ -98,11 +102,8 @@ fn pack(address: &str) -> PolicyPackOption {
 
 /// Serves the pack until the test ends; returns its address.
 async fn serve() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let server = tonic::transport::Server::builder().add_service(AnalyzerServer::new(Violating));
-    tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)));
-    address
+    let router = Server::builder().add_service(AnalyzerServer::new(Violating));
+    fake::serve(router).await.to_string()
 }
 
 /// Updates a stack with a pack; the timeouts for packs are short.
@@ -130,8 +131,8 @@ async fn update(builder: EngineBuilder, pack: PolicyPackOption) -> Arc<Operation
     };
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
     let mut events = operation.events();
-    let result = operation.wait().await;
-    while let Some(event) = events.next().await {
+    let result = operation.ended().await;
+    while let Some(event) = events.next().within("the next event").await {
         if let EventPayload::PolicyViolation(violation) = &event.payload {
             assert_eq!(violation.name.pack, "grumpy");
             assert_eq!(violation.level, EnforcementLevel::Advisory);

@@ -13,6 +13,7 @@ use stackwright::{
     secrets::Base64Provider,
     store::{MemoryStore, Store},
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::program;
 
@@ -113,7 +114,7 @@ async fn the_checkpoint_contains_completed_steps_while_the_operation_runs() {
         let (store, stack) = open(interval).await;
         let program = program(&[("fast", "1"), ("slow", "1")]);
         let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-        let result = operation.wait().await;
+        let result = operation.ended().await;
         assert!(result.error.is_none(), "{interval:?}: {:?}", result.error);
         assert!(result.snapshot.pending_operations.is_empty());
         assert_eq!(stack.history().await.unwrap().len(), 1);

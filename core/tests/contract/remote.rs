@@ -10,6 +10,7 @@ use stackwright::{
     program::from_fn,
     property::{Asset, AssetSource, PropertyValue, hash::Fetch},
 };
+use stackwright_testkit::wait::Ended as _;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -37,7 +38,7 @@ async fn registered(engine: &Engine, uri: String) -> Arc<OperationResult> {
         }
     });
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    operation.wait().await
+    operation.ended().await
 }
 
 fn hash_in(result: &OperationResult) -> String {

@@ -11,6 +11,7 @@ use stackwright::{
     property::PropertyMap,
     provider::{ProviderBackend, Resolution, ResolutionRequest, Resolver},
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, engine, resource, stack};
 
@@ -58,18 +59,18 @@ async fn a_held_session_leaves_a_failed_registration_unanswered_until_it_is_rele
     let stack = stack(&provider, StackSettings::default()).await;
     let (monitor, mut answered, program) = keeps();
     let operation = stack.start(OperationKind::Update, held(), Some(program));
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_some());
     assert!(answered.try_recv().is_err(), "answered before the release");
     let kept = monitor.lock().unwrap().clone().unwrap();
     assert!(!kept.is_closed());
-    operation.release().await;
-    operation.release().await;
+    operation.release().within("the release of the session").await;
+    operation.release().within("the release of the session").await;
     assert!(kept.is_closed());
-    let status = answered.recv().await.unwrap();
+    let status = answered.recv().within("the response").await.unwrap();
     assert!(status.message.contains("shut down"), "{}", status.message);
     // The stack was unlocked with the result already.
-    let again = stack.destroy(OperationOptions::default()).wait().await;
+    let again = stack.destroy(OperationOptions::default()).ended().await;
     assert!(again.error.is_none(), "{:?}", again.error);
 }
 
@@ -79,10 +80,10 @@ async fn without_holding_the_session_ends_with_the_operation() {
     let stack = stack(&provider, StackSettings::default()).await;
     let (monitor, mut answered, program) = keeps();
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    operation.wait().await;
+    operation.ended().await;
     assert!(monitor.lock().unwrap().clone().unwrap().is_closed());
     assert!(answered.try_recv().is_ok());
-    operation.release().await;
+    operation.release().within("the release of the session").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,9 +102,9 @@ async fn unanswered_outputs_fail_at_the_end_with_the_text_of_the_reference() {
         }
     });
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    operation.wait().await;
+    operation.ended().await;
     assert_eq!(
-        answered.recv().await.unwrap().message,
+        answered.recv().within("the response").await.unwrap().message,
         "resource monitor shut down while waiting on output step's done channel"
     );
 }
@@ -115,11 +116,11 @@ async fn the_last_handle_releases_a_held_session() {
     let (_, mut answered, program) = keeps();
     let operation = stack.start(OperationKind::Update, held(), Some(program));
     let other = operation.clone();
-    operation.wait().await;
+    operation.ended().await;
     drop(operation);
     assert!(answered.try_recv().is_err());
     drop(other);
-    assert!(answered.recv().await.is_some());
+    assert!(answered.recv().within("the response").await.is_some());
 }
 
 /// Returns a new provider for each instance, and counts the requests.
@@ -162,7 +163,7 @@ async fn the_resolver_is_called_for_every_instance_and_its_error_is_unchanged() 
         Ok(())
     });
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(two));
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(*hook.asked.lock().unwrap(), ["echo", "echo"]);
 
@@ -173,7 +174,7 @@ async fn the_resolver_is_called_for_every_instance_and_its_error_is_unchanged() 
         Ok(())
     });
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(unknown));
-    let error = operation.wait().await.error.clone().unwrap();
+    let error = operation.ended().await.error.clone().unwrap();
     assert!(
         error.message().contains("Not Found: contact the host!"),
         "{error}"

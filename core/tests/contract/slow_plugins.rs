@@ -15,6 +15,7 @@ use stackwright::{
     secrets::Base64Provider,
     store::MemoryStore,
 };
+use stackwright_testkit::wait::{Ended as _, Within as _, until};
 use tokio::sync::Semaphore;
 
 use crate::fixture::{Scripted, resource};
@@ -92,6 +93,7 @@ async fn a_running_provider_is_called_while_the_maximum_of_others_is_starting() 
             resolver
                 .asked
                 .acquire_many(DIFF_CONCURRENCY)
+                .within("the starts of all providers")
                 .await
                 .unwrap()
                 .forget();
@@ -109,20 +111,13 @@ async fn a_running_provider_is_called_while_the_maximum_of_others_is_starting() 
     };
     let result = stack
         .start(OperationKind::Update, options, Some(program))
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(
         result.changes.get("create"),
         Some(&(u64::from(DIFF_CONCURRENCY) + 2))
     );
-}
-
-async fn in_time<T>(future: impl Future<Output = T>) -> T {
-    tokio::select! {
-        value = future => value,
-        () = SystemClock.wait(Duration::from_secs(60)) => panic!("it takes longer than a minute"),
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,20 +148,12 @@ async fn a_plugin_that_hangs_during_its_start_is_abandoned_at_the_first_cancella
     });
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
     let started = folder.path().join("pulumi-resource-echo.started");
-    let running = async {
-        while !started.exists() {
-            tokio::task::yield_now().await;
-        }
-    };
-    in_time(running).await;
+    until("the start of the plugin", || started.exists()).await;
     operation.cancel();
-    let result = in_time(operation.wait()).await;
+    let result = operation.ended().await;
     let error = result.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error:?}");
 }
-
-/// The timeout for an expected report.
-const REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A clock on which a minute lasts one second.
 struct Hasty;
@@ -207,7 +194,11 @@ async fn calls_that_hold_all_slots_for_long_are_named_in_a_warning() {
         let asked = Arc::clone(&asked);
         async move {
             let holds = context.monitor.register(resource("waits", "1"));
-            asked.entered.notified().await;
+            asked
+                .entered
+                .notified()
+                .within("the begin of the held call")
+                .await;
             let queues = context.monitor.register(resource("queues", "1"));
             futures::future::try_join(holds, queues).await?;
             Ok(())
@@ -220,7 +211,7 @@ async fn calls_that_hold_all_slots_for_long_are_named_in_a_warning() {
     let operation = stack.start(OperationKind::Update, options, Some(program));
     let mut events = operation.events();
     let warning = async {
-        while let Some(event) = events.next().await {
+        while let Some(event) = events.next().within("the next event").await {
             if let EventPayload::Diagnostic(diagnostic) = &event.payload
                 && diagnostic
                     .message
@@ -232,16 +223,13 @@ async fn calls_that_hold_all_slots_for_long_are_named_in_a_warning() {
         }
         panic!("the operation ended without a warning");
     };
-    let warning = tokio::select! {
-        warning = warning => warning,
-        () = SystemClock.wait(REPORT_TIMEOUT) => panic!("nothing is reported"),
-    };
+    let warning = warning.within("the warning").await;
     assert!(
         warning.contains("create of urn:pulumi:dev::shop::echo:index:Echo::waits"),
         "{warning}"
     );
     assert!(warning.contains("waits_for_registrations"), "{warning}");
     provider.given_up.notify_one();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
 }

@@ -7,6 +7,7 @@ use stackwright::{
     ErrorKind, Stack, StackSettings,
     operation::{OperationKind, OperationOptions},
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{Scripted, program, stack};
 
@@ -25,7 +26,7 @@ async fn with_snippet(provider: &Arc<Scripted>) -> (Stack, Value) {
         OperationOptions::default(),
         Some(program(&[("a", "1")])),
     );
-    assert!(made.wait().await.error.is_none());
+    assert!(made.ended().await.error.is_none());
     let mut document = exported(&stack).await;
     let deployment = &mut document["deployment"];
     let snippets = json!([{
@@ -65,7 +66,7 @@ async fn a_state_with_snippets_is_written_back_as_it_was_read_and_survives_a_ref
     let refreshes = [OperationKind::Refresh, OperationKind::Refresh];
     for refresh in [None].into_iter().chain(refreshes.map(Some)) {
         if let Some(kind) = refresh {
-            let result = stack.start(kind, OperationOptions::default(), None).wait().await;
+            let result = stack.start(kind, OperationOptions::default(), None).ended().await;
             assert!(result.error.is_none(), "{:?}", result.error);
         }
         let document = exported(&stack).await;
@@ -74,7 +75,7 @@ async fn a_state_with_snippets_is_written_back_as_it_was_read_and_survives_a_ref
         assert_eq!(registered(&document), [SNIPPET]);
     }
     let destroyed = stack.start(OperationKind::Destroy, OperationOptions::default(), None);
-    assert!(destroyed.wait().await.error.is_none());
+    assert!(destroyed.ended().await.error.is_none());
     let document = exported(&stack).await;
     assert_eq!(document["deployment"]["snippets"], snippets);
     assert_eq!(registered(&document), [""; 0]);
@@ -94,7 +95,7 @@ async fn operations_with_a_program_are_refused_for_a_state_with_snippets() {
         (OperationKind::Destroy, with(r#"{"destroyProgram": true}"#)),
     ] {
         let operation = stack.start(kind, options, Some(program(&[("b", "1")])));
-        let error = operation.wait().await.error.clone().unwrap();
+        let error = operation.ended().await.error.clone().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.message().contains("the stack has snippets"), "{error}");
     }

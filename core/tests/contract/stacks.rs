@@ -9,6 +9,7 @@ use stackwright::{
     program::from_fn,
     property::{PropertyMap, PropertyValue},
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{Scripted, engine, program};
 
@@ -29,7 +30,7 @@ fn echo_engine() -> Engine {
 async fn a_program_reads_resources_of_a_stack_that_it_names_by_its_own_organization() {
     let engine = echo_engine();
     let base = engine.stack("net/base", settings(&[("a", "1")])).await.unwrap();
-    let made = base.update(OperationOptions::default()).wait().await;
+    let made = base.update(OperationOptions::default()).ended().await;
     assert!(made.error.is_none(), "{:?}", made.error);
     let found = Arc::new(Mutex::new(PropertyMap::new()));
     let finds = Arc::clone(&found);
@@ -51,7 +52,7 @@ async fn a_program_reads_resources_of_a_stack_that_it_names_by_its_own_organizat
         ..settings(&[])
     };
     let shop = engine.stack("shop/dev", shop).await.unwrap();
-    let read = shop.preview(OperationOptions::default()).wait().await;
+    let read = shop.preview(OperationOptions::default()).ended().await;
     assert!(read.error.is_none(), "{:?}", read.error);
     let found = found.lock().unwrap().clone();
     assert_eq!(found.get("name"), Some(&"acme/net/base".into()));
@@ -113,11 +114,11 @@ async fn a_conflict_names_the_call_that_removes_the_locks_of_the_dead() {
         r#"{"pid":1,"username":"me","hostname":"elsewhere","timestamp":"2026-01-01T00:00:00Z"}"#,
     )
     .unwrap();
-    let refused = stack.update(OperationOptions::default()).wait().await;
+    let refused = stack.update(OperationOptions::default()).ended().await;
     let error = refused.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains("the stack's `unlock`"), "{error}");
     assert_eq!(stack.unlock().await.unwrap(), 1);
-    let updated = stack.update(OperationOptions::default()).wait().await;
+    let updated = stack.update(OperationOptions::default()).ended().await;
     assert!(updated.error.is_none(), "{:?}", updated.error);
 }

@@ -11,16 +11,15 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use stackwright::{
     Engine, ErrorKind, Opening, Result, Stack, StackSettings,
-    config::{Config, ConfigKey, ConfigValue},
-    monitor::Read,
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, ProgramContext, from_fn},
     property::PropertyValue,
     provider::ProviderBackend,
     runtime::Runtime,
-    secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsCallbacks, SecretsProvider},
+    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
 };
+use stackwright_testkit::wait::{Ended as _, Within as _};
 
 use crate::fixture::{Scripted, program, resource};
 
@@ -72,23 +71,23 @@ impl Store for Counted {
     }
 }
 
-struct Host {
-    engine: Engine,
+pub(crate) struct Host {
+    pub(crate) engine: Engine,
     store: Arc<Counted>,
-    provider: Arc<Scripted>,
+    pub(crate) provider: Arc<Scripted>,
 }
 
-fn passphrase(text: &str) -> Arc<dyn SecretsProvider> {
+pub(crate) fn passphrase(text: &str) -> Arc<dyn SecretsProvider> {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     Arc::new(PassphraseProvider::new(text, runtime))
 }
 
 impl Host {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(Arc::new(Base64Provider))
     }
 
-    fn with(secrets: Arc<dyn SecretsProvider>) -> Self {
+    pub(crate) fn with(secrets: Arc<dyn SecretsProvider>) -> Self {
         let handle = tokio::runtime::Handle::current();
         let store = Arc::new(Counted {
             inner: MemoryStore::new(Runtime::system(handle.clone())),
@@ -108,28 +107,28 @@ impl Host {
         }
     }
 
-    async fn open(&self, settings: StackSettings) -> Result<Stack> {
+    pub(crate) async fn open(&self, settings: StackSettings) -> Result<Stack> {
         self.engine.stack("shop/dev", settings).await
     }
 
-    async fn open_with(&self, document: impl Into<Bytes>) -> Result<Stack> {
+    pub(crate) async fn open_with(&self, document: impl Into<Bytes>) -> Result<Stack> {
         self.open(supplied(document)).await
     }
 }
 
-fn supplied(document: impl Into<Bytes>) -> StackSettings {
+pub(crate) fn supplied(document: impl Into<Bytes>) -> StackSettings {
     StackSettings {
         deployment: Some(document.into()),
         ..StackSettings::default()
     }
 }
 
-async fn update(stack: &Stack, program: Arc<dyn Program>) -> Arc<OperationResult> {
+pub(crate) async fn update(stack: &Stack, program: Arc<dyn Program>) -> Arc<OperationResult> {
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    operation.wait().await
+    operation.ended().await
 }
 
-fn left(result: &Arc<OperationResult>) -> Vec<u8> {
+pub(crate) fn left(result: &Arc<OperationResult>) -> Vec<u8> {
     result.deployment().unwrap().expect("the result has a state")
 }
 
@@ -146,7 +145,7 @@ fn names(document: &[u8]) -> Vec<String> {
 }
 
 /// A program with a resource that has a secret.
-fn secretive() -> Arc<dyn Program> {
+pub(crate) fn secretive() -> Arc<dyn Program> {
     from_fn(|context: ProgramContext| async move {
         let mut secretive = resource("a", "");
         let secret = PropertyValue::secret("hunter2".into());
@@ -173,16 +172,16 @@ async fn an_operation_takes_a_deployment_and_returns_another_without_the_store()
         OperationOptions::default().preview(),
         Some(program(&[("a", "2"), ("b", "1")])),
     );
-    let preview = preview.wait().await;
+    let preview = preview.ended().await;
     assert_eq!((preview.changes["update"], preview.changes["same"]), (1, 2));
     assert!(preview.deployment().unwrap().is_none());
     host.provider.gone.lock().unwrap().push("b".to_owned());
-    let refreshed = stack.refresh(OperationOptions::default()).wait().await;
+    let refreshed = stack.refresh(OperationOptions::default()).ended().await;
     assert!(refreshed.error.is_none(), "{:?}", refreshed.error);
     assert_eq!(names(&left(&refreshed)), ["a"]);
     let exported = stack.export_deployment(false).await.unwrap();
     assert_eq!(names(&exported), ["a"]);
-    let destroyed = stack.destroy(OperationOptions::default()).wait().await;
+    let destroyed = stack.destroy(OperationOptions::default()).ended().await;
     assert_eq!(destroyed.changes["delete"], 2);
     assert!(names(&left(&destroyed)).is_empty());
     assert!(stack.history().await.unwrap().is_empty());
@@ -204,10 +203,14 @@ async fn failed_and_cancelled_operations_give_their_deployment() {
         OperationOptions::default(),
         Some(program(&[("a", "1"), ("waits", "1")])),
     );
-    host.provider.entered.notified().await;
+    host.provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     running.cancel();
     host.provider.given_up.notify_one();
-    let cancelled = running.wait().await;
+    let cancelled = running.ended().await;
     assert_eq!(
         cancelled.error.as_ref().map(|error| error.kind()),
         Some(ErrorKind::Cancelled)
@@ -231,7 +234,11 @@ async fn stacks_of_one_name_do_not_see_each_other() {
         OperationOptions::default(),
         Some(program(&[("waits", "1")])),
     );
-    host.provider.entered.notified().await;
+    host.provider
+        .entered
+        .notified()
+        .within("the begin of the held call")
+        .await;
     let quick = update(&other, program(&[("b", "1")])).await;
     assert_eq!(names(&left(&quick)), ["b"]);
     // Two operations of one stack exclude each other.
@@ -241,7 +248,7 @@ async fn stacks_of_one_name_do_not_see_each_other() {
         Some(ErrorKind::Conflict)
     );
     host.provider.given_up.notify_one();
-    assert_eq!(names(&left(&waiting.wait().await)), ["waits"]);
+    assert_eq!(names(&left(&waiting.ended().await)), ["waits"]);
     assert_eq!(stored.export_deployment(false).await.unwrap(), of_store);
 }
 
@@ -324,184 +331,4 @@ async fn errors_of_malformed_documents_name_the_fault_and_the_stack() {
         );
     }
     assert_eq!(host.store.uses(), 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn secrets_stay_encrypted_with_the_passphrase_of_the_document() {
-    let host = Host::with(passphrase("of the engine"));
-    let with = |document: Vec<u8>, text: &str| StackSettings {
-        secrets: Some(passphrase(text)),
-        ..supplied(document)
-    };
-    let stack = host.open(with(b"{}".to_vec(), "right")).await.unwrap();
-    let document = left(&update(&stack, secretive()).await);
-    let text = String::from_utf8(document.clone()).unwrap();
-    assert!(text.contains("ciphertext") && !text.contains("hunter2"), "{text}");
-
-    for settings in [with(document.clone(), "wrong"), supplied(document.clone())] {
-        let error = host.open(settings).await.err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::Decrypt);
-        assert_eq!(
-            error.message(),
-            "the deployment of stack 'shop/dev': incorrect passphrase"
-        );
-        assert!(error.hints().iter().any(|hint| hint.contains("passphrase")));
-    }
-    let stack = host.open(with(document.clone(), "right")).await.unwrap();
-    let again = update(&stack, secretive()).await;
-    assert_eq!(again.changes["same"], 2);
-    let provider = |text: &[u8]| {
-        serde_json::from_slice::<Value>(text).unwrap()["deployment"]["secrets_providers"].clone()
-    };
-    assert_eq!(provider(&left(&again)), provider(&document));
-    assert!(
-        String::from_utf8(stack.export_deployment(true).await.unwrap())
-            .unwrap()
-            .contains("hunter2")
-    );
-
-    // A manager without a secret is known, too: a wrong passphrase is found before the first secret.
-    let stack = host.open(with(b"{}".to_vec(), "right")).await.unwrap();
-    let document = left(&update(&stack, program(&[("a", "1")])).await);
-    let error = host.open(with(document, "wrong")).await.err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::Decrypt);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn secrets_in_the_clear_are_encrypted_and_kept_in_the_document() {
-    let host = Host::new();
-    let stack = host.open_with("{}").await.unwrap();
-    update(&stack, secretive()).await;
-    let shown = stack.export_deployment(true).await.unwrap();
-    let mut document: Value = serde_json::from_slice(&shown).unwrap();
-    let removed = document["deployment"]
-        .as_object_mut()
-        .unwrap()
-        .remove("secrets_providers");
-    assert!(removed.is_some());
-    let stack = host.open_with(document.to_string()).await.unwrap();
-    let again = update(&stack, secretive()).await;
-    assert_eq!(again.changes["same"], 2, "{:?}", again.error);
-    let text = String::from_utf8(left(&again)).unwrap();
-    assert!(text.contains("ciphertext") && !text.contains("hunter2"), "{text}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn pending_operations_of_the_document_are_kept_until_a_run_settles_them() {
-    let host = Host::new();
-    let stack = host.open_with("{}").await.unwrap();
-    let mut document: Value =
-        serde_json::from_slice(&left(&update(&stack, program(&[("a", "1")])).await)).unwrap();
-    let resources = document["deployment"]["resources"].as_array().unwrap();
-    let of_a = resources
-        .iter()
-        .find(|each| each["urn"].as_str().unwrap().ends_with("::a"));
-    let pending = json!({ "resource": of_a.unwrap(), "type": "updating" });
-    document["deployment"]["pending_operations"] = json!([pending]);
-    document["deployment"]["metadata"] = json!({ "integrity_error": null, "note": "kept" });
-    let stack = host.open_with(document.to_string()).await.unwrap();
-    let exported: Value = serde_json::from_slice(&stack.export_deployment(false).await.unwrap()).unwrap();
-    assert_eq!(
-        exported["deployment"]["pending_operations"][0]["type"],
-        "updating"
-    );
-    let failed = update(&stack, program(&[("a", "1"), ("refused", "1")])).await;
-    assert!(failed.error.is_some());
-    let warned = failed.diagnostics.iter();
-    let warned = warned.filter(|diagnostic| {
-        diagnostic
-            .message
-            .library()
-            .contains("interrupted while updating")
-    });
-    assert_eq!(warned.count(), 1);
-    let stack = host.open_with(left(&failed)).await.unwrap();
-    let refreshed = stack.refresh(OperationOptions::default()).wait().await;
-    assert!(refreshed.error.is_none(), "{:?}", refreshed.error);
-    let after: Value = serde_json::from_slice(&left(&refreshed)).unwrap();
-    assert_eq!(after["deployment"]["pending_operations"], Value::Null);
-}
-
-/// Reads what `name` exports.
-fn referring(name: &'static str) -> Arc<dyn Program> {
-    from_fn(move |context: ProgramContext| async move {
-        let inputs = [("name", name.into())];
-        let read = Read {
-            resource_type: "pulumi:pulumi:StackReference".into(),
-            name: "other".into(),
-            id: name.into(),
-            inputs: inputs.into_iter().collect(),
-            ..Read::default()
-        };
-        let found = context.monitor.read(read).await?;
-        let outputs = found.outputs.get("outputs").cloned();
-        context
-            .monitor
-            .export("found", outputs.unwrap_or(PropertyValue::Null));
-        Ok(())
-    })
-}
-
-fn exporting(value: &'static str) -> Arc<dyn Program> {
-    from_fn(move |context: ProgramContext| async move {
-        context.monitor.export("value", value.into());
-        Ok(())
-    })
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn references_read_other_stacks_from_the_store_and_the_own_one_from_the_document() {
-    let host = Host::new();
-    for (name, value) in [("shop/base", "of the base"), ("shop/dev", "of the store")] {
-        let stored = host.engine.stack(name, StackSettings::default()).await.unwrap();
-        update(&stored, exporting(value)).await;
-    }
-    let stack = host.open_with("{}").await.unwrap();
-    update(&stack, exporting("of the document")).await;
-    for (name, expected) in [("shop/dev", "of the document"), ("shop/base", "of the base")] {
-        let result = update(&stack, referring(name)).await;
-        assert!(result.error.is_none(), "{:?}", result.error);
-        let found = format!("{:?}", result.outputs.get("found"));
-        assert!(found.contains(expected), "{found}");
-    }
-}
-
-/// An encryption of the host that reverses texts.
-struct Reversing;
-
-#[async_trait]
-impl SecretsCallbacks for Reversing {
-    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
-        self.decrypt(plaintexts).await
-    }
-
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
-        let reversed = |text: &String| text.chars().rev().collect();
-        Ok(ciphertexts.iter().map(reversed).collect())
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_configuration_beside_a_plain_deployment_is_for_the_host_to_decrypt() {
-    let stack = Host::new().open_with("{}").await.unwrap();
-    let document = left(&update(&stack, secretive()).await);
-    let secrets = CallbackProvider::new("reversed", None, Arc::new(Reversing)).or(Arc::new(Base64Provider));
-    let mut config = Config::new();
-    let secure = ConfigValue::Secure("nekot".to_owned());
-    drop(config.insert(ConfigKey::new("shop", "token"), secure));
-    let settings = StackSettings {
-        config,
-        ..supplied(document)
-    };
-    let stack = Host::with(Arc::new(secrets)).open(settings).await.unwrap();
-    let program = from_fn(|context: ProgramContext| async move {
-        let token = context.info.config.get("shop:token").cloned();
-        context
-            .monitor
-            .export("token", PropertyValue::from(token.unwrap_or_default().as_str()));
-        Ok(())
-    });
-    let result = update(&stack, program).await;
-    assert!(result.error.is_none(), "{:?}", result.error);
-    assert_eq!(result.outputs.get("token"), Some(&PropertyValue::from("token")));
 }

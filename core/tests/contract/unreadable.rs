@@ -8,6 +8,7 @@ use stackwright::{
     property::PropertyValue,
     resource::{PendingOperationKind, ResourceState},
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{Scripted, program, stack};
 
@@ -25,7 +26,7 @@ async fn the_possible_effect_of_a_malformed_response_is_reported_by_the_next_ope
     let update = async |values: &'static [(&'static str, &'static str)]| {
         let options = OperationOptions::default();
         let operation = stack.start(OperationKind::Update, options, Some(program(values)));
-        operation.wait().await
+        operation.ended().await
     };
     let result = update(&[("unreadable update", "1")]).await;
     assert!(result.error.is_none(), "{:?}", result.error);
@@ -60,7 +61,7 @@ async fn malformed_outputs_leave_the_recorded_ones() {
     let stack = stack(&provider, StackSettings::default()).await;
     let run = async |kind, values: &'static [(&'static str, &'static str)]| {
         let operation = stack.start(kind, OperationOptions::default(), Some(program(values)));
-        let result = operation.wait().await;
+        let result = operation.ended().await;
         let named = |record: &&Arc<ResourceState>| record.urn.name() == "unreadable outputs";
         let records = result.snapshot.resources.iter().filter(named);
         assert_eq!(records.clone().count(), 1);
@@ -88,7 +89,7 @@ async fn a_created_resource_keeps_its_id_and_a_preview_creates_nothing() {
     let run = async |options| {
         let program = program(&[("made unreadably", "1")]);
         let operation = stack.start(OperationKind::Update, options, Some(program));
-        operation.wait().await
+        operation.ended().await
     };
     let planned = run(OperationOptions::default().preview()).await;
     let error = planned.error.clone().unwrap();

@@ -9,6 +9,7 @@ use stackwright::{
     program::{Program, from_fn},
     property::{Asset, AssetSource, PropertyValue},
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{Scripted, forged, program, resource, stack};
 
@@ -18,7 +19,7 @@ const REFUSED: &str =
 async fn run(stack: &Stack, kind: OperationKind, program: Option<Arc<dyn Program>>) -> Arc<OperationResult> {
     stack
         .start(kind, OperationOptions::default(), program)
-        .wait()
+        .ended()
         .await
 }
 

@@ -3,27 +3,25 @@
 
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use stackwright::{
-    EngineBuilder, Result, StackSettings,
+    EngineBuilder, StackSettings,
     event::EventPayload,
     operation::{OperationKind, OperationOptions, OperationResult},
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Provider,
-        ProviderResult, ProviderStatus, Resolution, ResolutionRequest, Resolver, View, ViewName, ViewStep,
+        ProviderResult, ProviderStatus, View, ViewName, ViewStep,
     },
     resource::ResourceState,
     state::{JournalRecord, JournalReplay, integrity},
     step::StepOp,
 };
 use stackwright_proto::{
-    pulumirpc::{
-        self as rpc,
-        resource_provider_server::{ResourceProvider, ResourceProviderServer},
-        resource_status_client::ResourceStatusClient,
-        view_step::Op,
-    },
+    pulumirpc::{self as rpc, resource_status_client::ResourceStatusClient, view_step::Op},
     values::{Struct, Value, value::Kind},
+};
+use stackwright_testkit::{
+    fake::{AddressResolver, ProviderCalls, serve_provider},
+    wait::{Ended as _, Within as _},
 };
 use tonic::{Request, Response, Status};
 
@@ -93,128 +91,95 @@ fn step(op: Op, name: &str, new: Option<Struct>) -> rpc::ViewStep {
     }
 }
 
-/// Defines the provider with its responses and its unimplemented calls.
-macro_rules! provider {
-    ($({ $($answered:tt)* })? $($call:ident: $request:ty => $response:ty;)*) => {
-        #[tonic::async_trait]
-        impl ResourceProvider for Boxes {
-            $($($answered)*)?
-
-            $(async fn $call(&self, _request: Request<$request>) -> Result<Response<$response>, Status> {
-                Err(Status::unimplemented(stringify!($call)))
-            })*
-        }
-    };
-}
-
-provider! {
-    {
-        type ListStream = futures::stream::Empty<Result<rpc::ListResponse, Status>>;
-
-        async fn list(&self, _request: Request<rpc::ListRequest>) -> Result<Response<Self::ListStream>, Status> {
-            Err(Status::unimplemented("list"))
-        }
-
-        async fn handshake(
-            &self,
-            request: Request<rpc::ProviderHandshakeRequest>,
-        ) -> Result<Response<rpc::ProviderHandshakeResponse>, Status> {
-            self.0.lock().unwrap().greeting = Some(request.into_inner());
-            Ok(Response::new(rpc::ProviderHandshakeResponse::default()))
-        }
-
-        async fn configure(
-            &self,
-            _request: Request<rpc::ConfigureRequest>,
-        ) -> Result<Response<rpc::ConfigureResponse>, Status> {
-            Ok(Response::new(rpc::ConfigureResponse::default()))
-        }
-
-        async fn check(
-            &self,
-            request: Request<rpc::CheckRequest>,
-        ) -> Result<Response<rpc::CheckResponse>, Status> {
-            let inputs = request.into_inner().news;
-            let failures = Vec::new();
-            Ok(Response::new(rpc::CheckResponse { inputs, failures }))
-        }
-
-        async fn diff(&self, _request: Request<rpc::DiffRequest>) -> Result<Response<rpc::DiffResponse>, Status> {
-            Ok(Response::new(rpc::DiffResponse::default()))
-        }
-
-        async fn create(
-            &self,
-            request: Request<rpc::CreateRequest>,
-        ) -> Result<Response<rpc::CreateResponse>, Status> {
-            let request = request.into_inner();
-            let steps = vec![step(Op::Create, &request.name, request.properties.clone())];
-            let (address, token) = (request.resource_status_address, request.resource_status_token);
-            self.publish(address, token, steps).await?;
-            Ok(Response::new(rpc::CreateResponse {
-                id: if request.preview {
-                    String::new()
-                } else {
-                    "id".to_owned()
-                },
-                properties: request.properties,
-                refresh_before_update: false,
-            }))
-        }
-
-        async fn update(
-            &self,
-            request: Request<rpc::UpdateRequest>,
-        ) -> Result<Response<rpc::UpdateResponse>, Status> {
-            let request = request.into_inner();
-            self.note("update", &request.old_views);
-            let steps = vec![step(Op::Update, &request.name, request.news.clone())];
-            let (address, token) = (request.resource_status_address, request.resource_status_token);
-            self.publish(address, token, steps).await?;
-            Ok(Response::new(rpc::UpdateResponse {
-                properties: request.news,
-                refresh_before_update: false,
-            }))
-        }
-
-        async fn read(&self, request: Request<rpc::ReadRequest>) -> Result<Response<rpc::ReadResponse>, Status> {
-            let request = request.into_inner();
-            self.note("read", &request.old_views);
-            let found = Struct {
-                fields: [("value".to_owned(), text("found"))].into(),
-            };
-            let steps = vec![step(Op::Update, &request.name, Some(found))];
-            let (address, token) = (request.resource_status_address, request.resource_status_token);
-            self.publish(address, token, steps).await?;
-            Ok(Response::new(rpc::ReadResponse {
-                id: request.id,
-                properties: request.properties,
-                inputs: request.inputs,
-                refresh_before_update: false,
-            }))
-        }
-
-        async fn delete(&self, request: Request<rpc::DeleteRequest>) -> Result<Response<()>, Status> {
-            let request = request.into_inner();
-            self.note("delete", &request.old_views);
-            let steps = vec![step(Op::Delete, &request.name, None)];
-            let (address, token) = (request.resource_status_address, request.resource_status_token);
-            self.publish(address, token, steps).await?;
-            Ok(Response::new(()))
-        }
+#[tonic::async_trait]
+impl ProviderCalls for Boxes {
+    async fn handshake(
+        &self,
+        request: Request<rpc::ProviderHandshakeRequest>,
+    ) -> Result<Response<rpc::ProviderHandshakeResponse>, Status> {
+        self.0.lock().unwrap().greeting = Some(request.into_inner());
+        Ok(Response::new(rpc::ProviderHandshakeResponse::default()))
     }
-    parameterize: rpc::ParameterizeRequest => rpc::ParameterizeResponse;
-    get_schema: rpc::GetSchemaRequest => rpc::GetSchemaResponse;
-    check_config: rpc::CheckRequest => rpc::CheckResponse;
-    diff_config: rpc::DiffRequest => rpc::DiffResponse;
-    invoke: rpc::InvokeRequest => rpc::InvokeResponse;
-    call: rpc::CallRequest => rpc::CallResponse;
-    construct: rpc::ConstructRequest => rpc::ConstructResponse;
-    cancel: () => ();
-    get_plugin_info: () => rpc::PluginInfo;
-    attach: rpc::PluginAttach => ();
-    get_mapping: rpc::GetMappingRequest => rpc::GetMappingResponse;
-    get_mappings: rpc::GetMappingsRequest => rpc::GetMappingsResponse;
+
+    async fn configure(
+        &self,
+        _request: Request<rpc::ConfigureRequest>,
+    ) -> Result<Response<rpc::ConfigureResponse>, Status> {
+        Ok(Response::new(rpc::ConfigureResponse::default()))
+    }
+
+    async fn check(
+        &self,
+        request: Request<rpc::CheckRequest>,
+    ) -> Result<Response<rpc::CheckResponse>, Status> {
+        let inputs = request.into_inner().news;
+        let failures = Vec::new();
+        Ok(Response::new(rpc::CheckResponse { inputs, failures }))
+    }
+
+    async fn diff(&self, _request: Request<rpc::DiffRequest>) -> Result<Response<rpc::DiffResponse>, Status> {
+        Ok(Response::new(rpc::DiffResponse::default()))
+    }
+
+    async fn create(
+        &self,
+        request: Request<rpc::CreateRequest>,
+    ) -> Result<Response<rpc::CreateResponse>, Status> {
+        let request = request.into_inner();
+        let steps = vec![step(Op::Create, &request.name, request.properties.clone())];
+        let (address, token) = (request.resource_status_address, request.resource_status_token);
+        self.publish(address, token, steps).await?;
+        Ok(Response::new(rpc::CreateResponse {
+            id: if request.preview {
+                String::new()
+            } else {
+                "id".to_owned()
+            },
+            properties: request.properties,
+            refresh_before_update: false,
+        }))
+    }
+
+    async fn update(
+        &self,
+        request: Request<rpc::UpdateRequest>,
+    ) -> Result<Response<rpc::UpdateResponse>, Status> {
+        let request = request.into_inner();
+        self.note("update", &request.old_views);
+        let steps = vec![step(Op::Update, &request.name, request.news.clone())];
+        let (address, token) = (request.resource_status_address, request.resource_status_token);
+        self.publish(address, token, steps).await?;
+        Ok(Response::new(rpc::UpdateResponse {
+            properties: request.news,
+            refresh_before_update: false,
+        }))
+    }
+
+    async fn read(&self, request: Request<rpc::ReadRequest>) -> Result<Response<rpc::ReadResponse>, Status> {
+        let request = request.into_inner();
+        self.note("read", &request.old_views);
+        let found = Struct {
+            fields: [("value".to_owned(), text("found"))].into(),
+        };
+        let steps = vec![step(Op::Update, &request.name, Some(found))];
+        let (address, token) = (request.resource_status_address, request.resource_status_token);
+        self.publish(address, token, steps).await?;
+        Ok(Response::new(rpc::ReadResponse {
+            id: request.id,
+            properties: request.properties,
+            inputs: request.inputs,
+            refresh_before_update: false,
+        }))
+    }
+
+    async fn delete(&self, request: Request<rpc::DeleteRequest>) -> Result<Response<()>, Status> {
+        let request = request.into_inner();
+        self.note("delete", &request.old_views);
+        let steps = vec![step(Op::Delete, &request.name, None)];
+        let (address, token) = (request.resource_status_address, request.resource_status_token);
+        self.publish(address, token, steps).await?;
+        Ok(Response::new(()))
+    }
 }
 
 fn text(text: &str) -> Value {
@@ -223,23 +188,9 @@ fn text(text: &str) -> Value {
     }
 }
 
-struct At(String);
-
-#[async_trait]
-impl Resolver for At {
-    async fn resolve(&self, _request: ResolutionRequest) -> Result<Resolution> {
-        Ok(Resolution::Address(self.0.clone()))
-    }
-}
-
 async fn engine_with(boxes: &Boxes) -> EngineBuilder {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let server = tonic::transport::Server::builder()
-        .add_service(ResourceProviderServer::new(boxes.clone()))
-        .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
-    tokio::spawn(server);
-    engine().resolver(Arc::new(At(address)))
+    let address = serve_provider(boxes.clone()).await;
+    engine().resolver(Arc::new(AddressResolver(address.to_string())))
 }
 
 fn part(result: &OperationResult) -> Arc<ResourceState> {
@@ -271,10 +222,10 @@ async fn published_views_are_recorded_and_passed_to_later_calls() {
     for (place, (kind, program)) in runs.into_iter().enumerate() {
         let operation = stack.start(kind, options(), program);
         let mut events = operation.events();
-        let result = operation.wait().await;
+        let result = operation.ended().await;
         assert!(result.error.is_none(), "{:?}", result.error);
         let mut steps = Vec::new();
-        while let Some(event) = events.next().await {
+        while let Some(event) = events.next().within("the next event").await {
             if let EventPayload::ResourceOutputs(step) = &event.payload
                 && step.metadata.urn.name() == "a-part"
             {
@@ -324,7 +275,7 @@ async fn a_token_is_valid_for_its_own_call_only() {
         ..OperationOptions::default()
     };
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
-    part(&*operation.wait().await);
+    part(&*operation.ended().await);
     let (address, token) = boxes.0.lock().unwrap().tokens[0].clone();
     let late = publish(address.clone(), token.clone(), vec![step(Op::Delete, "a", None)]).await;
     assert_eq!(late.unwrap_err().message(), format!("token {token} not found"));
@@ -332,7 +283,7 @@ async fn a_token_is_valid_for_its_own_call_only() {
     assert_eq!(unknown.unwrap_err().message(), "token x not found");
     let none = publish(address, String::new(), Vec::new()).await;
     assert_eq!(none.unwrap_err().message(), "token is required");
-    operation.release().await;
+    operation.release().within("the release of the session").await;
 }
 
 /// Host code that publishes invalid steps on views.
@@ -372,7 +323,7 @@ async fn a_resource_is_recorded_although_its_steps_on_views_are_invalid() {
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     let options = OperationOptions::default();
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(result.snapshot.resources.last().unwrap().id.as_str(), "id");
     let messages: Vec<_> = result

@@ -12,6 +12,7 @@ use stackwright::{
     resource::Alias,
     state::{JournalReplay, integrity, journal::EntryJson},
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{Entries, Scripted, program, resource, stack};
 
@@ -80,7 +81,7 @@ async fn every_prefix_is_a_valid_snapshot_and_refreshed_records_are_flagged() {
     for (kind, options, name) in runs {
         let before = stack.snapshot().await.unwrap();
         entries.0.lock().unwrap().clear();
-        let result = stack.start(kind, options, Some(renaming(name))).wait().await;
+        let result = stack.start(kind, options, Some(renaming(name))).ended().await;
         assert!(result.error.is_none(), "{:?}", result.error);
         let mut replay = JournalReplay::new(before);
         for entry in &*entries.0.lock().unwrap() {
@@ -124,7 +125,7 @@ async fn options_that_need_a_program_are_refused_without_one() {
         OperationOptions::default(),
         Some(program(&[("a", "1")])),
     );
-    assert!(made.wait().await.error.is_none());
+    assert!(made.ended().await.error.is_none());
     provider.calls.lock().unwrap().clear();
     for (kind, option) in [
         (OperationKind::Refresh, "refreshProgram"),
@@ -134,7 +135,7 @@ async fn options_that_need_a_program_are_refused_without_one() {
         let options = serde_json::from_str::<OperationOptions>(&options).unwrap();
         let error = stack
             .start(kind, options, None)
-            .wait()
+            .ended()
             .await
             .error
             .clone()

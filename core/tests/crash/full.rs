@@ -16,6 +16,7 @@ use stackwright::{
     runtime::Runtime,
     store::FileStore,
 };
+use stackwright_testkit::wait::Ended as _;
 
 use super::{check_nothing_lost, open, things::Things};
 
@@ -98,7 +99,7 @@ async fn open_on(disk: &SmallDisk, things: &Path) -> Stack {
 async fn run(stack: &Stack, kind: OperationKind, version: usize) -> stackwright::Result<OperationResult> {
     let program = (kind != OperationKind::Destroy).then(|| program(version));
     let operation = stack.start(kind, OperationOptions::default(), program);
-    (*operation.wait().await).clone().into_result()
+    (*operation.ended().await).clone().into_result()
 }
 
 /// Returns the store's folder in the path of an error: `journals`, for instance.

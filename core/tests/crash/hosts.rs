@@ -8,14 +8,11 @@ use stackwright::{
     monitor::Registration,
     operation::{OperationKind, OperationOptions, OperationResult},
     program::from_fn,
-    provider::{
-        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-        HandshakeRequest, Provider, ProviderResult,
-    },
     resource::ResourceOptions,
     state::{Snapshot, integrity},
     urn::Urn,
 };
+use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
 
 use super::{
     essence, open,
@@ -23,38 +20,8 @@ use super::{
 };
 
 /// Replaces every changed resource, with deletion first.
-struct Replacing;
-
-impl Provider for Replacing {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
-    }
-
-    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let changed = request.old_inputs != request.news;
-        Ok(DiffResponse {
-            changes: if changed {
-                DiffChanges::Some
-            } else {
-                DiffChanges::None
-            },
-            replaces: changed.then(|| "content".to_owned()).into_iter().collect(),
-            delete_before_replace: true,
-            ..DiffResponse::default()
-        })
-    }
-
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        Ok(CreateResponse {
-            id: request.name.into(),
-            outputs: request.inputs,
-            refresh_before_update: false,
-        })
-    }
-
-    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
-        Ok(())
-    }
+fn replacing() -> EchoProvider {
+    EchoProvider::replacing("content").deleting_first()
 }
 
 fn urn(name: &str) -> Urn {
@@ -93,7 +60,7 @@ async fn update(stack: &Stack, content: &'static str) -> OperationResult {
         Ok(())
     });
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
-    (*operation.wait().await).clone().into_result().unwrap()
+    (*operation.ended().await).clone().into_result().unwrap()
 }
 
 fn is_gone(snapshot: &Snapshot, name: &str) -> bool {
@@ -104,7 +71,7 @@ fn is_gone(snapshot: &Snapshot, name: &str) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleted_with_resources_are_deleted_with_their_host_and_not_before() {
     let store = Arc::new(JournalRecorder::new());
-    let stack = open(Arc::clone(&store) as _, Arc::new(Replacing)).await;
+    let stack = open(Arc::clone(&store) as _, Arc::new(replacing())).await;
     let known = essence(&update(&stack, "before").await.snapshot);
     let before = checkpoint_of(&*store).await;
     drop(store.take_journal());
@@ -115,7 +82,7 @@ async fn deleted_with_resources_are_deleted_with_their_host_and_not_before() {
     for end in ends {
         for (content, expected) in [("after", &wanted), ("before", &known)] {
             let interrupted = interrupted(before.clone(), &journal[..end]).await;
-            let stack = open(interrupted, Arc::new(Replacing)).await;
+            let stack = open(interrupted, Arc::new(replacing())).await;
             let snapshot = stack.snapshot().await.unwrap();
             integrity::verify(&snapshot).unwrap();
             host_has_gone |= is_gone(&snapshot, "host");

@@ -5,7 +5,7 @@ use std::{
     fs,
     os::unix::process::ExitStatusExt as _,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -22,6 +22,7 @@ use stackwright::{
     state::{Snapshot, integrity},
     store::{FileStore, Store},
 };
+use stackwright_testkit::wait::{Ended as _, TEST_TIMEOUT, output};
 
 use super::{
     Essence, check_nothing_lost, essence,
@@ -83,27 +84,21 @@ async fn host() {
         update(&stack, Version::After).await;
     } else {
         let operation = stack.start(OperationKind::Destroy, OperationOptions::default(), None);
-        (*operation.wait().await).clone().into_result().unwrap();
+        (*operation.ended().await).clone().into_result().unwrap();
     }
 }
 
-fn start(folder: &Path, work: Work, death: Option<Death>) -> Child {
+/// Runs a host to its end and returns whether it was killed; otherwise it must succeed.
+fn is_killed(folder: &Path, work: Work, death: Option<Death>) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "killed::host", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
-        .env(WORK, format!("{work:?}"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+        .env(WORK, format!("{work:?}"));
     if let Some(death) = death {
         command.env(DEATH, death.to_string());
     }
-    command.spawn().unwrap()
-}
-
-/// Waits for the end of a host and returns whether it was killed; otherwise it must succeed.
-fn is_killed(host: Child) -> bool {
-    let output = host.wait_with_output().unwrap();
+    let output = output(&mut command, TEST_TIMEOUT);
     let errors = String::from_utf8_lossy(&output.stderr);
     let killed = output.status.signal() == Some(rustix::process::Signal::KILL.as_raw());
     assert!(killed || output.status.success(), "the host failed: {errors}");
@@ -172,7 +167,7 @@ impl Undisturbed {
         });
         let round = tempfile::tempdir().unwrap();
         copy(before.path(), round.path());
-        assert!(!is_killed(start(round.path(), Work::Update, None)));
+        assert!(!is_killed(round.path(), Work::Update, None));
         let snapshot = load(round.path());
         assert_eq!(existing(&round.path().join("things")).len(), 60);
         Self {
@@ -251,15 +246,15 @@ fn round(undisturbed: &Undisturbed, work: Work, death: Death) -> Option<bool> {
     let round = tempfile::tempdir().unwrap();
     let folder = round.path();
     copy(undisturbed.before.path(), folder);
-    let killed = is_killed(start(folder, work, Some(death)));
+    let killed = is_killed(folder, work, Some(death));
     let mut pending = check_nothing_lost(&load(folder), &folder.join("things"));
     let in_flight = !pending.is_empty();
     if death.write.is_multiple_of(3) {
         let write = death.write % 8;
-        is_killed(start(folder, work, Some(Death { write, ..death })));
+        is_killed(folder, work, Some(Death { write, ..death }));
         pending = check_nothing_lost(&load(folder), &folder.join("things"));
     }
-    assert!(!is_killed(start(folder, work, None)));
+    assert!(!is_killed(folder, work, None));
     check_recovery(folder, &undisturbed.expected(work), &pending);
     killed.then_some(in_flight)
 }

@@ -29,6 +29,7 @@ use stackwright::{
     store::Store,
     urn::Urn,
 };
+use stackwright_testkit::wait::Ended as _;
 
 use programs::Version;
 use things::{existing, name_of};
@@ -48,7 +49,7 @@ async fn open(store: Arc<dyn Store>, provider: Arc<dyn ProviderBackend>) -> Stac
 async fn update(stack: &Stack, version: Version) -> OperationResult {
     let program = Some(programs::program(version));
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), program);
-    (*operation.wait().await).clone().into_result().unwrap()
+    (*operation.ended().await).clone().into_result().unwrap()
 }
 
 /// The comparable part of a state: all but ids, times and the order.

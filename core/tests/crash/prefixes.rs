@@ -6,59 +6,16 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use stackwright::{
     Result,
-    provider::{
-        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-        HandshakeRequest, Provider, ProviderResult, UpdateRequest, UpdateResponse,
-    },
     runtime::Runtime,
     state::integrity,
     store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version as ObjectVersion},
 };
+use stackwright_testkit::fake::EchoProvider;
 
 use super::{essence, open, programs::Version, update};
 
 const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
 const JOURNAL: &str = ".pulumi/journals/shop/dev.journal";
-
-/// A stateless provider that never fails; names are the ids.
-struct Stateless;
-
-impl Provider for Stateless {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
-    }
-
-    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let changes = if request.old_inputs == request.news {
-            DiffChanges::None
-        } else {
-            DiffChanges::Some
-        };
-        Ok(DiffResponse {
-            changes,
-            ..DiffResponse::default()
-        })
-    }
-
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        Ok(CreateResponse {
-            id: request.name.into(),
-            outputs: request.inputs,
-            refresh_before_update: false,
-        })
-    }
-
-    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        Ok(UpdateResponse {
-            outputs: request.news,
-            refresh_before_update: false,
-        })
-    }
-
-    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
-        Ok(())
-    }
-}
 
 /// A memory store that records every byte of the journal, even after its removal.
 pub(crate) struct JournalRecorder {
@@ -149,7 +106,7 @@ pub(crate) fn ends_of_lines(journal: &[u8]) -> Vec<usize> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_continues_from_every_prefix_of_a_journal() {
     let store = Arc::new(JournalRecorder::new());
-    let stack = open(Arc::clone(&store) as _, Arc::new(Stateless)).await;
+    let stack = open(Arc::clone(&store) as _, Arc::new(EchoProvider::default())).await;
     let known = essence(&update(&stack, Version::Before).await.snapshot);
     let before = checkpoint_of(&*store).await;
     drop(store.take_journal());
@@ -164,7 +121,7 @@ async fn an_update_continues_from_every_prefix_of_a_journal() {
         // At the line's end, and in the middle of the next line.
         for length in [*end, (*end + 9).min(journal.len())] {
             let interrupted = interrupted(before.clone(), &journal[..length]).await;
-            let stack = open(Arc::clone(&interrupted), Arc::new(Stateless)).await;
+            let stack = open(Arc::clone(&interrupted), Arc::new(EchoProvider::default())).await;
             let snapshot = stack.snapshot().await.unwrap();
             integrity::verify(&snapshot).unwrap();
             let lost = known.keys().filter(|urn| {
@@ -185,7 +142,7 @@ async fn an_update_continues_from_every_prefix_of_a_journal() {
 
     // Killed between the new checkpoint and the journal's removal: the checkpoint has everything.
     let checkpointed = interrupted(after, &journal).await;
-    let stack = open(checkpointed, Arc::new(Stateless)).await;
+    let stack = open(checkpointed, Arc::new(EchoProvider::default())).await;
     assert_eq!(essence(&stack.snapshot().await.unwrap()), wanted);
     assert!(update(&stack, Version::After).await.steps.is_empty());
 }

@@ -8,6 +8,7 @@ use stackwright::{
     program::{Program, ProgramContext, from_fn},
     urn::Urn,
 };
+use stackwright_testkit::wait::Within as _;
 
 /// The version of the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,7 @@ async fn register(context: ProgramContext, version: Version) -> Result<()> {
         };
         running.spawn(context.monitor.register(registration));
     }
-    while let Some(registered) = running.join_next().await {
+    while let Some(registered) = running.join_next().within("a registration").await {
         let registered = registered.map_err(|error| stackwright::Error::invalid(error.to_string()))??;
         context
             .monitor

@@ -9,10 +9,7 @@ use stackwright::{
     monitor::MonitorServer,
     operation::{OperationOptions, OperationResult},
     program::{Program, ProgramContext},
-    provider::{
-        Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Provider,
-        ProviderBackend, ProviderResult,
-    },
+    provider::ProviderBackend,
     runtime::Runtime,
     secrets::Base64Provider,
     store::MemoryStore,
@@ -21,43 +18,12 @@ use stackwright_proto::pulumirpc::{
     RegisterResourceRequest, RegisterResourceResponse, resource_monitor_client::ResourceMonitorClient,
 };
 use stackwright_proto::values::{Struct, Value, value::Kind};
-use tokio::sync::Notify;
+use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
 use tonic::{Status, transport::Channel};
 
 const MAX_MESSAGE_SIZE: usize = 400 * 1024 * 1024;
 
-/// Creates all resources.
-#[derive(Default)]
-pub(crate) struct Echo {
-    /// Notified when the creation of a resource named `held` has begun.
-    pub(crate) started: Notify,
-    /// Releases the creation of such a resource.
-    pub(crate) release: Notify,
-}
-
-impl Provider for Echo {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
-    }
-
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        if request.name == "held" {
-            self.started.notify_one();
-            self.release.notified().await;
-        }
-        Ok(CreateResponse {
-            id: format!("id-{}", request.name).into(),
-            outputs: request.inputs,
-            refresh_before_update: false,
-        })
-    }
-
-    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
-        Ok(())
-    }
-}
-
-pub(crate) fn engine(echo: &Arc<Echo>) -> Engine {
+pub(crate) fn engine(echo: &Arc<EchoProvider>) -> Engine {
     Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider))
@@ -79,7 +45,7 @@ pub(crate) async fn stack(engine: &Engine, name: &str, program: Arc<dyn Program>
 }
 
 pub(crate) async fn update(stack: &Stack) -> OperationResult {
-    (*stack.update(OperationOptions::default()).wait().await).clone()
+    (*stack.update(OperationOptions::default()).ended().await).clone()
 }
 
 pub(crate) async fn client(address: &str) -> ResourceMonitorClient<Channel> {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use stackwright_proto::pulumirpc::{LogRequest, engine_client::EngineClient};
+use stackwright_testkit::wait::{Within as _, blocking};
 
 use crate::fixture::{client, echo, engine, over_loopback, register, root, runtime, stack, update};
 
@@ -85,7 +86,11 @@ async fn requests_of_another_user_s_process_to_a_running_update_are_refused() {
                     .gid(FOREIGN_UID)
                     .output()
             });
-            let output = foreign.await.unwrap().unwrap();
+            let output = foreign
+                .within("the process of another user")
+                .await
+                .unwrap()
+                .unwrap();
             let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(
                 output.status.success() && output_text.contains("1 passed"),
@@ -119,9 +124,12 @@ async fn a_provider_of_another_user_at_an_address_is_called_only_when_that_user_
         eprintln!("skipped: there is no python3 that another user may start");
         return;
     };
-    let mut line = String::new();
     let output = foreign.stdout.take().unwrap();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+    let line = blocking("the port of the provider", move || {
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+        line
+    });
     if line.is_empty() {
         eprintln!("skipped: there is no python3 that another user may start");
         return;
@@ -145,7 +153,7 @@ async fn a_provider_of_another_user_at_an_address_is_called_only_when_that_user_
     trusting.peers = stackwright::runtime::TrustedPeers::with([FOREIGN_UID]);
     let connected = connect(trusting).await;
     foreign.kill().unwrap();
-    foreign.wait().unwrap();
+    blocking("the end of the provider", move || foreign.wait().unwrap());
     connected.unwrap();
 }
 

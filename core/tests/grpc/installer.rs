@@ -15,12 +15,13 @@ use stackwright::{
 use stackwright_proto::pulumirpc::{
     PackageDependency, PackageParameterization, PluginDependency, RunResponse,
 };
+use stackwright_testkit::{
+    fake::{EchoProvider, FakeRuntime},
+    wait::{Ended as _, Within as _},
+};
 use tokio::sync::Notify;
 
-use crate::{
-    fake_runtime::FakeRuntime,
-    fixture::{Echo, client, echo, register, root, runtime},
-};
+use crate::fixture::{client, echo, register, root, runtime};
 
 /// Records the plugins without installing them. The installation of `slow` never ends.
 #[derive(Default)]
@@ -119,7 +120,7 @@ async fn required_plugins_are_installed_before_a_program_runs_unless_that_is_ski
     let program = program.requiring_packages(vec![full, made, language, package("plain", "")]);
     let stack = stack(&engine(&memory(), &installer), program).await;
     for options in [OperationOptions::default(), skipping()] {
-        let result = stack.update(options).wait().await;
+        let result = stack.update(options).ended().await;
         // A failed installation fails only resources that need the plugin.
         assert!(result.error.is_none(), "{:?}", result.error);
     }
@@ -142,7 +143,7 @@ async fn the_required_plugins_of_an_older_runtime_are_installed_too() {
     };
     let program = program.requiring_plugins(vec![plugin]);
     let stack = stack(&engine(&memory(), &installer), program).await;
-    let result = stack.preview(OperationOptions::default()).wait().await;
+    let result = stack.preview(OperationOptions::default()).ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(installer.take(), ["old"]);
 }
@@ -153,7 +154,7 @@ async fn plugins_of_recorded_providers_are_installed_before_the_operation_unless
     let with_echo = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::clone(&store))
         .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::new(Echo::default()))
+        .provider("echo", Arc::new(EchoProvider::default()))
         .build()
         .unwrap();
     let program = FakeRuntime::new(|request| async move {
@@ -166,7 +167,7 @@ async fn plugins_of_recorded_providers_are_installed_before_the_operation_unless
     let result = stack(&with_echo, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
 
@@ -174,7 +175,7 @@ async fn plugins_of_recorded_providers_are_installed_before_the_operation_unless
     let engine = engine(&store, &installer);
     let opened = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     for (options, asked) in [(OperationOptions::default(), 2), (skipping(), 1)] {
-        let result = opened.destroy(options).wait().await;
+        let result = opened.destroy(options).ended().await;
         let error = result.error.clone().unwrap();
         let missing = "no resource plugin 'pulumi-resource-echo' found in the workspace at version v1.2.3 or on your $PATH";
         assert!(
@@ -200,7 +201,11 @@ async fn a_second_cancellation_does_not_wait_for_an_installation() {
     let program = program.requiring_packages(vec![package("slow", "")]);
     let stack = stack(&engine(&memory(), &installer), program).await;
     let operation = stack.update(OperationOptions::default());
-    installer.slow.notified().await;
+    installer
+        .slow
+        .notified()
+        .within("the begin of the installation")
+        .await;
     operation.cancel();
     tokio::task::yield_now().await;
     assert!(
@@ -208,7 +213,7 @@ async fn a_second_cancellation_does_not_wait_for_an_installation() {
         "the first cancellation waits for the installation"
     );
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(result.error.clone().unwrap().kind(), ErrorKind::Cancelled);
     assert_eq!(result.outcome, OperationOutcome::Canceled);
 }
@@ -226,9 +231,13 @@ async fn a_second_cancellation_does_not_wait_for_the_plugin_of_a_resource() {
     });
     let stack = stack(&engine(&memory(), &installer), program).await;
     let operation = stack.update(OperationOptions::default());
-    installer.slow.notified().await;
+    installer
+        .slow
+        .notified()
+        .within("the begin of the installation")
+        .await;
     operation.cancel();
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(result.error.clone().unwrap().kind(), ErrorKind::Cancelled);
 }

@@ -3,6 +3,7 @@
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicBool, Ordering},
+    mpsc::{self, RecvTimeoutError},
 };
 
 use stackwright::{
@@ -20,13 +21,14 @@ use stackwright_proto::{
     },
     values::value::Kind,
 };
+use stackwright_testkit::{
+    fake::FakeRuntime,
+    wait::{Ended as _, TEST_TIMEOUT, Within as _},
+};
 use tokio::sync::{Barrier, Notify};
 use tonic::Status;
 
-use crate::{
-    fake_runtime::FakeRuntime,
-    fixture::{client, echo, engine, register, root, stack, update},
-};
+use crate::fixture::{client, echo, engine, register, root, stack, update};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runtime_that_requires_a_handshake_gets_one_before_each_run() {
@@ -273,10 +275,10 @@ async fn two_runs_at_once_each_register_with_their_own_monitor() {
         async move {
             let mut client = client(&request.monitor_address).await;
             let root = root(&mut client, &request.project, &request.stack).await;
-            meeting.wait().await;
+            meeting.wait().within("the other run").await;
             let name = format!("only-in-{}", request.stack);
             register(&mut client, echo(&name, &root, "1")).await.unwrap();
-            meeting.wait().await;
+            meeting.wait().within("the other run").await;
             Ok(RunResponse::default())
         }
     });
@@ -308,7 +310,7 @@ async fn a_cancelled_run_cancels_its_runtime() {
         let (entered, ended) = (Arc::clone(&entered), Arc::clone(&ended));
         async move {
             entered.notify_one();
-            ended.notified().await;
+            ended.notified().within("the cancellation of the runtime").await;
             Err(Status::aborted("cancelled"))
         }
     })
@@ -316,9 +318,9 @@ async fn a_cancelled_run_cancels_its_runtime() {
     let program = Arc::new(LanguageRuntimeProgram::new(fake.serve().await));
     let stack = stack(&engine(&Arc::default()), "shop/dev", program).await;
     let operation = stack.update(OperationOptions::default());
-    running.notified().await;
+    running.notified().within("the start of the program").await;
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
 }
 
@@ -330,7 +332,7 @@ async fn held(over: &Arc<Notify>, fake: impl FnOnce(FakeRuntime) -> FakeRuntime)
         entered.notify_one();
         let over = Arc::clone(&over);
         async move {
-            over.notified().await;
+            over.notified().within("the end that the test allows").await;
             Err(Status::aborted("over"))
         }
     });
@@ -341,7 +343,7 @@ async fn held(over: &Arc<Notify>, fake: impl FnOnce(FakeRuntime) -> FakeRuntime)
         ..OperationOptions::default()
     };
     let operation = stack.update(options);
-    running.notified().await;
+    running.notified().within("the start of the program").await;
     operation
 }
 
@@ -352,33 +354,33 @@ async fn a_runtime_is_cancelled_before_a_held_operation_returns() {
     let on_cancel = move || flag.store(true, Ordering::SeqCst);
     let operation = held(&over, |fake| fake.on_cancel(on_cancel)).await;
     operation.cancel();
-    operation.wait().await;
+    operation.ended().await;
     assert!(is_cancelled.load(Ordering::SeqCst));
     over.notify_one();
-    operation.release().await;
+    operation.release().within("the release of the session").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_cancellation_does_not_wait_for_a_runtime_that_does_not_answer() {
     let (cancelling, over) = (Arc::new(Notify::new()), Arc::default());
     let entered = Arc::clone(&cancelling);
-    let (answer, answered) = std::sync::mpsc::channel::<()>();
+    let (answer, answered) = mpsc::channel::<()>();
     let answered = Mutex::new(answered);
     let operation = held(&over, |fake| {
         fake.on_cancel(move || {
             entered.notify_one();
             // Ends with the test.
-            let end = tokio::task::block_in_place(|| answered.lock().unwrap().recv());
-            assert!(end.is_err());
+            let end = tokio::task::block_in_place(|| answered.lock().unwrap().recv_timeout(TEST_TIMEOUT));
+            assert_eq!(end, Err(RecvTimeoutError::Disconnected));
         })
     })
     .await;
     operation.cancel();
-    cancelling.notified().await;
+    cancelling.notified().within("the call of Cancel").await;
     operation.cancel();
-    let result = operation.wait().await;
+    let result = operation.ended().await;
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
     drop(answer);
     over.notify_one();
-    operation.release().await;
+    operation.release().within("the release of the session").await;
 }

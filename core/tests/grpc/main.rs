@@ -7,9 +7,6 @@
     reason = "a test fails by panicking"
 )]
 
-mod fake_base;
-mod fake_provider;
-mod fake_runtime;
 mod fixture;
 mod foreign_user;
 mod installer;

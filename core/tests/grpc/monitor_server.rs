@@ -10,15 +10,14 @@ use stackwright_proto::{
     },
     values::{ListValue, Struct, Value, value::Kind},
 };
+use stackwright_testkit::{fake::EchoProvider, wait::Within as _};
 use tonic::{Code, Status, transport::Channel};
 
-use crate::fixture::{
-    Echo, client, echo, engine, object, over_loopback, register, root, stack, text, update,
-};
+use crate::fixture::{client, echo, engine, object, over_loopback, register, root, stack, text, update};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resources_registered_over_loopback_are_created_and_recorded() {
-    let provider = Arc::new(Echo::default());
+    let provider = Arc::new(EchoProvider::default());
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
         let info = client.get_deployment_info(()).await.unwrap().into_inner();
@@ -46,7 +45,8 @@ async fn resources_registered_over_loopback_are_created_and_recorded() {
             }));
         }
         for (number, registered) in running.into_iter().enumerate() {
-            assert_eq!(registered.await.unwrap().id, format!("id-r{number}"));
+            let registered = registered.within("a registration").await;
+            assert_eq!(registered.unwrap().id, format!("id-r{number}"));
         }
         let outputs = RegisterResourceOutputsRequest {
             urn: root,
@@ -94,7 +94,7 @@ async fn values_may_nest_hundreds_of_levels_and_deeper_ones_are_refused_by_name(
             "{status}"
         );
     });
-    let engine = engine(&Arc::new(Echo::default()));
+    let engine = engine(&Arc::new(EchoProvider::default()));
     let stack = stack(&engine, "shop/dev", program).await;
     let result = update(&stack).await;
     assert!(result.error.is_none(), "{:?}", result.error);
@@ -209,16 +209,16 @@ async fn an_input_of_20_mebibytes_passes_there_and_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registration_continues_when_its_client_disconnects() {
-    let provider = Arc::new(Echo::default());
+    let provider = Arc::new(EchoProvider::default());
     let held = Arc::clone(&provider);
     let program = over_loopback(move |address| {
         let held = Arc::clone(&held);
         async move {
             let mut client = client(&address).await;
             let call = tokio::spawn(async move { register(&mut client, echo("held", "", "1")).await });
-            held.started.notified().await;
+            held.started.notified().within("the begin of the creation").await;
             call.abort();
-            drop(call.await);
+            drop(call.within("the end of the aborted call").await);
             held.release.notify_one();
         }
     });
@@ -243,9 +243,12 @@ async fn a_dropped_server_closes_its_socket() {
         let mut client = client(&address).await;
         client.get_deployment_info(()).await.unwrap();
         drop(server);
-        while tokio::net::TcpStream::connect(&address).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
+        let refused = async {
+            while tokio::net::TcpStream::connect(&address).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        refused.within("the end of the server").await;
         Ok(())
     });
     let stack = stack(&engine(&Arc::default()), "shop/dev", program).await;

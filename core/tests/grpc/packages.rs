@@ -23,13 +23,13 @@ use stackwright_proto::{
     },
     pulumirpc::{PackageDependency, RunResponse},
 };
+use stackwright_testkit::{
+    fake::{EchoProvider, FakeRuntime, LoggingProvider},
+    wait::Ended as _,
+};
 use tonic::{Code, Status};
 
-use crate::{
-    fake_provider::FakeProvider,
-    fake_runtime::FakeRuntime,
-    fixture::{Echo, client, echo, register, root, runtime},
-};
+use crate::fixture::{client, echo, register, root, runtime};
 
 /// Returns a schema of its package without having been configured.
 struct Known {
@@ -107,7 +107,7 @@ fn engine(address: String) -> (Engine, Arc<Named>) {
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::new(Echo::default()))
+        .provider("echo", Arc::new(EchoProvider::default()))
         .provider(
             "known",
             known(Ok(r#"{"name":"known","of":"$of"}"#), Some(vec!["one", "two"])),
@@ -154,7 +154,7 @@ async fn stack(engine: &Engine, program: FakeRuntime) -> Stack {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_serves_the_schemas_of_packages_wherever_their_providers_are() {
-    let (remote, _) = FakeProvider::serve(r#"{"name":"remote"}"#).await;
+    let (remote, _) = LoggingProvider::serve(r#"{"name":"remote"}"#).await;
     let (engine, resolver) = engine(remote);
     let program = FakeRuntime::new(|request| async move {
         let target = &request.loader_target;
@@ -190,7 +190,7 @@ async fn a_run_serves_the_schemas_of_packages_wherever_their_providers_are() {
     let result = stack(&engine, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
     // The resolver is called for every instance, also for these, with the version that the program requires.
@@ -233,7 +233,7 @@ async fn a_missing_schema_is_a_status_with_the_reason() {
     let result = stack(&engine, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(result.changes.get("create"), Some(&2));
@@ -265,14 +265,14 @@ async fn a_run_serves_the_mappings_of_packages_and_nothing_for_unknown_ones() {
     let result = stack(&engine, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_receives_the_addresses_of_schemas_and_mappings() {
-    let (remote, greetings) = FakeProvider::serve("{}").await;
+    let (remote, greetings) = LoggingProvider::serve("{}").await;
     let (engine, _) = engine(remote);
     let program = FakeRuntime::new(move |request| {
         let greetings = Arc::clone(&greetings);
@@ -294,7 +294,7 @@ async fn a_provider_receives_the_addresses_of_schemas_and_mappings() {
     let result = stack(&engine, program)
         .await
         .update(OperationOptions::default())
-        .wait()
+        .ended()
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
 }

@@ -15,15 +15,15 @@ use stackwright_proto::pulumirpc::{
     RegisterResourceRequest, ResourceInvokeRequest, RunResponse, SupportsFeatureRequest,
     resource_monitor_client::ResourceMonitorClient,
 };
+use stackwright_testkit::{
+    fake::{BasePlugins, FakeRuntime},
+    wait::Ended as _,
+};
 use tonic::{Code, Status, transport::Channel};
 
-use crate::{
-    fake_base::Asked,
-    fake_runtime::FakeRuntime,
-    fixture::{client, echo, over_loopback, register, root, runtime},
-};
+use crate::fixture::{client, echo, over_loopback, register, root, runtime};
 
-async fn stack(asked: &Asked) -> Stack {
+async fn stack(asked: &BasePlugins) -> Stack {
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider))
@@ -35,7 +35,7 @@ async fn stack(asked: &Asked) -> Stack {
 
 async fn run(stack: &Stack, kind: OperationKind, program: Option<Arc<dyn Program>>) -> OperationResult {
     let operation = stack.start(kind, OperationOptions::default(), program);
-    let result = (*operation.wait().await).clone();
+    let result = (*operation.ended().await).clone();
     assert!(result.error.is_none(), "{:?}", result.error);
     result
 }
@@ -96,7 +96,7 @@ fn inputs(version: &str, parameter: &str) -> PropertyMap {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registered_package_is_served_by_its_plugin_while_its_resources_exist() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let announcing = over_loopback(|address| async move {
         let mut client = client(&address).await;
@@ -154,7 +154,7 @@ async fn a_registered_package_is_served_by_its_plugin_while_its_resources_exist(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packages_of_one_plugin_are_served_by_instances_of_their_own_explicit_ones_too() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
@@ -196,7 +196,7 @@ async fn packages_of_one_plugin_are_served_by_instances_of_their_own_explicit_on
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_required_packages_of_a_runtime_determine_the_parameters() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let program = FakeRuntime::new(|request| async move {
         let mut client = client(&request.monitor_address).await;
@@ -225,7 +225,7 @@ async fn the_required_packages_of_a_runtime_determine_the_parameters() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_packages_are_refused_with_the_reason() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
@@ -282,7 +282,7 @@ async fn invalid_packages_are_refused_with_the_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_without_a_package_or_with_an_invalid_version_are_refused() {
-    let asked = Asked::default();
+    let asked = BasePlugins::default();
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;

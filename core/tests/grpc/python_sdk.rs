@@ -13,6 +13,7 @@ use stackwright::{
     program::{LanguageRuntimeProgram, Program},
     property::PropertyValue,
 };
+use stackwright_testkit::wait::blocking;
 
 use crate::fixture::{engine, stack, update};
 
@@ -30,9 +31,12 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut port = String::new();
         let output = process.stdout.take().unwrap();
-        BufReader::new(output).read_line(&mut port).unwrap();
+        let port = blocking("the port of the SDK", move || {
+            let mut port = String::new();
+            BufReader::new(output).read_line(&mut port).unwrap();
+            port
+        });
         Self {
             process,
             address: format!("127.0.0.1:{}", port.trim()),

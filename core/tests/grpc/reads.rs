@@ -13,6 +13,7 @@ use stackwright::{
     store::MemoryStore,
 };
 use stackwright_proto::pulumirpc::{ReadResourceRequest, RegisterResourceRequest, Result as WireResult};
+use stackwright_testkit::wait::Ended as _;
 
 use crate::fixture::{client, echo, object, over_loopback, register, runtime, stack};
 
@@ -109,7 +110,7 @@ async fn a_failed_read_is_answered_as_failed_where_the_run_continues() {
         continue_on_error: true,
         ..OperationOptions::default()
     };
-    let result = stack.update(options).wait().await;
+    let result = stack.update(options).ended().await;
     let error = result.error.as_ref().unwrap();
     assert!(error.message().contains("may not look"), "{error}");
     let names: Vec<_> = result

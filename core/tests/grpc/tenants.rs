@@ -2,54 +2,28 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use futures::future::join;
 use stackwright::{
-    Engine, Result, Stack,
-    operation::OperationResult,
-    plugin::{PluginCommand, PluginSettings},
-    provider::{PoolSettings, Resolution, ResolutionRequest, Resolver},
-    secrets::Base64Provider,
+    Engine, Stack, operation::OperationResult, provider::PoolSettings, secrets::Base64Provider,
     store::MemoryStore,
 };
-
-use crate::{
-    fake_provider::FakeProvider,
-    fixture::{client, echo, over_loopback, register, root, runtime, stack, update},
+use stackwright_testkit::{
+    fake::{AddressResolver, LoggingProvider, plugin_processes},
+    wait::Within as _,
 };
 
-/// Resolves every package to one address.
-struct At(String);
-
-#[async_trait]
-impl Resolver for At {
-    async fn resolve(&self, _request: ResolutionRequest) -> Result<Resolution> {
-        Ok(Resolution::Address(self.0.clone()))
-    }
-}
+use crate::fixture::{client, echo, over_loopback, register, root, runtime, stack, update};
 
 /// Returns an engine with one plugin process for each instance, all of which forward to `address`.
 fn with_processes(address: &str, pool: PoolSettings) -> Engine {
     let builder = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider));
-    builder.plugins(processes(address)).pool(pool).build().unwrap()
-}
-
-/// Returns settings in which each process of the plugin names `address`.
-pub(crate) fn processes(address: &str) -> PluginSettings {
-    let port = address.rsplit_once(':').unwrap().1;
-    let command = PluginCommand {
-        program: "/bin/sh".into(),
-        arguments: ["-c", &format!("echo {port}; exec sleep 600"), "plugin"]
-            .map(Into::into)
-            .to_vec(),
-        ..PluginCommand::default()
-    };
-    PluginSettings {
-        commands: [("echo".to_owned(), command)].into(),
-        ..PluginSettings::default()
-    }
+    builder
+        .plugins(plugin_processes("echo", address))
+        .pool(pool)
+        .build()
+        .unwrap()
 }
 
 fn with_address(address: &str) -> Engine {
@@ -57,7 +31,7 @@ fn with_address(address: &str) -> Engine {
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider));
     builder
-        .resolver(Arc::new(At(address.to_owned())))
+        .resolver(Arc::new(AddressResolver(address.to_owned())))
         .build()
         .unwrap()
 }
@@ -81,7 +55,7 @@ fn reported(result: &OperationResult) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_of_a_plugin_process_never_reaches_the_other_stack_that_uses_the_plugin() {
-    let (address, greetings) = FakeProvider::serve_together("", 2).await;
+    let (address, greetings) = LoggingProvider::serve_together("", 2).await;
     let engine = with_processes(&address, PoolSettings::default());
     let (north, south) = (tenant(&engine, "north").await, tenant(&engine, "south").await);
     let (left, right) = join(update(&north), update(&south)).await;
@@ -97,24 +71,24 @@ async fn a_line_of_a_plugin_process_never_reaches_the_other_stack_that_uses_the_
     let greetings = greetings.lock().unwrap().clone();
     assert_eq!(greetings.len(), 2);
     assert_ne!(greetings[0].engine_address, greetings[1].engine_address);
-    engine.close().await;
+    engine.close().within("the end of the engine").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_is_used_again_logs_for_the_operation_that_uses_it_now() {
-    let (address, _greetings) = FakeProvider::serve("").await;
+    let (address, _greetings) = LoggingProvider::serve("").await;
     let engine = with_processes(&address, PoolSettings::default());
     for name in ["north", "south"] {
         let tenant = tenant(&engine, name).await;
         let text = reported(&update(&tenant).await);
         assert!(text.contains(&format!("token-of-{name}")), "{text}");
     }
-    engine.close().await;
+    engine.close().within("the end of the engine").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_without_urn_from_an_address_is_dropped_while_two_operations_hold_it() {
-    let (address, _greetings) = FakeProvider::serve_together("", 2).await;
+    let (address, _greetings) = LoggingProvider::serve_together("", 2).await;
     let engine = with_address(&address);
     let (north, south) = (tenant(&engine, "north").await, tenant(&engine, "south").await);
     let (left, right) = join(update(&north), update(&south)).await;
@@ -125,7 +99,7 @@ async fn a_line_without_urn_from_an_address_is_dropped_while_two_operations_hold
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_without_urn_from_an_address_is_emitted_while_one_operation_holds_it() {
-    let (address, _greetings) = FakeProvider::serve("").await;
+    let (address, _greetings) = LoggingProvider::serve("").await;
     let engine = with_address(&address);
     for name in ["north", "south"] {
         let tenant = tenant(&engine, name).await;

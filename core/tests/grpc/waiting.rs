@@ -1,27 +1,24 @@
 //! Plugins whose calls wait for each other, as declared in the engine's settings.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures::future::join;
 use stackwright::{
     Engine, operation::OperationOptions, plugin::PluginSettings, secrets::Base64Provider, store::MemoryStore,
 };
-
-use crate::{
-    fake_provider::FakeProvider,
-    fixture::{client, echo, over_loopback, register, root, runtime, stack},
-    tenants::processes,
+use stackwright_testkit::{
+    fake::{LoggingProvider, plugin_processes},
+    wait::{Ended as _, Within as _},
 };
 
-/// The timeout of the operation.
-const OPERATION_TIMEOUT: Duration = Duration::from_secs(60);
+use crate::fixture::{client, echo, over_loopback, register, root, runtime, stack};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
-    let (address, _greetings) = FakeProvider::serve_together("", 2).await;
+    let (address, _greetings) = LoggingProvider::serve_together("", 2).await;
     let plugins = PluginSettings {
         waits_for_registrations: ["echo".to_owned()].into(),
-        ..processes(&address)
+        ..plugin_processes("echo", &address)
     };
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
@@ -47,11 +44,7 @@ async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
     };
     // Each of the two creations ends only when the other one has begun.
     let operation = stack.update(options);
-    let clock = runtime().clock;
-    let result = tokio::select! {
-        result = operation.wait() => result,
-        () = clock.wait(OPERATION_TIMEOUT) => panic!("the creations wait for slots"),
-    };
+    let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    engine.close().await;
+    engine.close().within("the end of the engine").await;
 }

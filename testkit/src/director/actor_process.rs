@@ -12,7 +12,7 @@ use super::{
     goal::References,
     link::{ActorMessage, Link},
 };
-use crate::trace::within;
+use crate::wait::at_most;
 
 /// How long an actor may take for `hello`, or to exit.
 const ACTOR_TIMEOUT: Duration = Duration::from_secs(30);
@@ -62,7 +62,7 @@ impl ActorCommand {
         };
         let (sender, messages) = mpsc::unbounded_channel();
         let link = Link::start(stdout, stdin, sender);
-        let hello = within(ACTOR_TIMEOUT, link.ask("hello", json!({ "protocol": 1 }))).await;
+        let hello = at_most(ACTOR_TIMEOUT, link.ask("hello", json!({ "protocol": 1 }))).await;
         let hello = match hello {
             Some(Ok(hello)) => hello,
             Some(Err(error)) => return Err(format!("{program}: {}", error.message)),
@@ -92,9 +92,9 @@ impl ActorProcess {
     /// Ends the actor by closing its input; kills it after `ACTOR_TIMEOUT`.
     pub async fn end(self) {
         let Self { link, mut child, .. } = self;
-        drop(link.ask("bye", json!({})).await);
+        drop(at_most(ACTOR_TIMEOUT, link.ask("bye", json!({}))).await);
         drop(link);
-        if within(ACTOR_TIMEOUT, child.wait()).await.is_none() {
+        if at_most(ACTOR_TIMEOUT, child.wait()).await.is_none() {
             // Fails when it has exited in the meantime.
             drop(child.kill().await);
         }

@@ -26,8 +26,8 @@ use crate::{
     policy::Packs,
     scenario::{PROJECT, STACK, STACK_BESIDE, Scenario, ScenarioOperation, StackBeside},
     script::{Providers, Scene},
-    trace::within,
     value::contains_in_plain,
+    wait::at_most,
 };
 
 /// How long an operation may take.
@@ -185,7 +185,7 @@ impl<'a, 'b> Player<'a, 'b> {
         let actor = self.cast.actor().await?;
         let stage = Stage::new(actor, providers, Vec::new(), Vec::new());
         let answer = tokio::select! {
-            answer = within(OPERATION_TIMEOUT, stage.link.ask(verb, members)) => answer,
+            answer = at_most(OPERATION_TIMEOUT, stage.link.ask(verb, members)) => answer,
             reason = stage.attend(&mut actor.messages) => return Err(reason),
         };
         match answer {
@@ -277,7 +277,7 @@ impl<'a, 'b> Player<'a, 'b> {
             results
         };
         let results = tokio::select! {
-            results = within(OPERATION_TIMEOUT, played) => match results {
+            results = at_most(OPERATION_TIMEOUT, played) => match results {
                 Some(results) => Some(results.into_iter().collect::<Result<Vec<_>, _>>()?),
                 None => return Err(format!("hangs; so far: {}", stage.scene.trace.labels().join(", "))),
             },

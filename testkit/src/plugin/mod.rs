@@ -9,11 +9,11 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use stackwright_proto::pulumirpc::resource_provider_server::ResourceProviderServer;
 use tokio::task::AbortHandle;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::Server;
 
 use crate::{
+    fake::{ProviderServer, listen},
     scenario::{PackageScript, Serving},
     script::{Providers, Scene},
 };
@@ -46,14 +46,11 @@ impl Plugins {
         let mut plugins = Self::default();
         let served = |(package, script): (_, &PackageScript)| Some((package, script.served?));
         for (package, serving) in packages.iter().filter_map(served) {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
-            let listener = listener.map_err(|error| format!("cannot serve {package}: {error}"))?;
-            let address = listener.local_addr().map_err(|error| error.to_string())?;
             let provider = Served::new(package, Arc::clone(providers), Arc::clone(&plugins.stage));
-            let server = tonic::transport::Server::builder()
-                .add_service(ResourceProviderServer::new(provider))
-                .serve_with_incoming(TcpListenerStream::new(listener));
-            plugins.servers.push(tokio::spawn(server).abort_handle());
+            let router = Server::builder().add_service(ProviderServer::service(provider));
+            let listening = listen(router).await;
+            let (address, server) = listening.map_err(|error| format!("cannot serve {package}: {error}"))?;
+            plugins.servers.push(server);
             match serving {
                 Serving::Address => plugins
                     .addresses

@@ -7,14 +7,17 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use stackwright_proto::pulumirpc::{self as rpc, resource_provider_server::ResourceProvider};
+use stackwright_proto::pulumirpc as rpc;
 use tonic::{Code, Request, Response, Status};
 
 use super::{
     Stage,
     message::{check, checked, compared, diff, failures, read, text, write},
 };
-use crate::script::{ProviderCall, Providers};
+use crate::{
+    fake::ProviderCalls,
+    script::{ProviderCall, Providers},
+};
 
 /// One package's provider.
 pub(super) struct Served {
@@ -74,165 +77,145 @@ impl Served {
     }
 }
 
-macro_rules! served {
-    ($($missing:ident: $request:ty => $response:ty;)*) => {
-        #[tonic::async_trait]
-        impl ResourceProvider for Served {
-            type ListStream = futures::stream::Empty<Result<rpc::ListResponse, Status>>;
-
-            async fn list(&self, _request: Request<rpc::ListRequest>) -> Answered<Self::ListStream> {
-                Err(Status::unimplemented("list"))
-            }
-
-            async fn handshake(
-                &self,
-                request: Request<rpc::ProviderHandshakeRequest>,
-            ) -> Answered<rpc::ProviderHandshakeResponse> {
-                if let Some(client) = request.remote_addr() {
-                    let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
-                    engines.insert(client, request.into_inner().engine_address);
-                }
-                Ok(Response::new(rpc::ProviderHandshakeResponse {
-                    accept_secrets: true,
-                    accept_resources: true,
-                    accept_outputs: true,
-                    ..rpc::ProviderHandshakeResponse::default()
-                }))
-            }
-
-            async fn get_plugin_info(&self, _request: Request<()>) -> Answered<rpc::PluginInfo> {
-                Ok(Response::new(rpc::PluginInfo::default()))
-            }
-
-            async fn check_config(&self, request: Request<rpc::CheckRequest>) -> Answered<rpc::CheckResponse> {
-                let client = request.remote_addr();
-                let answer = self.play(client, "checkConfig", check(request.into_inner())?).await?;
-                Ok(Response::new(checked(&answer)?))
-            }
-
-            async fn diff_config(&self, request: Request<rpc::DiffRequest>) -> Answered<rpc::DiffResponse> {
-                let client = request.remote_addr();
-                let answer = self.play(client, "diffConfig", diff(request.into_inner())?).await?;
-                Ok(Response::new(compared(&answer)))
-            }
-
-            async fn configure(&self, request: Request<rpc::ConfigureRequest>) -> Answered<rpc::ConfigureResponse> {
-                let client = request.remote_addr();
-                let request = request.into_inner();
-                let inputs = read(request.args)?;
-                let asked = json!({ "urn": request.urn, "name": request.name, "id": request.id, "inputs": inputs });
-                self.play(client, "configure", asked).await?;
-                Ok(Response::new(rpc::ConfigureResponse {
-                    accept_secrets: true,
-                    accept_resources: true,
-                    accept_outputs: true,
-                    supports_preview: true,
-                    ..rpc::ConfigureResponse::default()
-                }))
-            }
-
-            async fn check(&self, request: Request<rpc::CheckRequest>) -> Answered<rpc::CheckResponse> {
-                let client = request.remote_addr();
-                let answer = self.play(client, "check", check(request.into_inner())?).await?;
-                Ok(Response::new(checked(&answer)?))
-            }
-
-            async fn diff(&self, request: Request<rpc::DiffRequest>) -> Answered<rpc::DiffResponse> {
-                let client = request.remote_addr();
-                let answer = self.play(client, "diff", diff(request.into_inner())?).await?;
-                Ok(Response::new(compared(&answer)))
-            }
-
-            async fn create(&self, request: Request<rpc::CreateRequest>) -> Answered<rpc::CreateResponse> {
-                let client = request.remote_addr();
-                let request = request.into_inner();
-                let asked = json!({
-                    "urn": request.urn, "type": request.r#type, "name": request.name,
-                    "inputs": read(request.properties)?, "timeout": request.timeout, "preview": request.preview,
-                });
-                let answer = self.play(client, "create", asked).await?;
-                Ok(Response::new(rpc::CreateResponse {
-                    id: text(&answer, "id"),
-                    properties: write(&answer["outputs"])?,
-                    ..rpc::CreateResponse::default()
-                }))
-            }
-
-            async fn read(&self, request: Request<rpc::ReadRequest>) -> Answered<rpc::ReadResponse> {
-                let client = request.remote_addr();
-                let request = request.into_inner();
-                let asked = json!({
-                    "urn": request.urn, "type": request.r#type, "name": request.name, "id": request.id,
-                    "inputs": read(request.inputs)?, "outputs": read(request.properties)?, "timeout": request.timeout,
-                });
-                let answer = self.play(client, "read", asked).await?;
-                Ok(Response::new(rpc::ReadResponse {
-                    id: text(&answer, "id"),
-                    properties: write(&answer["outputs"])?,
-                    inputs: write(&answer["inputs"])?,
-                    ..rpc::ReadResponse::default()
-                }))
-            }
-
-            async fn update(&self, request: Request<rpc::UpdateRequest>) -> Answered<rpc::UpdateResponse> {
-                let client = request.remote_addr();
-                let request = request.into_inner();
-                let asked = json!({
-                    "urn": request.urn, "type": request.r#type, "name": request.name, "id": request.id,
-                    "oldInputs": read(request.old_inputs)?, "oldOutputs": read(request.olds)?,
-                    "news": read(request.news)?, "ignoreChanges": request.ignore_changes,
-                    "timeout": request.timeout, "preview": request.preview,
-                });
-                let answer = self.play(client, "update", asked).await?;
-                Ok(Response::new(rpc::UpdateResponse {
-                    properties: write(&answer["outputs"])?,
-                    ..rpc::UpdateResponse::default()
-                }))
-            }
-
-            async fn delete(&self, request: Request<rpc::DeleteRequest>) -> Answered<()> {
-                let client = request.remote_addr();
-                let request = request.into_inner();
-                let asked = json!({
-                    "urn": request.urn, "type": request.r#type, "name": request.name, "id": request.id,
-                    "inputs": read(request.old_inputs)?, "outputs": read(request.properties)?,
-                    "timeout": request.timeout,
-                });
-                self.play(client, "delete", asked).await?;
-                Ok(Response::new(()))
-            }
-
-            async fn invoke(&self, request: Request<rpc::InvokeRequest>) -> Answered<rpc::InvokeResponse> {
-                let client = request.remote_addr();
-                let request = request.into_inner();
-                let asked = json!({
-                    "token": request.tok, "arguments": read(request.args)?, "preview": request.preview,
-                });
-                let answer = self.play(client, "invoke", asked).await?;
-                Ok(Response::new(rpc::InvokeResponse {
-                    r#return: write(&answer["result"])?,
-                    failures: failures(&answer),
-                }))
-            }
-
-            async fn cancel(&self, request: Request<()>) -> Answered<()> {
-                self.play(request.remote_addr(), "cancel", json!({})).await?;
-                Ok(Response::new(()))
-            }
-
-            $(async fn $missing(&self, _request: Request<$request>) -> Answered<$response> {
-                Err(Status::unimplemented(stringify!($missing)))
-            })*
+#[tonic::async_trait]
+impl ProviderCalls for Served {
+    async fn handshake(
+        &self,
+        request: Request<rpc::ProviderHandshakeRequest>,
+    ) -> Answered<rpc::ProviderHandshakeResponse> {
+        if let Some(client) = request.remote_addr() {
+            let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+            engines.insert(client, request.into_inner().engine_address);
         }
-    };
-}
+        Ok(Response::new(rpc::ProviderHandshakeResponse {
+            accept_secrets: true,
+            accept_resources: true,
+            accept_outputs: true,
+            ..rpc::ProviderHandshakeResponse::default()
+        }))
+    }
 
-served! {
-    parameterize: rpc::ParameterizeRequest => rpc::ParameterizeResponse;
-    get_schema: rpc::GetSchemaRequest => rpc::GetSchemaResponse;
-    call: rpc::CallRequest => rpc::CallResponse;
-    construct: rpc::ConstructRequest => rpc::ConstructResponse;
-    attach: rpc::PluginAttach => ();
-    get_mapping: rpc::GetMappingRequest => rpc::GetMappingResponse;
-    get_mappings: rpc::GetMappingsRequest => rpc::GetMappingsResponse;
+    async fn get_plugin_info(&self, _request: Request<()>) -> Answered<rpc::PluginInfo> {
+        Ok(Response::new(rpc::PluginInfo::default()))
+    }
+
+    async fn check_config(&self, request: Request<rpc::CheckRequest>) -> Answered<rpc::CheckResponse> {
+        let client = request.remote_addr();
+        let answer = self
+            .play(client, "checkConfig", check(request.into_inner())?)
+            .await?;
+        Ok(Response::new(checked(&answer)?))
+    }
+
+    async fn diff_config(&self, request: Request<rpc::DiffRequest>) -> Answered<rpc::DiffResponse> {
+        let client = request.remote_addr();
+        let answer = self
+            .play(client, "diffConfig", diff(request.into_inner())?)
+            .await?;
+        Ok(Response::new(compared(&answer)))
+    }
+
+    async fn configure(&self, request: Request<rpc::ConfigureRequest>) -> Answered<rpc::ConfigureResponse> {
+        let client = request.remote_addr();
+        let request = request.into_inner();
+        let inputs = read(request.args)?;
+        let asked = json!({ "urn": request.urn, "name": request.name, "id": request.id, "inputs": inputs });
+        self.play(client, "configure", asked).await?;
+        Ok(Response::new(rpc::ConfigureResponse {
+            accept_secrets: true,
+            accept_resources: true,
+            accept_outputs: true,
+            supports_preview: true,
+            ..rpc::ConfigureResponse::default()
+        }))
+    }
+
+    async fn check(&self, request: Request<rpc::CheckRequest>) -> Answered<rpc::CheckResponse> {
+        let client = request.remote_addr();
+        let answer = self.play(client, "check", check(request.into_inner())?).await?;
+        Ok(Response::new(checked(&answer)?))
+    }
+
+    async fn diff(&self, request: Request<rpc::DiffRequest>) -> Answered<rpc::DiffResponse> {
+        let client = request.remote_addr();
+        let answer = self.play(client, "diff", diff(request.into_inner())?).await?;
+        Ok(Response::new(compared(&answer)))
+    }
+
+    async fn create(&self, request: Request<rpc::CreateRequest>) -> Answered<rpc::CreateResponse> {
+        let client = request.remote_addr();
+        let request = request.into_inner();
+        let asked = json!({
+            "urn": request.urn, "type": request.r#type, "name": request.name,
+            "inputs": read(request.properties)?, "timeout": request.timeout, "preview": request.preview,
+        });
+        let answer = self.play(client, "create", asked).await?;
+        Ok(Response::new(rpc::CreateResponse {
+            id: text(&answer, "id"),
+            properties: write(&answer["outputs"])?,
+            ..rpc::CreateResponse::default()
+        }))
+    }
+
+    async fn read(&self, request: Request<rpc::ReadRequest>) -> Answered<rpc::ReadResponse> {
+        let client = request.remote_addr();
+        let request = request.into_inner();
+        let asked = json!({
+            "urn": request.urn, "type": request.r#type, "name": request.name, "id": request.id,
+            "inputs": read(request.inputs)?, "outputs": read(request.properties)?, "timeout": request.timeout,
+        });
+        let answer = self.play(client, "read", asked).await?;
+        Ok(Response::new(rpc::ReadResponse {
+            id: text(&answer, "id"),
+            properties: write(&answer["outputs"])?,
+            inputs: write(&answer["inputs"])?,
+            ..rpc::ReadResponse::default()
+        }))
+    }
+
+    async fn update(&self, request: Request<rpc::UpdateRequest>) -> Answered<rpc::UpdateResponse> {
+        let client = request.remote_addr();
+        let request = request.into_inner();
+        let asked = json!({
+            "urn": request.urn, "type": request.r#type, "name": request.name, "id": request.id,
+            "oldInputs": read(request.old_inputs)?, "oldOutputs": read(request.olds)?,
+            "news": read(request.news)?, "ignoreChanges": request.ignore_changes,
+            "timeout": request.timeout, "preview": request.preview,
+        });
+        let answer = self.play(client, "update", asked).await?;
+        Ok(Response::new(rpc::UpdateResponse {
+            properties: write(&answer["outputs"])?,
+            ..rpc::UpdateResponse::default()
+        }))
+    }
+
+    async fn delete(&self, request: Request<rpc::DeleteRequest>) -> Answered<()> {
+        let client = request.remote_addr();
+        let request = request.into_inner();
+        let asked = json!({
+            "urn": request.urn, "type": request.r#type, "name": request.name, "id": request.id,
+            "inputs": read(request.old_inputs)?, "outputs": read(request.properties)?,
+            "timeout": request.timeout,
+        });
+        self.play(client, "delete", asked).await?;
+        Ok(Response::new(()))
+    }
+
+    async fn invoke(&self, request: Request<rpc::InvokeRequest>) -> Answered<rpc::InvokeResponse> {
+        let client = request.remote_addr();
+        let request = request.into_inner();
+        let asked = json!({
+            "token": request.tok, "arguments": read(request.args)?, "preview": request.preview,
+        });
+        let answer = self.play(client, "invoke", asked).await?;
+        Ok(Response::new(rpc::InvokeResponse {
+            r#return: write(&answer["result"])?,
+            failures: failures(&answer),
+        }))
+    }
+
+    async fn cancel(&self, request: Request<()>) -> Answered<()> {
+        self.play(request.remote_addr(), "cancel", json!({})).await?;
+        Ok(Response::new(()))
+    }
 }

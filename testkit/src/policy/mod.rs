@@ -11,9 +11,9 @@ use std::{
 use serde_json::{Map, Value};
 use stackwright_proto::pulumirpc::analyzer_server::AnalyzerServer;
 use tokio::task::AbortHandle;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::Server;
 
-use crate::{scenario::PackScript, script::Scene};
+use crate::{fake::listen, scenario::PackScript, script::Scene};
 
 use server::Served;
 
@@ -39,14 +39,11 @@ impl Packs {
     pub async fn serve(scripts: &BTreeMap<String, PackScript>) -> Result<Self, String> {
         let mut packs = Self::default();
         for (name, script) in scripts {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
-            let listener = listener.map_err(|error| format!("cannot serve the pack {name}: {error}"))?;
-            let address = listener.local_addr().map_err(|error| error.to_string())?;
             let served = Served::new(name, script, Arc::clone(&packs.stage));
-            let server = tonic::transport::Server::builder()
-                .add_service(AnalyzerServer::new(served))
-                .serve_with_incoming(TcpListenerStream::new(listener));
-            packs.servers.push(tokio::spawn(server).abort_handle());
+            let listening = listen(Server::builder().add_service(AnalyzerServer::new(served))).await;
+            let (address, server) =
+                listening.map_err(|error| format!("cannot serve the pack {name}: {error}"))?;
+            packs.servers.push(server);
             packs.addresses.insert(name.clone(), address.to_string());
         }
         Ok(packs)

@@ -2,8 +2,6 @@
 
 mod configuration;
 mod connect;
-#[cfg(test)]
-pub(crate) mod fake;
 mod package;
 mod peer;
 mod resource;

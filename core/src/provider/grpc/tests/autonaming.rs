@@ -7,7 +7,7 @@ use crate::provider::{Autonaming, AutonamingMode};
 async fn a_proposed_name_is_sent_to_a_provider_whose_configure_response_supports_autonaming() {
     for supports in [true, false] {
         let (check_call, requests) = recorded(rpc::CheckResponse::default());
-        let fake = Fake {
+        let fake = FakeProvider {
             handshake: None,
             configure: Some(Box::new(move |_| {
                 Ok(rpc::ConfigureResponse {
@@ -16,7 +16,7 @@ async fn a_proposed_name_is_sent_to_a_provider_whose_configure_response_supports
                 })
             })),
             check: check_call,
-            ..Fake::default()
+            ..FakeProvider::default()
         };
         let provider = ready(fake, PropertyMap::new()).await;
         let request = CheckRequest {

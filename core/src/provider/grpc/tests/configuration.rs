@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn a_provider_without_handshake_reports_its_capabilities_in_configure() {
     let (create_call, requests) = recorded(created(Struct::default()));
-    let fake = Fake {
+    let fake = FakeProvider {
         configure: Some(Box::new(|_| {
             Ok(rpc::ConfigureResponse {
                 accept_secrets: true,
@@ -13,7 +13,7 @@ async fn a_provider_without_handshake_reports_its_capabilities_in_configure() {
             })
         })),
         create: create_call,
-        ..Fake::default()
+        ..FakeProvider::default()
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let inputs = map([("token", secret("t"))]);
@@ -28,7 +28,7 @@ async fn a_provider_without_handshake_reports_its_capabilities_in_configure() {
 
 #[tokio::test]
 async fn a_provider_with_an_unknown_configuration_is_not_called() {
-    let fake = Fake::greeting(true);
+    let fake = FakeProvider::greeting(true);
     let calls = Arc::clone(&fake.calls);
     let provider = ready(fake, map([("region", PropertyValue::unknown())])).await;
     let news = map([("a", "b".into())]);
@@ -53,7 +53,7 @@ async fn a_provider_with_an_unknown_configuration_is_not_called() {
 
 #[tokio::test]
 async fn check_config_and_diff_config_are_optional() {
-    let provider = greeted(Fake::default()).await;
+    let provider = greeted(FakeProvider::default()).await;
     let news = map([("token", secret("t"))]);
     assert_eq!(
         provider.check_config(check(news.clone())).await.unwrap().inputs,
@@ -72,9 +72,9 @@ async fn a_checked_configuration_has_its_secrets_again() {
         inputs: Some(wire([("token", "t")])),
         failures: vec![],
     });
-    let fake = Fake {
+    let fake = FakeProvider {
         check_config: check_call,
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let news = map([("token", secret("t")), ("later", PropertyValue::unknown())]);
@@ -88,9 +88,9 @@ async fn a_checked_configuration_has_its_secrets_again() {
 #[tokio::test]
 async fn a_configuration_is_sent_as_a_whole_and_as_texts() {
     let (configure_call, requests) = recorded(rpc::ConfigureResponse::default());
-    let fake = Fake {
+    let fake = FakeProvider {
         configure: configure_call,
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let inputs = map([
         ("count", 3.0.into()),

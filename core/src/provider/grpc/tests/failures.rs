@@ -23,7 +23,7 @@ async fn a_refused_configuration_fails_every_later_call_with_the_missing_keys() 
     let detail = rpc::ConfigureErrorMissingKeys {
         missing_keys: vec![key("region"), key("zone")],
     };
-    let fake = Fake {
+    let fake = FakeProvider {
         configure: Some(Box::new(move |_| {
             let name = "pulumirpc.ConfigureErrorMissingKeys";
             Err(with_detail(
@@ -33,7 +33,7 @@ async fn a_refused_configuration_fails_every_later_call_with_the_missing_keys() 
                 detail.encode_to_vec(),
             ))
         })),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     for _ in 0..2 {
@@ -58,7 +58,7 @@ async fn a_failed_initialization_keeps_what_exists() {
         inputs: None,
         refresh_before_update: true,
     };
-    let fake = Fake {
+    let fake = FakeProvider {
         create: Some(Box::new(move |_| {
             let name = "pulumirpc.ErrorResourceInitFailed";
             Err(with_detail(
@@ -68,7 +68,7 @@ async fn a_failed_initialization_keeps_what_exists() {
                 detail.encode_to_vec(),
             ))
         })),
-        ..Fake::greeting(false)
+        ..FakeProvider::greeting(false)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let inputs = map([("token", secret("t"))]);
@@ -84,9 +84,9 @@ async fn a_failed_initialization_keeps_what_exists() {
 
 #[tokio::test]
 async fn a_failure_keeps_the_message_and_the_status_of_the_provider() {
-    let fake = Fake {
+    let fake = FakeProvider {
         delete: Some(Box::new(|_| Err(Status::data_loss("the disk is gone: 100%")))),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let request = DeleteRequest {
@@ -108,7 +108,7 @@ async fn a_failure_keeps_the_message_and_the_status_of_the_provider() {
 
 #[tokio::test]
 async fn a_read_without_properties_finds_nothing_even_with_an_id() {
-    let fake = Fake {
+    let fake = FakeProvider {
         read: Some(Box::new(|request| {
             Ok(rpc::ReadResponse {
                 id: request.id,
@@ -116,7 +116,7 @@ async fn a_read_without_properties_finds_nothing_even_with_an_id() {
                 ..rpc::ReadResponse::default()
             })
         })),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let gone = provider.read(read(PropertyMap::new())).await.unwrap();
@@ -125,14 +125,14 @@ async fn a_read_without_properties_finds_nothing_even_with_an_id() {
 
 #[tokio::test]
 async fn a_read_with_properties_keeps_them_even_without_an_id() {
-    let fake = Fake {
+    let fake = FakeProvider {
         read: Some(Box::new(|_| {
             Ok(rpc::ReadResponse {
                 properties: Some(wire([("token", "t")])),
                 ..rpc::ReadResponse::default()
             })
         })),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let there = provider.read(read(PropertyMap::new())).await.unwrap();
@@ -144,13 +144,13 @@ async fn a_read_with_properties_keeps_them_even_without_an_id() {
 async fn a_read_for_an_import_sends_neither_inputs_nor_properties() {
     let seen = Arc::<Mutex<Vec<(bool, bool)>>>::default();
     let kept = Arc::clone(&seen);
-    let fake = Fake {
+    let fake = FakeProvider {
         read: Some(Box::new(move |request| {
             let sent = (request.inputs.is_some(), request.properties.is_some());
             kept.lock().unwrap().push(sent);
             Ok(rpc::ReadResponse::default())
         })),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let import = ReadRequest {

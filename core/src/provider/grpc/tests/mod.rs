@@ -19,10 +19,9 @@ use stackwright_proto::{
 };
 use tonic::Status;
 
-use super::{
-    fake::{Answer, Fake},
-    *,
-};
+use stackwright_testkit::fake::{Answer, FakeProvider};
+
+use super::*;
 use crate::{
     plugin::{HostEnvironment, PluginCommand, PluginProcess, PluginTimeouts, Start},
     property::{Asset, AssetSource, PropertyMap, PropertyValue, Unknown},
@@ -37,7 +36,7 @@ fn runtime() -> Runtime {
     Runtime::system(tokio::runtime::Handle::current())
 }
 
-async fn connect(fake: Fake) -> GrpcProvider {
+async fn connect(fake: FakeProvider) -> GrpcProvider {
     let address = format!("127.0.0.1:{}", fake.serve().await);
     let timeouts = PluginTimeouts::default();
     GrpcProvider::at_address("files", &address, timeouts, &runtime())
@@ -46,7 +45,7 @@ async fn connect(fake: Fake) -> GrpcProvider {
 }
 
 /// Sends the handshake, as the engine does.
-async fn greeted(fake: Fake) -> Adapter {
+async fn greeted(fake: FakeProvider) -> Adapter {
     let provider = connect(fake).await;
     let capabilities = provider.greet(HandshakeRequest::default()).await.unwrap();
     let options = AdapterOptions {
@@ -57,7 +56,7 @@ async fn greeted(fake: Fake) -> Adapter {
 }
 
 /// Sends the handshake and configures with `inputs`, as the engine does.
-async fn ready(fake: Fake, inputs: PropertyMap) -> Adapter {
+async fn ready(fake: FakeProvider, inputs: PropertyMap) -> Adapter {
     let provider = greeted(fake).await;
     if inputs.contains_unknowns() {
         return provider.unconfigured();

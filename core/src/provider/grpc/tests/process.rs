@@ -94,7 +94,7 @@ async fn a_plugin_that_hangs_in_its_handshake_times_out() {
 
 #[tokio::test]
 async fn closing_asks_for_cancellation_and_then_ends_the_process() {
-    let fake = Fake::greeting(true);
+    let fake = FakeProvider::greeting(true);
     let calls = Arc::clone(&fake.calls);
     let port = fake.serve().await;
     let provider = over(process(port, "exec sleep 60").await, PluginTimeouts::default()).await;

@@ -29,9 +29,9 @@ fn garbage() -> Struct {
 #[tokio::test]
 async fn a_created_resource_keeps_its_id_if_its_outputs_cannot_be_decoded() {
     let (create_call, _requests) = recorded(created(garbage()));
-    let fake = Fake {
+    let fake = FakeProvider {
         create: create_call,
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let error = provider
@@ -75,10 +75,10 @@ async fn answering(properties: Struct) -> Adapter {
         properties: Some(properties),
         ..rpc::UpdateResponse::default()
     };
-    let fake = Fake {
+    let fake = FakeProvider {
         create: Some(Box::new(move |_| Ok(made.clone()))),
         update: Some(Box::new(move |_| Ok(changed.clone()))),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     ready(fake, PropertyMap::new()).await
 }
@@ -152,11 +152,11 @@ async fn a_failed_initialization_keeps_the_id_if_its_outputs_cannot_be_decoded()
         with_detail(tonic::Code::Unknown, "init", name, detail.encode_to_vec())
     };
     let (create_fails, update_fails, read_fails) = (failing.clone(), failing.clone(), failing);
-    let fake = Fake {
+    let fake = FakeProvider {
         create: Some(Box::new(move |_| Err(create_fails()))),
         update: Some(Box::new(move |_| Err(update_fails()))),
         read: Some(Box::new(move |_| Err(read_fails()))),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let error = provider
@@ -235,9 +235,9 @@ async fn a_malformed_response_is_distinguished_from_a_missing_one() {
     assert!(error.outcome_unknown, "{error}");
     assert!(error.message.contains("did not complete Create"), "{error}");
     // The provider's own message is kept.
-    let fake = Fake {
+    let fake = FakeProvider {
         create: Some(Box::new(|_| Err(Status::internal("no")))),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let error = provider
@@ -249,12 +249,12 @@ async fn a_malformed_response_is_distinguished_from_a_missing_one() {
 
 #[tokio::test]
 async fn a_call_on_a_broken_connection_has_an_unknown_outcome() {
-    let fake = Fake {
+    let fake = FakeProvider {
         // Panics, which ends the task of the connection.
         create: Some(Box::new(|_| {
             std::panic::resume_unwind(Box::new("the server ends"))
         })),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let error = provider
@@ -269,7 +269,7 @@ async fn a_call_on_a_broken_connection_has_an_unknown_outcome() {
 async fn a_call_without_a_connection_was_not_made() {
     let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
     let refused = Status::from_error(Box::new(tonic::ConnectError(Box::new(refused))));
-    let provider = connect(Fake::greeting(true)).await;
+    let provider = connect(FakeProvider::greeting(true)).await;
     let error = provider.peer.call_error("Create", refused, &runtime()).await;
     assert_eq!(error.status, ProviderStatus::Unavailable);
     assert!(!error.outcome_unknown, "{error}");

@@ -7,9 +7,9 @@ use super::*;
 #[tokio::test]
 async fn secrets_are_sent_plain_and_come_back_wrapped_when_the_provider_takes_none() {
     let (create_call, requests) = recorded(created(wire([("token", "t"), ("path", "p")])));
-    let fake = Fake {
+    let fake = FakeProvider {
         create: create_call,
-        ..Fake::greeting(false)
+        ..FakeProvider::greeting(false)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let inputs = map([("token", secret("t")), ("path", "p".into())]);
@@ -23,9 +23,9 @@ async fn secrets_are_sent_plain_and_come_back_wrapped_when_the_provider_takes_no
 #[tokio::test]
 async fn unknowns_reach_the_provider_in_previews_only() {
     let (create_call, requests) = recorded(created(Struct::default()));
-    let fake = Fake {
+    let fake = FakeProvider {
         create: create_call,
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let nested = map([
@@ -59,9 +59,9 @@ async fn a_comparison_sends_assets_by_their_hash_and_reads_the_details() {
         has_detailed_diff: true,
         ..rpc::DiffResponse::default()
     });
-    let fake = Fake {
+    let fake = FakeProvider {
         diff: diff_call,
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let response = provider.diff(diff()).await.unwrap();
@@ -106,9 +106,9 @@ async fn differences_of_an_unknown_state_or_kind_are_refused() {
             detailed_diff,
             ..rpc::DiffResponse::default()
         });
-        let fake = Fake {
+        let fake = FakeProvider {
             diff: diff_call,
-            ..Fake::greeting(true)
+            ..FakeProvider::greeting(true)
         };
         let answer = ready(fake, PropertyMap::new()).await.diff(diff()).await;
         assert_eq!(answer.as_ref().err().map(|error| error.message.clone()), refusal);
@@ -119,7 +119,7 @@ async fn differences_of_an_unknown_state_or_kind_are_refused() {
 
 #[tokio::test]
 async fn a_function_s_result_is_secret_if_its_arguments_were_and_contains_no_unknowns() {
-    let fake = Fake {
+    let fake = FakeProvider {
         invoke: Some(Box::new(|request| {
             let text = match request.tok.as_str() {
                 "files:index:known" => "r",
@@ -130,7 +130,7 @@ async fn a_function_s_result_is_secret_if_its_arguments_were_and_contains_no_unk
                 failures: vec![],
             })
         })),
-        ..Fake::greeting(false)
+        ..FakeProvider::greeting(false)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let request = |token: &str| InvokeRequest {
@@ -151,11 +151,11 @@ async fn a_function_s_result_is_secret_if_its_arguments_were_and_contains_no_unk
 
 #[tokio::test]
 async fn large_values_go_to_a_provider_and_come_back() {
-    let fake = Fake {
+    let fake = FakeProvider {
         create: Some(Box::new(|request: rpc::CreateRequest| {
             Ok(created(request.properties.unwrap_or_default()))
         })),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let inputs = map([("text", "x".repeat(64 << 20).into())]);
@@ -165,12 +165,12 @@ async fn large_values_go_to_a_provider_and_come_back() {
 
 #[tokio::test]
 async fn a_request_beyond_the_limit_is_not_sent_and_such_a_response_is_malformed() {
-    let fake = Fake {
+    let fake = FakeProvider {
         create: Some(Box::new(|_| {
             let text = "x".repeat(MESSAGE_LIMIT);
             Ok(created(wire([("text", text.as_str())])))
         })),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let inputs = map([("text", "x".repeat(MESSAGE_LIMIT).into())]);
@@ -195,13 +195,13 @@ async fn a_request_beyond_the_limit_is_not_sent_and_such_a_response_is_malformed
 
 #[tokio::test]
 async fn a_request_beyond_the_provider_s_limit_is_refused_and_not_made() {
-    let fake = Fake {
+    let fake = FakeProvider {
         create: Some(Box::new(|_| {
             let text =
                 "Error, decoded message length too large: found 5000000 bytes, the limit is: 4194304 bytes";
             Err(Status::out_of_range(text))
         })),
-        ..Fake::greeting(true)
+        ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let error = provider

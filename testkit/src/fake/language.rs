@@ -8,11 +8,14 @@ use stackwright_proto::pulumirpc::{
     self as rpc, RunRequest, RunResponse,
     language_runtime_server::{LanguageRuntime, LanguageRuntimeServer},
 };
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, transport::Server};
+
+use super::serve;
 
 type Run = dyn Fn(RunRequest) -> BoxFuture<'static, Result<RunResponse, Status>> + Send + Sync;
 
-pub(crate) struct FakeRuntime {
+/// A language runtime. A call without a closure or data is unimplemented.
+pub struct FakeRuntime {
     run: Arc<Run>,
     cancel: Option<Arc<dyn Fn() + Send + Sync>>,
     packages: Option<rpc::GetRequiredPackagesResponse>,
@@ -22,7 +25,8 @@ pub(crate) struct FakeRuntime {
 }
 
 impl FakeRuntime {
-    pub(crate) fn new<F>(run: impl Fn(RunRequest) -> F + Send + Sync + 'static) -> Self
+    /// Creates a runtime whose programs are calls of `run`.
+    pub fn new<F>(run: impl Fn(RunRequest) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<RunResponse, Status>> + Send + 'static,
     {
@@ -35,7 +39,9 @@ impl FakeRuntime {
         }
     }
 
-    pub(crate) fn requiring_packages(mut self, packages: Vec<rpc::PackageDependency>) -> Self {
+    /// Sets the response to `GetRequiredPackages`.
+    #[must_use]
+    pub fn requiring_packages(mut self, packages: Vec<rpc::PackageDependency>) -> Self {
         self.packages = Some(rpc::GetRequiredPackagesResponse {
             packages,
             specs: Vec::new(),
@@ -43,13 +49,16 @@ impl FakeRuntime {
         self
     }
 
-    pub(crate) fn requiring_plugins(mut self, plugins: Vec<rpc::PluginDependency>) -> Self {
+    /// Sets the response to `GetRequiredPlugins`.
+    #[must_use]
+    pub fn requiring_plugins(mut self, plugins: Vec<rpc::PluginDependency>) -> Self {
         self.plugins = Some(rpc::GetRequiredPluginsResponse { plugins });
         self
     }
 
     /// Requires a handshake before Run, and records the handshakes.
-    pub(crate) fn demanding_a_greeting(
+    #[must_use]
+    pub fn demanding_a_greeting(
         mut self,
         greetings: &Arc<Mutex<Vec<rpc::LanguageHandshakeRequest>>>,
     ) -> Self {
@@ -57,20 +66,20 @@ impl FakeRuntime {
         self
     }
 
-    pub(crate) fn on_cancel(mut self, cancel: impl Fn() + Send + Sync + 'static) -> Self {
+    /// Sets the handler of `Cancel`.
+    #[must_use]
+    pub fn on_cancel(mut self, cancel: impl Fn() + Send + Sync + 'static) -> Self {
         self.cancel = Some(Arc::new(cancel));
         self
     }
 
     /// Serves it until the test's runtime ends; returns the address.
-    pub(crate) async fn serve(self) -> String {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let server = tonic::transport::Server::builder()
-            .add_service(LanguageRuntimeServer::new(self))
-            .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
-        tokio::spawn(server);
-        address
+    ///
+    /// # Panics
+    /// When no port can be bound.
+    pub async fn serve(self) -> String {
+        let router = Server::builder().add_service(LanguageRuntimeServer::new(self));
+        serve(router).await.to_string()
     }
 }
 
