@@ -1,17 +1,17 @@
 /*
- * Stackwright: an infrastructure deployment engine that runs inside your process.
+ * Stackwright: an infrastructure deployment engine that runs inside the caller's process.
  *
  * Generated from bindings-c; do not edit. The rules that hold for every function:
  *
  * - Functions that can fail return a status. Their last parameter, `error`, may be null; when it is not, it is set to
  *   an error to be freed with sw_error_free, or to null on success.
- * - A handle has exactly one `_free`, which takes null, needs no other handle, and may be called in any order.
- * - Pointers are to be valid for the length of the call, handles not freed. A null pointer where a value is required is
+ * - Each kind of handle has one `_free` function, which accepts null. Handles may be freed in any order.
+ * - Pointers and handles must be valid for the duration of the call. A null pointer where a value is required is
  *   refused with SW_STATUS_MISUSE.
- * - Bytes that you pass are lent for the length of the call. Bytes that you get are yours, to be freed with
- *   sw_bytes_free. Texts are UTF-8 and JSON is UTF-8 text.
- * - Places for results are set to null first, so that a failed call leaves null.
- * - Handles may be used from any thread, several at the same time, except for being freed.
+ * - Bytes passed by the caller are borrowed for the duration of the call. Returned bytes are owned by the caller, who
+ *   frees them with sw_bytes_free. Texts and JSON are UTF-8.
+ * - Result pointers are set to null first, so that a failed call leaves null.
+ * - Handles may be used from several threads at the same time. Freeing one must not overlap with its use.
  */
 
 
@@ -28,8 +28,8 @@
 #define SW_PROVIDER_VERSION 1
 
 /**
- * The functions of the table return soon, so they are called right on the runtime's threads: the fastest way. A
- * function that waits for anything must not be declared so.
+ * A flag of `sw_provider_t`: its functions return soon and never block, so they are called on the runtime's threads,
+ * which is faster.
  */
 #define SW_PROVIDER_PROMPT 1
 
@@ -44,7 +44,7 @@
 #define SW_PROGRAM_VERSION 1
 
 /**
- * What a call came to. Codes are stable and only ever appended to.
+ * The result of a call. Codes are stable; new ones are appended.
  */
 enum sw_status_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -52,15 +52,16 @@ enum sw_status_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * The caller broke a rule of this ABI: a null pointer, a wrong `struct_size`, a blocking call inside a callback.
+   * The caller violated a rule of this ABI: a null pointer, a wrong `struct_size`, a blocking call inside a
+   * callback.
    */
   SW_STATUS_MISUSE = -1,
   /**
-   * The call did what it was asked to do.
+   * The call succeeded.
    */
   SW_STATUS_OK = 0,
   /**
-   * The caller passed something wrong; the message names what and where. Nothing was changed.
+   * An argument is invalid; the message names it. Nothing was changed.
    */
   SW_STATUS_INVALID_INPUT = 1,
   /**
@@ -68,7 +69,7 @@ enum sw_status_t
    */
   SW_STATUS_NOT_FOUND = 2,
   /**
-   * Somebody else holds the stack's lock, or changed its state meanwhile. Try again later.
+   * Another operation holds the stack's lock or has changed its state. A later call may succeed.
    */
   SW_STATUS_CONFLICT = 3,
   /**
@@ -76,7 +77,7 @@ enum sw_status_t
    */
   SW_STATUS_PROVIDER = 4,
   /**
-   * A plugin process could not be found, started or spoken to.
+   * A plugin could not be found, started or connected to.
    */
   SW_STATUS_PLUGIN = 5,
   /**
@@ -84,23 +85,23 @@ enum sw_status_t
    */
   SW_STATUS_STATE = 6,
   /**
-   * Secrets could not be encrypted, or what encrypts those of a stack is not known here.
+   * Secrets could not be encrypted, or the stack's secrets provider is unknown.
    */
   SW_STATUS_SECRETS = 7,
   /**
-   * The operation was cancelled; what had run is recorded.
+   * The operation was cancelled; its finished steps are recorded.
    */
   SW_STATUS_CANCELLED = 8,
   /**
-   * A store or service did not answer; the same call may succeed later.
+   * A store or service is unavailable; a later call may succeed.
    */
   SW_STATUS_UNAVAILABLE = 9,
   /**
-   * The program raised an error of its own.
+   * The program failed.
    */
   SW_STATUS_PROGRAM = 10,
   /**
-   * The deployment failed; its diagnostics and events say where. What succeeded is recorded.
+   * The deployment failed; its diagnostics and events contain the reason. Successful steps are recorded.
    */
   SW_STATUS_FAILED = 11,
   /**
@@ -108,8 +109,8 @@ enum sw_status_t
    */
   SW_STATUS_INTERNAL = 12,
   /**
-   * A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
-   * configuration when it is a value of that.
+   * A secret could not be decrypted, for instance because of a wrong passphrase. For a configuration value, the
+   * message names its key.
    */
   SW_STATUS_DECRYPT = 13,
 };
@@ -122,8 +123,8 @@ typedef int32_t sw_status_t;
 #endif // __cplusplus
 
 /**
- * Why a provider's call failed; names and numbers are those of gRPC. After `UNKNOWN`, `INTERNAL` and `DATA_LOSS`
- * the engine takes the state of the real thing for unknown, after any other for unchanged.
+ * The status of a provider's failed call; names and numbers are those of gRPC. After `UNKNOWN`, `INTERNAL` and
+ * `DATA_LOSS` the engine treats the physical resource's state as unknown, after any other as unchanged.
  */
 enum sw_provider_status_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -156,7 +157,7 @@ typedef int32_t sw_provider_status_t;
 #endif // __cplusplus
 
 /**
- * What an operation does.
+ * The kind of an operation.
  */
 enum sw_operation_kind_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -164,15 +165,15 @@ enum sw_operation_kind_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Computes the steps of an update; nothing is created, changed, deleted or written.
+   * Reports the steps of an update without performing them; nothing is written.
    */
   SW_OPERATION_PREVIEW = 0,
   /**
-   * Brings the stack to the state that its program describes.
+   * Creates, updates and deletes resources as the program declares them.
    */
   SW_OPERATION_UPDATE = 1,
   /**
-   * Reads every resource and records what is there.
+   * Reads every resource and records its actual state.
    */
   SW_OPERATION_REFRESH = 2,
   /**
@@ -189,7 +190,7 @@ typedef int32_t sw_operation_kind_t;
 #endif // __cplusplus
 
 /**
- * How much a message matters.
+ * The severity of a diagnostic.
  */
 enum sw_severity_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -197,19 +198,19 @@ enum sw_severity_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * For those who look for a fault.
+   * Details for debugging.
    */
   SW_SEVERITY_DEBUG = 0,
   /**
-   * Worth reading.
+   * Information.
    */
   SW_SEVERITY_INFO = 1,
   /**
-   * Something is probably not as intended.
+   * A probable mistake.
    */
   SW_SEVERITY_WARNING = 2,
   /**
-   * Something failed; the run fails.
+   * An error; the run fails.
    */
   SW_SEVERITY_ERROR = 3,
 };
@@ -222,54 +223,55 @@ typedef int32_t sw_severity_t;
 #endif // __cplusplus
 
 /**
- * Bytes that the library made for the caller. Unique: one owner, who frees them with `sw_bytes_free`.
+ * Bytes that the library returns. The caller owns them and frees them with `sw_bytes_free`.
  *
  * A NUL follows the last byte and is not counted, so that JSON can be used as a C string.
  */
 typedef struct sw_bytes_t sw_bytes_t;
 
 /**
- * One call of a host's function that waits for its answer. Unique: whoever was given it must hand it to exactly one
- * of `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any
- * thread, also after the call was given up.
+ * A pending call of a host's function. The function owns it and must pass it to exactly one of
+ * `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any thread,
+ * also after the call was cancelled.
  */
 typedef struct sw_completion_t sw_completion_t;
 
 /**
- * The context of a running program. Lent to the program; never freed by it.
+ * The context of a running program, which borrows it and never frees it.
  */
 typedef struct sw_context_t sw_context_t;
 
 /**
- * An engine: where states live, what encrypts them, and who provides what. Shared by the stacks that it opens,
- * which outlive it.
+ * An engine: a store, a secrets provider and the providers of packages. Shared by the stacks that it opens, which may
+ * outlive the handle.
  */
 typedef struct sw_engine_t sw_engine_t;
 
 /**
- * An error with everything that a caller may branch on or show. Unique: one owner, who frees it with
- * `sw_error_free`. Its texts are UTF-8, NUL-terminated, and live as long as it.
+ * An error. The caller owns it and frees it with `sw_error_free`. Its texts are UTF-8, NUL-terminated, and valid until
+ * then.
  */
 typedef struct sw_error_t sw_error_t;
 
 /**
- * An operation under way, or ended. Freeing the handle does not end it.
+ * An operation that runs or has ended. Freeing the handle does not end it.
  */
 typedef struct sw_operation_t sw_operation_t;
 
 /**
- * The threads that engines work on. Shared by the engines that are built on it, which keep working until
- * `sw_runtime_free`. One process may have several.
+ * The threads of engines. Shared by the engines that are created with it, which work until `sw_runtime_free`. A
+ * process may have several.
  */
 typedef struct sw_runtime_t sw_runtime_t;
 
 /**
- * A stack: a named state, its program, and the operations on it. Shared by its operations, which outlive it.
+ * A stack: a named state, the program that declares its resources, and the operations on it. Shared by its operations,
+ * which may outlive the handle.
  */
 typedef struct sw_stack_t sw_stack_t;
 
 /**
- * Bytes that somebody else owns, valid during the call that they are passed to.
+ * Borrowed bytes, valid for the duration of the call that they are passed to.
  *
  * `data` is ignored when `length` is 0; it needs no terminator.
  */
@@ -279,13 +281,13 @@ typedef struct sw_bytes_view_t {
    */
   const char *data;
   /**
-   * How many there are.
+   * The number of bytes.
    */
   size_t length;
 } sw_bytes_view_t;
 
 /**
- * How a runtime is made. Set `struct_size` to the structure's size and everything else to zero or a value.
+ * The options of a runtime. Set `struct_size` to the structure's size and unused fields to zero.
  */
 typedef struct sw_runtime_options_t {
   /**
@@ -293,13 +295,13 @@ typedef struct sw_runtime_options_t {
    */
   size_t struct_size;
   /**
-   * How many threads work; 0 for one per core.
+   * The number of worker threads; 0 for one per core.
    */
   uint32_t threads;
   /**
-   * How many threads the engine has beside those for what blocks in its own work: files, keys, hashes; 0 for 512.
-   * Functions of the host that may block take none of them: each that runs has a thread of the library's to itself,
-   * as many as there are at that time, and idle threads are used again.
+   * The maximum number of threads for blocking work of the engine: files, key derivation, hashes; 0 for 512.
+   * Functions of the host that may block use none of them: each running one has a thread of its own. The number of
+   * those threads has no limit, and idle ones are reused.
    */
   uint32_t blocking_threads;
   /**
@@ -309,44 +311,44 @@ typedef struct sw_runtime_options_t {
 } sw_runtime_options_t;
 
 /**
- * Frees the `user_data` of a table of functions. Called once, when the library will not call the table again.
+ * Frees the `user_data` of a table of functions. Called once, after the last call of the table's functions.
  */
 typedef void (*sw_free_t)(void *user_data);
 
 /**
- * One call of a provider, or another question to the host. `request` is JSON, followed by a NUL, and lent for the
- * length of the call; the completion is the function's to answer, now or later.
+ * A call of a provider, or another function of the host. `request` is JSON, followed by a NUL, and borrowed for the
+ * duration of the call. The function owns the completion, and completes it before or after it returns.
  */
 typedef void (*sw_call_t)(void *user_data, struct sw_bytes_view_t request, struct sw_completion_t *completion);
 
 /**
- * Tells the host that nobody waits any more for the answer to the call with this number (`sw_completion_id`).
+ * Notifies the host that the call with this number (`sw_completion_id`) was cancelled, and its response is ignored.
  */
 typedef void (*sw_give_up_t)(void *user_data, uint64_t call);
 
 /**
- * Tells the host something that needs no answer.
+ * A notification of the host, without a response.
  */
 typedef void (*sw_notice_t)(void *user_data);
 
 /**
  * A provider of one package, as a table of functions. The table is copied; `user_data` is passed to each function.
  *
- * ITS FUNCTIONS ARE CALLED CONCURRENTLY, many at a time and from any thread. Each that is null does what the
- * comment beside it says. All values have the plain JSON form: secrets are
- * `{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an
- * unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`. Numbers that JSON has not are
- * `{"4dabf18193072939515e22adb298388d": "8ad145fe-0d11-4827-bfd7-1abcbf086f5c", "value": "7ff8000000000000"}`, the
- * value being their bits as IEEE 754 has them: that is NaN, `7ff0000000000000` infinity. Programs have the same form.
+ * ITS FUNCTIONS ARE CALLED CONCURRENTLY, from any thread. The comment of each function states the default behaviour
+ * when it is null. All values have the plain JSON form: secrets are `{"4dabf18193072939515e22adb298388d":
+ * "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an unknown value is the text
+ * `04da6b54-80e4-46f7-96ec-b56ff0331ba9`. Numbers that JSON cannot represent are `{"4dabf18193072939515e22adb298388d":
+ * "8ad145fe-0d11-4827-bfd7-1abcbf086f5c", "value": "7ff8000000000000"}`, the value being the hex digits of their IEEE
+ * 754 bits: here NaN; `7ff0000000000000` is infinity. Programs use the same form.
  *
- * A view is a part of a resource that its provider tells of, and that is shown and recorded as a resource of its own:
- * `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`, the parent being another view. What `create`,
- * `read`, `update` and `delete_` have done to views they answer as `"viewSteps": [{"op": "create", "old", "new",
- * "keys", "diffs", "detailedDiff", "status": "ok"|"partial-failure"|"unknown", "error"}]`, `initFailure` of
- * `sw_completion_fail_with` too.
+ * A view is a part of a resource that its provider reports, and that is displayed and recorded as a separate resource:
+ * `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`, the parent being another view. The responses of
+ * `create`, `read`, `update` and `delete_` contain the steps of views as `"viewSteps": [{"op": "create", "old", "new",
+ * "keys", "diffs", "detailedDiff", "status": "ok"|"partial-failure"|"unknown", "error"}]`, as does the
+ * `initFailure` of `sw_completion_fail_with`.
  *
- * Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread to itself and may take its time, also to wait for
- * other calls; there are as many threads as calls run. `give_up` and `free` must return soon in either case.
+ * Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread of its own and may block, also to wait for other
+ * calls. The number of those threads has no limit. `give_up` and `free` must return soon in either case.
  */
 typedef struct sw_provider_t {
   /**
@@ -366,101 +368,104 @@ typedef struct sw_provider_t {
    */
   void *user_data;
   /**
-   * Frees `user_data` when no function will be called any more; may be null.
+   * Frees `user_data` after the last call of a function; may be null.
    */
   sw_free_t free;
   /**
-   * Says what the provider understands: `{}` → `{"acceptSecrets": true, "acceptResources": true, "acceptOutputs":
-   * true, "supportsPreview": true, "supportsAutonaming": true, "acceptByteStrings": true}`, which is also what
-   * null and left-out fields mean. `"waitsForRegistrations": true` (false when left out) says that calls may wait for
-   * later registrations, so that the option `parallel` is no strict limit for them.
+   * Returns the provider's capabilities: `{}` → `{"acceptSecrets": true, "acceptResources": true, "acceptOutputs":
+   * true, "supportsPreview": true, "supportsAutonaming": true, "acceptByteStrings": true}`. Missing fields, and a
+   * null function, mean true. `"waitsForRegistrations": true` (default: false) states that calls may wait for later
+   * registrations, so that the option `parallel` is no strict limit for them.
    */
   sw_call_t handshake;
   /**
-   * Facts of the provider: `{}` → `{"version": "1.2.3"}`. Null: it has no version.
+   * Returns the provider's version: `{}` → `{"version": "1.2.3"}`. Null: it has none.
    */
   sw_call_t plugin_info;
   /**
-   * Checks the provider's own configuration, as `check` does. Null: takes it as it is.
+   * Checks the provider's own configuration, as `check` does. Null: it is unchanged and valid.
    */
   sw_call_t check_config;
   /**
-   * Compares two configurations, as `diff` does. Null: nothing to say.
+   * Compares two configurations, as `diff` does. Null: the engine compares them.
    */
   sw_call_t diff_config;
   /**
-   * Takes the configuration: `{"urn", "name", "id", "inputs"}` → what `handshake` answers. Null: needs none.
+   * Configures the provider: `{"urn", "name", "id", "inputs"}` → as `handshake`. Null: it needs no configuration.
    */
   sw_call_t configure;
   /**
-   * Checks and completes inputs: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview",
-   * "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures": [{"property", "reason"}]}`. Null: takes them as they are.
+   * Validates inputs and adds defaults: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview",
+   * "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures":
+   * [{"property", "reason"}]}`. Null: they are unchanged and valid.
    */
   sw_call_t check;
   /**
-   * Compares: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges", "preview"}` →
-   * `{"changes": "none"|"some"|"unknown", "replaces": ["path"], "stables": [], "diffs": [], "detailedDiff":
-   * {"path": {"kind": "update-replace", "inputDiff": false}}, "deleteBeforeReplace": false}`. Null: the engine
-   * compares the inputs itself.
+   * Compares a resource with its new inputs: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news",
+   * "ignoreChanges", "preview"}` → `{"changes": "none"|"some"|"unknown", "replaces": ["path"], "stables": [],
+   * "diffs": [], "detailedDiff": {"path": {"kind": "update-replace", "inputDiff": false}}, "deleteBeforeReplace":
+   * false}`. Null: the engine compares the inputs.
    */
   sw_call_t diff;
   /**
-   * Makes a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs", "viewSteps"}`. Required.
+   * Creates a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs",
+   * "viewSteps"}`. Required.
    */
   sw_call_t create;
   /**
-   * Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview",
-   * "oldViews"}`, inputs and outputs being null for an import → `{"id", "inputs", "outputs", "viewSteps"}`; without outputs it does not exist. Null: it is as it was recorded.
+   * Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview", "oldViews"}`, inputs
+   * and outputs being null for an import → `{"id", "inputs", "outputs", "viewSteps"}`; without outputs it does not
+   * exist. Null: it is unchanged.
    */
   sw_call_t read;
   /**
-   * Changes a resource: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges",
-   * "timeout", "preview", "oldViews"}` → `{"outputs", "viewSteps"}`. Null: it can not be changed in place.
+   * Updates a resource in place: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges",
+   * "timeout", "preview", "oldViews"}` → `{"outputs", "viewSteps"}`. Null: an update fails.
    */
   sw_call_t update;
   /**
-   * Removes a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "oldViews"}` →
+   * Deletes a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "oldViews"}` →
    * `{"viewSteps"}`. Required.
    */
   sw_call_t delete_;
   /**
    * Calls a function of the package: `{"token", "arguments", "preview"}` → `{"result": {…}, "failures": []}`.
-   * Null: there is none.
+   * Null: the package has no functions.
    */
   sw_call_t invoke;
   /**
-   * Nobody waits any more for one call; its completion must still be handed back. May be null.
+   * Called when one call is cancelled; its completion must still be completed or freed. May be null.
    */
   sw_give_up_t give_up;
   /**
-   * Running calls should fail soon. Not called while the provider serves other operations as well, whose calls would be
-   * meant, too. May be null.
+   * Cancels the running calls, which should fail soon. Not called while another operation uses the provider, because
+   * it would cancel that one's calls as well. May be null.
    */
   sw_notice_t cancel;
   /**
-   * No call follows. May be null.
+   * Closes the provider; no call follows. May be null.
    */
   sw_notice_t close;
   /**
-   * Gives the schema of the package, for code generators and other tools: `{"subpackageName", "subpackageVersion"}`,
-   * both empty unless a parameter made the package → the schema itself, a JSON object. Null: there is none.
+   * Returns the schema of the package, for tools such as code generators: `{"subpackageName", "subpackageVersion"}`,
+   * both empty unless the package is parameterized → the schema, a JSON object. Null: there is none.
    */
   sw_call_t get_schema;
   /**
-   * Gives a mapping from another ecosystem to the package, for converters: `{"key": "terraform", "provider": "…"}`,
-   * the provider being empty when `get_mappings` names none → `{"provider", "data": base64}`; an empty answer says
-   * that there is none. Null: there are none.
+   * Returns a mapping from another ecosystem to the package, for converters: `{"key": "terraform", "provider":
+   * "…"}`, the provider being empty when `get_mappings` names none → `{"provider", "data": base64}`; an empty
+   * response when there is none. Null: there are none.
    */
   sw_call_t get_mapping;
   /**
-   * Names the foreign providers of an ecosystem that the package has mappings of: `{"key": "terraform"}` →
-   * `["name", …]`. Null, or an empty answer: it has one at most, which `get_mapping` names.
+   * Returns the providers of another ecosystem that the package has mappings for: `{"key": "terraform"}` →
+   * `["name", …]`. Null, or an empty response: at most one, which `get_mapping` names.
    */
   sw_call_t get_mappings;
 } sw_provider_t;
 
 /**
- * A provider with the package that it serves.
+ * A provider of the host and its package.
  */
 typedef struct sw_package_t {
   /**
@@ -468,7 +473,7 @@ typedef struct sw_package_t {
    */
   size_t struct_size;
   /**
-   * The package, `files` for instance: the first part of its resources' types.
+   * The name of the package, `files` for instance: the first part of its resources' types.
    */
   struct sw_bytes_view_t package;
   /**
@@ -478,11 +483,11 @@ typedef struct sw_package_t {
 } sw_package_t;
 
 /**
- * What the host wants to be asked and told, as a table of functions, each of which may be null. The table is copied.
+ * The host's functions that the engine calls, each of which may be null. The table is copied.
  *
- * ITS FUNCTIONS ARE CALLED CONCURRENTLY, each on a thread to itself, and may take their time, but for `give_up` and
- * `free`. They answer as those of a provider do, with `sw_completion_succeed` or `sw_completion_fail`; the message of a
- * failure reaches people unchanged.
+ * ITS FUNCTIONS ARE CALLED CONCURRENTLY, each call on a thread of its own, and may block, except for `give_up` and
+ * `free`. They complete calls as a provider does, with `sw_completion_succeed` or `sw_completion_fail`. The message of
+ * a failure is reported unchanged.
  */
 typedef struct sw_host_t {
   /**
@@ -498,100 +503,100 @@ typedef struct sw_host_t {
    */
   void *user_data;
   /**
-   * Frees `user_data` when no function will be called any more; may be null.
+   * Frees `user_data` after the last call of a function; may be null.
    */
   sw_free_t free;
   /**
-   * Nobody waits any more for one call; its completion must still be handed back.
+   * Called when one call is cancelled; its completion must still be completed or freed.
    */
   sw_give_up_t give_up;
   /**
-   * Says what serves a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
-   * "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a provider that listens there,
-   * `{"package": "files"}` for the one that the engine was given for that package, `{}` for what the engine finds.
-   * For a policy pack `kind` is `analyzer`, `path` and `config` are those of the operation's options, and the answer is
-   * its address. For plugins `path` and `config` are empty.
+   * Resolves the plugin of a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
+   * "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a running plugin, `{"package":
+   * "files"}` for the engine's provider of that package, `{}` for the engine's own lookup. For a policy pack `kind`
+   * is `analyzer`, `path` and `config` are those of the operation's options, and the response has its address. For
+   * other plugins `path` and `config` are empty.
    */
   sw_call_t resolve;
   /**
-   * Gives another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
+   * Returns another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
    * reads them from its store.
    */
   sw_call_t stack_outputs;
   /**
-   * Gives what there is of another stack's resources, as `stack_outputs` does: `{"URN": {"type": "…", "outputs": {…}}}`.
-   * Required beside it.
+   * Returns the outputs of another stack's resources, as `stack_outputs`: `{"URN": {"type": "…", "outputs": {…}}}`.
+   * Required with it.
    */
   sw_call_t stack_resource_outputs;
   /**
-   * Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
-   * is answered; a failure refuses the entry, and the operation ends with it. Records are those of deployments, in
-   * which the `ciphertext` of a secret is the base64 of its JSON text.
-   * An entry has `sequence`, `operation` (the number of its step) and `kind`: `begin`, before the provider is called,
-   * with `op`, `pending`, `old`, `state`, `keys`, `diffs`, `detailedDiff`; `success` with `op`, `resultOp`, `removed`,
-   * `marked`, `new` and the flags `inPlace`, `elided`, `untargeted`, `persistedRefresh`, `deletedByRefresh`,
-   * `skippedCreate` (with `state`: what was asked for, is not made and not recorded); `failure` with `op`; `outputs` with
-   * `new`; `base-written` with `records`; `base-rebuilt` with `order`, `records`, `clearPending`. Fields with nothing in
-   * them are left out.
+   * Receives an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine continues
+   * after the completion; a failure ends the operation with an error. Records are those of deployments, in which the
+   * `ciphertext` of a secret is the base64 of its JSON text. An entry has `sequence`, `operation` (the number of its
+   * step) and `kind`: `begin`, before the provider is called, with `op`, `pending`, `old`, `state`, `keys`, `diffs`,
+   * `detailedDiff`; `success` with `op`, `resultOp`, `removed`, `marked`, `new` and the flags `inPlace`, `elided`,
+   * `untargeted`, `persistedRefresh`, `deletedByRefresh`, `skippedCreate` (with `state`: the goal of a resource that
+   * is neither created nor recorded); `failure` with `op`; `outputs` with `new`; `base-written` with `records`;
+   * `base-rebuilt` with `order`, `records`, `clearPending`. Empty fields are left out.
    */
   sw_call_t journal;
   /**
-   * Encrypts secrets in place of the engine, in order: `["text", …]` → as many texts.
+   * Encrypts secrets in place of the engine: `["text", …]` → as many texts, in order.
    */
   sw_call_t encrypt;
   /**
-   * Decrypts what `encrypt` made, in the same way. Required beside it. The message of a failure must hold no secret.
+   * Decrypts the texts of `encrypt`, in the same form. Required with it. The message of a failure must contain no
+   * secret.
    */
   sw_call_t decrypt;
   /**
-   * Gets what the URI of a remote asset or archive names, for its hash: `{"uri": "…"}` → the content itself, which is
-   * no JSON. Null: the engine does so, over HTTP.
+   * Fetches a remote asset or archive, for its hash: `{"uri": "…"}` → the raw content, which is no JSON. Null: the
+   * engine fetches it over HTTP.
    */
   sw_call_t fetch;
   /**
-   * Says how the real thing of a resource is to be named, in the stead of `pulumi:autonaming` of the configuration:
-   * `{"urn", "type", "name", "randomSeed": base64 of 32 bytes, "preview"}` → `{"proposedName": "…", "mode":
-   * "propose"|"enforce"|"disable", "deleteBeforeReplace": false, "warnIfUnsupported": false}`, of which only the name is
-   * required (`disable` needs none); `{}` leaves the name to the provider. Asked once for each registration of a
-   * resource that is no component and no provider; a failure ends the operation. Providers get the answer with `check`.
-   * Names that are drawn from the seed are in an update those that its preview showed.
+   * Proposes the physical name of a resource, in place of `pulumi:autonaming` of the configuration: `{"urn", "type",
+   * "name", "randomSeed": base64 of 32 bytes, "preview"}` → `{"proposedName": "…", "mode":
+   * "propose"|"enforce"|"disable", "deleteBeforeReplace": false, "warnIfUnsupported": false}`, of which only the
+   * name is required (`disable` needs none); `{}` leaves the name to the provider. Called once for each registration
+   * of a resource that is no component and no provider; a failure ends the operation. Providers receive the proposal
+   * with `check`. Names derived from the seed are equal in a preview and its update.
    */
   sw_call_t propose_name;
   /**
-   * Tells whether a plugin is installed, in any version when `version` is null: what `resolve` is asked → `{"installed":
-   * true}`; `{}` when it is not. This and the next two are asked, in this order, about a plugin that neither the
-   * packages, `resolve` nor the folders of `"plugins"` gave; then the engine looks once more. However many resources and
-   * operations need a plugin, it is asked for once at a time. Without `skipPluginPreInstall`, this
-   * happens before an operation begins for what recorded providers need, and before the program runs for what its
-   * language runtime requires.
+   * Returns whether a plugin is installed, in any version when `version` is null: the request of `resolve` →
+   * `{"installed": true}`; `{}` when it is not. This and the next two are called, in this order, for a plugin that
+   * is found neither in the packages, by `resolve` nor in the folders of `"plugins"`; then the engine searches
+   * again. Several resources and operations share one installation of a plugin. Without `skipPluginPreInstall`,
+   * plugins of recorded providers are installed before an operation begins, and those that the language runtime
+   * requires before the program runs.
    */
   sw_call_t is_installed;
   /**
-   * Gives the latest version of a plugin when none is wanted: what `resolve` is asked → `{"version": "1.2.3"}`; `{}`
-   * leaves it to `install` which one that is.
+   * Returns the latest version of a plugin without a required version: the request of `resolve` → `{"version":
+   * "1.2.3"}`; `{}` leaves the choice to `install`.
    */
   sw_call_t latest_version;
   /**
-   * Puts a plugin where the engine looks for it, its executable `pulumi-resource-NAME` into one of the `directories` or
-   * into `resource-NAME-vVERSION` in the `cache`: what `resolve` is asked → `{}`; `{"declined": true}` for what is not to be
-   * installed, which then is missing.
+   * Installs a plugin: its executable `pulumi-resource-NAME` into one of the `directories`, or into
+   * `resource-NAME-vVERSION` in the `cache`. The request of `resolve` → `{}`, or `{"declined": true}` when it is not
+   * installed, which leaves it missing.
    */
   sw_call_t install;
   /**
-   * Encrypts the secrets of one stack, whose settings have `"secrets"`: `{"stack": "project/name", "texts": ["text", …]}` →
-   * as many texts, in order.
+   * Encrypts the secrets of a stack whose settings have `"secrets"`: `{"stack": "project/name", "texts": ["text",
+   * …]}` → as many texts, in order.
    */
   sw_call_t encrypt_for_stack;
   /**
-   * Decrypts what `encrypt_for_stack` made for the stack, in the same way. Required beside it. Secrets of stacks that the
-   * stack refers to come with the name of the stack that refers, unless `referencePassphrases` of its settings has them.
-   * The message of a failure must hold no secret.
+   * Decrypts the texts of `encrypt_for_stack`, in the same form. Required with it. Secrets of referenced stacks are
+   * passed with the name of the referring stack, unless `referencePassphrases` of its settings contains them. The
+   * message of a failure must contain no secret.
    */
   sw_call_t decrypt_for_stack;
 } sw_host_t;
 
 /**
- * What an engine is made of. Set `struct_size` to the structure's size and what is not needed to zero.
+ * The options of an engine. Set `struct_size` to the structure's size and unused fields to zero.
  */
 typedef struct sw_engine_options_t {
   /**
@@ -599,7 +604,7 @@ typedef struct sw_engine_options_t {
    */
   size_t struct_size;
   /**
-   * The threads to work on.
+   * The runtime whose threads the engine uses. Required.
    */
   struct sw_runtime_t *runtime;
   /**
@@ -634,34 +639,34 @@ typedef struct sw_engine_options_t {
    * - `waitsForRegistrations` (array of string): Names of plugins whose calls may wait for later registrations, so
    *   that the option `parallel` is no strict limit for them.
    *
-   * Members of `secrets`, for a host's table that has `encrypt` and `decrypt`; data that is encrypted otherwise is opened as
-   * without them:
+   * Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is
+   * decrypted as without them:
    *
    * - `kind` (string): The name of the encryption in deployments; `host` when left out.
    * - `state` (any JSON): Data that states keep beside the name for later readers; never a key.
    */
   struct sw_bytes_view_t settings;
   /**
-   * Providers in this process; null when there are none.
+   * The providers in this process; null when there are none.
    */
   const struct sw_package_t *packages;
   /**
-   * How many packages there are.
+   * The number of packages.
    */
   size_t package_count;
   /**
-   * What the host wants to be asked and told; null when nothing.
+   * The host's functions that the engine calls; null for none.
    */
   const struct sw_host_t *host;
 } sw_engine_options_t;
 
 /**
- * Takes the result of an asynchronous call, on a thread of the runtime.
+ * Receives the result of an asynchronous call, on a thread of the runtime.
  *
  * Called EXACTLY ONCE for each call that returned `SW_STATUS_OK`, never for one that did not, and possibly before
  * that call has returned. `result` (a NUL follows it; its data is null when there is none) and `error` (null on
- * success) are lent for the length of the callback. It must return soon and must not make a call that waits: those
- * return `SW_STATUS_MISUSE` here.
+ * success) are borrowed for the duration of the callback. It must return soon and must not make a blocking call, which
+ * returns `SW_STATUS_MISUSE` here.
  */
 typedef void (*sw_callback_t)(void *user_data,
                               sw_status_t status,
@@ -669,13 +674,13 @@ typedef void (*sw_callback_t)(void *user_data,
                               const struct sw_error_t *error);
 
 /**
- * Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
- * at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made (the run
- * then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also
- * fails when a registration or an output could not be read (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`): without it, the
- * resource would be deleted. A program may do without what the engine refuses.
+ * Declares the resources of a stack. Runs on a dedicated thread and may block; several runs may overlap. Returns
+ * `SW_STATUS_OK`, the status of a failed call (the run then fails with the error of the last call with that status),
+ * or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also fails when a registration or an output is malformed
+ * (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`), because the resource would be deleted otherwise. Other failed calls
+ * do not fail the run by themselves.
  *
- * The context is lent until the function has returned and every callback of its asynchronous calls has been called.
+ * The context is valid until the function has returned and every callback of its asynchronous calls has been called.
  */
 typedef int32_t (*sw_run_t)(void *user_data, struct sw_context_t *context);
 
@@ -696,7 +701,7 @@ typedef struct sw_program_t {
    */
   void *user_data;
   /**
-   * Frees `user_data` when `run` will not be called any more; may be null.
+   * Frees `user_data` after the last call of `run`; may be null.
    */
   sw_free_t free;
   /**
@@ -710,27 +715,27 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Returns the version of the library, `0.1.0` for instance. The text lives as long as the library.
+ * Returns the version of the library, `0.1.0` for instance. The text is static.
  */
 const char *sw_version(void);
 
 /**
- * Returns what a host that sorts errors as the reference engine does takes a status code for: `bail` when the
- * diagnostics say what was wrong, `decrypt` or `internal`; `none` for success.
+ * Returns the reference engine's class of a status code: `bail` when the diagnostics contain the reason, `decrypt` or
+ * `internal`; `none` for success.
  *
- * The text lives as long as the library.
+ * The text is static.
  */
 const char *sw_status_class_name(int32_t status);
 
 /**
- * Returns the name of a status code, `invalid_input` for instance; `unknown` for a code that does not exist.
+ * Returns the name of a status code, `invalid_input` for instance; `unknown` for an unknown code.
  *
- * The text lives as long as the library.
+ * The text is static.
  */
 const char *sw_status_name(int32_t status);
 
 /**
- * Views a NUL-terminated text; a null pointer gives an empty view. The text must outlive the view.
+ * Returns a view of a NUL-terminated text; an empty one for null. The text must outlive the view.
  */
 struct sw_bytes_view_t sw_text(const char *text);
 
@@ -740,12 +745,12 @@ struct sw_bytes_view_t sw_text(const char *text);
 const char *sw_bytes_data(const struct sw_bytes_t *bytes);
 
 /**
- * Returns how many bytes there are, without the NUL that follows; 0 for null.
+ * Returns the number of bytes, without the NUL that follows; 0 for null.
  */
 size_t sw_bytes_length(const struct sw_bytes_t *bytes);
 
 /**
- * Views owned bytes, for passing them on; an empty view for null. Valid until `sw_bytes_free`.
+ * Returns a view of owned bytes; an empty one for null. Valid until `sw_bytes_free`.
  */
 struct sw_bytes_view_t sw_bytes_view(const struct sw_bytes_t *bytes);
 
@@ -755,53 +760,53 @@ struct sw_bytes_view_t sw_bytes_view(const struct sw_bytes_t *bytes);
 void sw_bytes_free(struct sw_bytes_t *bytes);
 
 /**
- * Returns what kind of error it is; `SW_STATUS_OK` for null.
+ * Returns the kind of the error; `SW_STATUS_OK` for null.
  */
 sw_status_t sw_error_kind(const struct sw_error_t *error);
 
 /**
- * Returns the name of the kind, `invalid_input` for instance. The text lives as long as the library.
+ * Returns the name of the kind, `invalid_input` for instance. The text is static.
  */
 const char *sw_error_kind_name(const struct sw_error_t *error);
 
 /**
- * Returns the text for people; null for null.
+ * Returns the message; null for null.
  */
 const char *sw_error_message(const struct sw_error_t *error);
 
 /**
- * Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands in
- * the diagnostics begins with `BAIL: `. Null for null.
+ * Returns the message of the reference engine for such an error, for tools that match on it. It begins with `BAIL: `
+ * when the diagnostics contain the reason. Null for null.
  */
 const char *sw_error_reference_message(const struct sw_error_t *error);
 
 /**
- * Returns the configuration key, as `namespace:name`, whose value the error is about; null when it is not about one.
+ * Returns the configuration key, as `namespace:name`, whose value caused the error; null when there is none.
  */
 const char *sw_error_config_key(const struct sw_error_t *error);
 
 /**
- * Returns the URN of the resource that the error is about; null when it is not about one.
+ * Returns the URN of the resource whose step failed; null when there is none.
  */
 const char *sw_error_urn(const struct sw_error_t *error);
 
 /**
- * Returns the provider that the error came from; null when none is known.
+ * Returns the provider that reported the error; null when there is none.
  */
 const char *sw_error_provider(const struct sw_error_t *error);
 
 /**
- * Returns the phase that failed, `create` for instance; null when none is known.
+ * Returns the phase that failed, `create` for instance; null when it is unknown.
  */
 const char *sw_error_phase(const struct sw_error_t *error);
 
 /**
- * Returns how many pieces of advice come with the error; 0 for null.
+ * Returns the number of hints; 0 for null.
  */
 size_t sw_error_hint_count(const struct sw_error_t *error);
 
 /**
- * Returns a piece of advice for people; null when there is none at `index`.
+ * Returns the hint at `index`; null when there is none.
  */
 const char *sw_error_hint(const struct sw_error_t *error, size_t index);
 
@@ -811,10 +816,10 @@ const char *sw_error_hint(const struct sw_error_t *error, size_t index);
 void sw_error_free(struct sw_error_t *error);
 
 /**
- * Finds the value at `pointer` (RFC 6901: `/inputs/path`, `/failures/0`; empty for the whole document) and gives its
- * JSON text as it stands in the document; null when there is no such value.
+ * Returns the JSON text of the value at `pointer` (RFC 6901: `/inputs/path`, `/failures/0`; empty for the whole
+ * document), unchanged; null when there is no such value.
  *
- * Returns `SW_STATUS_INVALID_INPUT` when what was read on the way is not JSON.
+ * Returns `SW_STATUS_INVALID_INPUT` for a document that is not JSON and a pointer that does not begin with a slash.
  */
 sw_status_t sw_json_get(struct sw_bytes_view_t document,
                         struct sw_bytes_view_t pointer,
@@ -822,10 +827,10 @@ sw_status_t sw_json_get(struct sw_bytes_view_t document,
                         struct sw_error_t **error);
 
 /**
- * Finds the value at `pointer` as `sw_json_get` does and gives the text of the string that it must be; null when
- * there is no such value, or null stands there.
+ * Returns the content of the string at `pointer`, which is that of `sw_json_get`; null when there is no such value,
+ * and for a JSON null.
  *
- * Returns `SW_STATUS_INVALID_INPUT` when something else stands there.
+ * Returns `SW_STATUS_INVALID_INPUT` for a value of another type.
  */
 sw_status_t sw_json_text(struct sw_bytes_view_t document,
                          struct sw_bytes_view_t pointer,
@@ -838,76 +843,77 @@ sw_status_t sw_json_text(struct sw_bytes_view_t document,
 sw_status_t sw_json_quote(struct sw_bytes_view_t text, struct sw_bytes_t **json, struct sw_error_t **error);
 
 /**
- * Makes a runtime; `options` may be null.
+ * Creates a runtime; `options` may be null.
  */
 sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
                            struct sw_runtime_t **runtime,
                            struct sw_error_t **error);
 
 /**
- * Ends a runtime: cancels what runs on it, lets each pending callback fire, then stops the threads and frees it.
+ * Ends a runtime: cancels its operations, delivers each pending callback, then stops the threads and frees it.
  *
- * Returns when the last callback, program and provider function has returned; none runs afterwards, but for the
- * `free` functions of tables whose engines, stacks and operations are freed later. Those handles may be freed before
- * or after, and answer `SW_STATUS_MISUSE` to everything else from here on.
+ * Returns when the last callback, program and provider function has returned. Afterwards only the `free` functions of
+ * tables are called, when their engines, stacks and operations are freed. Those handles may be freed before or after;
+ * their other functions return `SW_STATUS_MISUSE` from then on.
  *
- * Returns `SW_STATUS_MISUSE`, with nothing freed, when called from a callback, a program or a provider's function.
- * Nothing happens for null.
+ * Returns `SW_STATUS_MISUSE` without freeing when called from a callback, a program or a provider's function. Null is
+ * ignored.
  */
 sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
 
 /**
- * Returns a number that no other call in this process has: what `give_up` of the provider's table is told.
+ * Returns the number of the call, which is unique in this process and the argument of `give_up`.
  */
 uint64_t sw_completion_id(const struct sw_completion_t *completion);
 
 /**
- * Tells whether nobody waits for the answer any more; the completion must be handed back all the same.
+ * Returns whether the call was cancelled. The completion must be completed or freed all the same.
  */
 bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
 
 /**
- * Answers a call with the JSON of its response (empty for one without fields) and frees the completion, whatever
- * the returned status. JSON that is not a response makes the call fail.
+ * Completes a call with the JSON of its response (empty for one without fields) and frees the completion, also on
+ * failure. A malformed response fails the call.
  */
 sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
                                   struct sw_bytes_view_t response);
 
 /**
- * Answers a call with a failure and frees the completion, whatever the returned status.
+ * Completes a call with a failure and frees the completion, also when this function fails.
  *
- * `status` is one of `sw_provider_status_t`; the message is shown unchanged.
+ * `status` is one of `sw_provider_status_t`; the message is reported unchanged.
  */
 sw_status_t sw_completion_fail(struct sw_completion_t *completion,
                                int32_t status,
                                struct sw_bytes_view_t message);
 
 /**
- * Answers a call with a failure that has more to say than a message, and frees the completion, whatever the status.
+ * Completes a call with a failure that has details, and frees the completion, also when this function fails.
  *
  * `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
  * "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
- * `initFailure` says that the resource exists but did not come up as wanted.
+ * `initFailure` states that the resource was created or updated, but its initialization failed.
  */
 sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
                                     struct sw_bytes_view_t failure);
 
 /**
- * Frees a completion without an answer: the call fails. Nothing happens for null.
+ * Frees a completion without a response, which fails the call. Null is ignored.
  */
 void sw_completion_free(struct sw_completion_t *completion);
 
 /**
- * Makes an engine.
+ * Creates an engine.
  *
- * On success the tables of the packages and of the host are taken over: their `free` will be called. On failure they are not.
+ * On success the library owns the `user_data` of the packages' and the host's tables, and calls their `free`. On
+ * failure it does not.
  */
 sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
                           struct sw_engine_t **engine,
                           struct sw_error_t **error);
 
 /**
- * Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.
+ * Returns the names of stacks as a JSON array of `project/stack`: those of `project`, or all when it is empty.
  */
 sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
                              struct sw_bytes_view_t project,
@@ -915,7 +921,7 @@ sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
                              struct sw_error_t **error);
 
 /**
- * Frees an engine; its stacks and operations go on. Nothing happens for null.
+ * Frees an engine's handle; its stacks and operations continue. Null is ignored.
  */
 void sw_engine_free(struct sw_engine_t *engine);
 
@@ -936,13 +942,13 @@ void sw_engine_free(struct sw_engine_t *engine);
 const char *sw_context_info(const struct sw_context_t *context);
 
 /**
- * Returns whether the run has ended without the program, which should return soon; true for null.
+ * Returns whether the run has ended before the program, which should then return soon; true for null.
  */
 bool sw_context_is_ended(const struct sw_context_t *context);
 
 /**
- * Calls a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
- * or, at the latest, when the program has returned and its last call was answered (with `SW_STATUS_OK`).
+ * Calls the callback when the run ends before the program (with `SW_STATUS_CANCELLED`; the program should return
+ * soon), or when the program has returned and its last call was completed (with `SW_STATUS_OK`).
  */
 sw_status_t sw_context_ended_async(const struct sw_context_t *context,
                                    sw_callback_t callback,
@@ -950,8 +956,8 @@ sw_status_t sw_context_ended_async(const struct sw_context_t *context,
                                    struct sw_error_t **error);
 
 /**
- * Sets why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
- * not UTF-8 are replaced.
+ * Sets the message with which the run fails when the program returns, also with `SW_STATUS_OK`. Invalid UTF-8 is
+ * replaced by U+FFFD.
  */
 sw_status_t sw_context_fail(const struct sw_context_t *context,
                             struct sw_bytes_view_t message,
@@ -988,8 +994,8 @@ sw_status_t sw_context_invoke_async(const struct sw_context_t *context,
                                     struct sw_error_t **error);
 
 /**
- * Says something to people, about a resource or, when `urn` is empty, about the whole deployment. `severity` is one
- * of `sw_severity_t`.
+ * Emits a diagnostic of a resource or, when `urn` is empty, of the whole deployment. `severity` is one of
+ * `sw_severity_t`.
  */
 sw_status_t sw_context_log(const struct sw_context_t *context,
                            int32_t severity,
@@ -998,8 +1004,7 @@ sw_status_t sw_context_log(const struct sw_context_t *context,
                            struct sw_error_t **error);
 
 /**
- * Publishes the outputs (a JSON object) of a component that the program registered, and waits until they are
- * recorded.
+ * Registers the outputs (a JSON object) of a component that the program registered, and waits until they are recorded.
  */
 sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
                                         struct sw_bytes_view_t urn,
@@ -1007,7 +1012,7 @@ sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
                                         struct sw_error_t **error);
 
 /**
- * Publishes outputs as `sw_context_register_outputs` does, without waiting.
+ * Registers outputs as `sw_context_register_outputs` does, without waiting.
  */
 sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context,
                                               struct sw_bytes_view_t urn,
@@ -1017,7 +1022,7 @@ sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context
                                               struct sw_error_t **error);
 
 /**
- * Sets one of the stack's outputs to a JSON value; they are recorded when the program has ended.
+ * Sets an output of the stack to a JSON value. Outputs are recorded when the program has ended.
  */
 sw_status_t sw_context_export(const struct sw_context_t *context,
                               struct sw_bytes_view_t name,
@@ -1045,7 +1050,7 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
                                   struct sw_error_t **error);
 
 /**
- * Registers a resource and waits until it is as it should be.
+ * Registers a resource and waits until its step has finished.
  *
  * `registration` is JSON: an object with `type`, `name` and any of these members.
  *
@@ -1111,8 +1116,8 @@ sw_status_t sw_context_register(const struct sw_context_t *context,
                                 struct sw_error_t **error);
 
 /**
- * Registers a resource as `sw_context_register` does, without waiting: any number may be under way. Resources are
- * claimed in the order of the calls.
+ * Registers a resource as `sw_context_register` does, without waiting. Any number of registrations may be pending;
+ * resources are claimed in the order of the calls.
  */
 sw_status_t sw_context_register_async(const struct sw_context_t *context,
                                       struct sw_bytes_view_t registration,
@@ -1159,15 +1164,15 @@ sw_status_t sw_context_read_async(const struct sw_context_t *context,
                                   struct sw_error_t **error);
 
 /**
- * Asks an operation to end: what runs finishes and is recorded. A second time, running calls of providers are given
- * up. Further times, and after the end, nothing happens. May be called from callbacks.
+ * Cancels an operation: running steps finish and are recorded. The second call also cancels running calls of
+ * providers. Further calls, and calls after the end, have no effect. May be called from callbacks.
  */
 sw_status_t sw_operation_cancel(const struct sw_operation_t *operation);
 
 /**
- * Ends the session of an operation that was started with `holdSession`, and waits until nothing of it is left: what
- * was unanswered is told that the monitor shut down, and the providers are let go. Of another operation, it waits for
- * the end. Any number of calls is one; freeing the handle releases without waiting.
+ * Ends the session of an operation that was started with `holdSession`, and waits until it has ended: pending calls
+ * fail because the monitor shut down, and the providers are released. For another operation, it waits for the end.
+ * Further calls have no effect. Freeing the handle releases the session without waiting.
  */
 sw_status_t sw_operation_release(const struct sw_operation_t *operation,
                                  struct sw_error_t **error);
@@ -1181,7 +1186,7 @@ sw_status_t sw_operation_release_async(const struct sw_operation_t *operation,
                                        struct sw_error_t **error);
 
 /**
- * Frees an operation's handle; the operation goes on. Nothing happens for null.
+ * Frees an operation's handle; the operation continues. Null is ignored.
  */
 void sw_operation_free(struct sw_operation_t *operation);
 
@@ -1369,7 +1374,7 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
                                           struct sw_error_t **error);
 
 /**
- * Waits for the end of an operation and, unless its session is held, of its program.
+ * Waits until an operation and, unless its session is held, its program has ended.
  *
  * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
  * "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
@@ -1437,7 +1442,7 @@ sw_status_t sw_operation_wait(const struct sw_operation_t *operation,
 
 /**
  * Waits as `sw_operation_wait` does, with a callback. The callback's status is `SW_STATUS_OK` also for an operation
- * that failed: its result says how it ended.
+ * that failed; the result contains its outcome.
  */
 sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
                                     sw_callback_t callback,
@@ -1445,19 +1450,19 @@ sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
                                     struct sw_error_t **error);
 
 /**
- * Gives the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
+ * Returns the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
  */
 sw_status_t sw_operation_result(const struct sw_operation_t *operation,
                                 struct sw_bytes_t **result,
                                 struct sw_error_t **error);
 
 /**
- * Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
- * `sw_stack_import_deployment` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
- * before it read the state, or so that it is not known what is saved of it.
+ * Returns the state after an operation, also one that failed or was cancelled, as a deployment document for
+ * `sw_stack_import_deployment`, with encrypted secrets. Null while the operation runs, for a preview, and for an
+ * operation that failed before it read the state or whose saved state is unknown.
  *
- * The document is written at each call, and costs nothing otherwise; the call does not block, so that callbacks may
- * make it, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
+ * The document is written by each call. Never blocks, so callbacks may call it. `SW_STATUS_SECRETS` when the operation
+ * could not encrypt its state.
  */
 sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **deployment,
@@ -1518,8 +1523,7 @@ sw_status_t sw_stack_open(const struct sw_engine_t *engine,
                           struct sw_error_t **error);
 
 /**
- * Creates a stack, which must not exist: one that does is a conflict. Otherwise as `sw_stack_open`, without its setting
- * `create`.
+ * Creates a stack. An existing one is a `CONFLICT` error. Otherwise as `sw_stack_open`, without the setting `create`.
  */
 sw_status_t sw_engine_create_stack(const struct sw_engine_t *engine,
                                    struct sw_bytes_view_t name,
@@ -1529,8 +1533,8 @@ sw_status_t sw_engine_create_stack(const struct sw_engine_t *engine,
                                    struct sw_error_t **error);
 
 /**
- * Selects a stack, which must exist: for one that does not, the error's hints name those like it. Otherwise as
- * `sw_stack_open`, without its setting `create`.
+ * Selects an existing stack. For a missing one, the error's hints name similar stacks. Otherwise as `sw_stack_open`,
+ * without the setting `create`.
  */
 sw_status_t sw_engine_select_stack(const struct sw_engine_t *engine,
                                    struct sw_bytes_view_t name,
@@ -1540,7 +1544,7 @@ sw_status_t sw_engine_select_stack(const struct sw_engine_t *engine,
                                    struct sw_error_t **error);
 
 /**
- * Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without its setting `create`.
+ * Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without the setting `create`.
  */
 sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
                                              struct sw_bytes_view_t name,
@@ -1550,25 +1554,25 @@ sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
                                              struct sw_error_t **error);
 
 /**
- * Removes every lock of the stack, regardless of its holder, and returns how many there were: for locks of machines that no
- * longer exist. An operation of a holder that still runs continues. `count` may be null.
+ * Removes every lock of the stack, for instance those of crashed processes, and sets `count` (which may be null) to
+ * their number. Operations that are running are not cancelled.
  */
 sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
                             size_t *count,
                             struct sw_error_t **error);
 
 /**
- * Removes the stack and its history from the store. One that still has resources is only removed by force.
+ * Removes the stack and its history from the store. A stack with resources is only removed with `force`.
  */
 sw_status_t sw_stack_remove(const struct sw_stack_t *stack, bool force, struct sw_error_t **error);
 
 /**
- * Frees a stack's handle; its state and its operations go on. Nothing happens for null.
+ * Frees a stack's handle; its state remains and its operations continue. Null is ignored.
  */
 void sw_stack_free(struct sw_stack_t *stack);
 
 /**
- * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
+ * Starts an operation without waiting for it. `kind` is one of `sw_operation_kind_t`.
  *
  * `options` is JSON, or empty: an object with any of these members.
  *
@@ -1613,7 +1617,7 @@ void sw_stack_free(struct sw_stack_t *stack);
  *   `deletedWith`, `replaceOnChanges` and `hideDiffs` of resources, nor plain reads: these may differ.
  * - `refresh` (boolean): Reads every resource before an update or a destroy.
  * - `refreshProgram` (boolean): A refresh runs the program: each resource is read when the program registers it, by a
- *   provider that is configured as the program says; the others are read at the end. With `refresh`, an update, or a
+ *   provider with the program's configuration; the others are read at the end. With `refresh`, an update, or a
  *   destroy that runs its program, reads each resource when the program registers it, instead of all of them first.
  * - `replaceTargets` (array of string): URNs of resources that are replaced, whether they differ or not; globs as in
  *   `targets`.
@@ -1656,8 +1660,9 @@ void sw_stack_free(struct sw_stack_t *stack);
  * - `path` (string): The folder or file of the pack, for the resolver.
  * - `version` (string): The required version; any, when left out.
  *
- * `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
- * only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.
+ * `program` is run in place of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a
+ * destroy only with `destroyProgram`. On success the library owns its `user_data`. An operation that cannot begin
+ * fails in `sw_operation_wait`.
  */
 sw_status_t sw_stack_start(const struct sw_stack_t *stack,
                            int32_t kind,
@@ -1667,7 +1672,7 @@ sw_status_t sw_stack_start(const struct sw_stack_t *stack,
                            struct sw_error_t **error);
 
 /**
- * Gives the state as a deployment document (JSON). Its secrets stay encrypted unless they are to be shown.
+ * Returns the state as a deployment document (JSON). Its secrets are encrypted, and in plain text with `show_secrets`.
  */
 sw_status_t sw_stack_export_deployment(const struct sw_stack_t *stack,
                                        bool show_secrets,
@@ -1687,14 +1692,14 @@ sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
                              struct sw_error_t **error);
 
 /**
- * Gives the history as a JSON array of the reference engine's records, newest first.
+ * Returns the history as a JSON array of the reference engine's records, newest first.
  */
 sw_status_t sw_stack_history(const struct sw_stack_t *stack,
                              struct sw_bytes_t **history,
                              struct sw_error_t **error);
 
 /**
- * Replaces the state by a deployment document. One that is not valid leaves the state as it was.
+ * Replaces the state by a deployment document. An invalid one is an error, and the state is unchanged.
  */
 sw_status_t sw_stack_import_deployment(const struct sw_stack_t *stack,
                                        struct sw_bytes_view_t deployment,

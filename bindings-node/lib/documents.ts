@@ -22,7 +22,7 @@ export type DiffKind =
     | "update"
     | "update-replace";
 
-/** What a step does. */
+/** The kind of a step. */
 export type StepOp =
     | "same"
     | "create"
@@ -64,7 +64,7 @@ export type EnforcementLevel =
     | "remediate"
     | "disabled";
 
-/** How an operation ended; the names are those of the event log. */
+/** The result of an operation; the names are those of the event log. */
 export type Outcome =
     | "succeeded"
     | "failed"
@@ -263,9 +263,9 @@ export interface OperationOptions {
     /** Reads every resource before an update or a destroy. */
     refresh?: boolean;
     /**
-     * A refresh runs the program: each resource is read when the program registers it, by a provider that is
-     * configured as the program says; the others are read at the end. With `refresh`, an update, or a destroy that
-     * runs its program, reads each resource when the program registers it, instead of all of them first.
+     * A refresh runs the program: each resource is read when the program registers it, by a provider with the
+     * program's configuration; the others are read at the end. With `refresh`, an update, or a destroy that runs its
+     * program, reads each resource when the program registers it, instead of all of them first.
      */
     refreshProgram?: boolean;
     /** URNs of resources that are replaced, whether they differ or not; globs as in `targets`. */

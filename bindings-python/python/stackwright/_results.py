@@ -18,7 +18,7 @@ StepOp = Literal[
     "read-replacement", "refresh", "discard", "discard-replaced", "remove-pending-replace", "import",
     "import-replacement",
 ]
-"""What a step does."""
+"""The kind of a step."""
 
 StepStatus = Literal[
     "planned", "succeeded", "refused", "failed", "partially_failed", "unknown",
@@ -38,7 +38,7 @@ EnforcementLevel = Literal[
 Outcome = Literal[
     "succeeded", "failed", "canceled",
 ]
-"""How an operation ended; the names are those of the event log."""
+"""The result of an operation; the names are those of the event log."""
 
 PolicySeverity = Literal[
     "low", "medium", "high", "critical",

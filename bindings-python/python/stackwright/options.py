@@ -88,9 +88,8 @@ class OperationOptions(TypedDict, total=False):
       these may differ.
     - ``refresh`` (bool): Reads every resource before an update or a destroy.
     - ``refresh_program`` (bool): A refresh runs the program: each resource is read when the program registers it, by
-      a provider that is configured as the program says; the others are read at the end. With ``refresh``, an update,
-      or a destroy that runs its program, reads each resource when the program registers it, instead of all of them
-      first.
+      a provider with the program's configuration; the others are read at the end. With ``refresh``, an update, or a
+      destroy that runs its program, reads each resource when the program registers it, instead of all of them first.
     - ``replace_targets`` (Sequence[str]): URNs of resources that are replaced, whether they differ or not; globs as
       in ``targets``.
     - ``required_policies`` (Sequence[PolicyPack]): Policy packs that an organization requires. Where a program runs,
