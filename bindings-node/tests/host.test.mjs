@@ -206,7 +206,7 @@ test("a failure of the host to decrypt keeps its message", async (t) => {
     assert.equal(error.cause, sealed);
     const short = { encrypt: reversed, decrypt: () => [] };
     const silent = await memoryEngine(new Memory(), { store, secrets: short }).stack("shop/dev", { program });
-    assert.match((await failureOf(silent.up())).message, /answered 0 of \d+ values/);
+    assert.match((await failureOf(silent.up())).message, /returned 0 of \d+ values/);
 });
 
 test("a held session leaves a failed registration unanswered until it is released", async () => {

@@ -58,13 +58,15 @@ pub(super) async fn create(applier: &Applier, step: &Step) -> Result<Applied> {
     })
 }
 
-/// Refuses a resource without an id: it could never be updated or deleted.
+/// Refuses a resource without an id: it could never be updated or deleted. The provider may have created it, so the
+/// beginning stays on record.
 fn require_id(applier: &Applier, step: &Step, id: &str) -> Result<()> {
     if !id.is_empty() || applier.options.preview {
         return Ok(());
     }
     Err(StepFailure {
         status: OperationStatus::Unknown,
+        outcome_unknown: true,
         ..StepFailure::new(format!(
             "plugin returned empty resource.ID from create '{}'",
             step.urn
