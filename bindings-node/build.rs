@@ -1,4 +1,4 @@
-//! Tells the linker how a Node module is linked.
+//! Passes the linker options of a Node module.
 
 fn main() {
     napi_build::setup();

@@ -1,4 +1,4 @@
-/** The JavaScript end of the road to the engine: takes waiting messages in one call, and hands each to whom it is for. */
+/** The JavaScript side of the bridge to the engine: takes waiting messages in one call, and dispatches each to its receiver. */
 import { fromNative, fromText, guarded } from "./errors";
 import { native, type Native } from "./native";
 import type { HostObject } from "./host";
@@ -8,7 +8,7 @@ import { owned, type Owner } from "./strays";
 import { textOf } from "./thrown";
 import { revive } from "./values";
 
-/** What the engine tells a program at its start. */
+/** The parameters of a program's run. */
 export interface RunInfo {
     readonly project: string;
     readonly stack: string;
@@ -25,7 +25,7 @@ export interface RunInfo {
     readonly parallel: number;
 }
 
-/** A protocol error: a number and a text. */
+/** A protocol error: its gRPC status and its text. */
 export class WireError extends Error {
     constructor(
         readonly code: number,
@@ -39,7 +39,7 @@ export class WireError extends Error {
 /** Takes an answer: an error, or a value. */
 export type Callback = (error: Error | undefined, value: unknown) => void;
 
-/** Starts a program; `run` is its number on the road. */
+/** Starts a program; `run` is the number of its run on the bridge. */
 export type ProgramStart = (run: number, info: RunInfo) => void;
 
 /** The places of one message in the list that the native side gives. */
@@ -75,7 +75,7 @@ interface Asked extends Owner {
     controller: AbortController | undefined;
 }
 
-/** Tells whether a value can have properties of its own. */
+/** Returns whether a value can have properties of its own. */
 function mayHold(value: unknown): value is object {
     return (typeof value === "object" && value !== null) || typeof value === "function";
 }
@@ -84,7 +84,7 @@ function warn(message: string): void {
     process.emitWarning(message, { type: "StackwrightWarning" });
 }
 
-/** One engine's road. */
+/** The bridge of one engine. */
 export class Bridge {
     readonly native: Native.Bridge;
     /** What providers and programs threw. */
@@ -138,7 +138,7 @@ export class Bridge {
         });
     }
 
-    /** Makes an object askable and returns its number; the engine says when it needs it no more. */
+    /** Makes an object of the host callable and returns its number; the engine reports when it has dropped it. */
     addHost(host: HostObject): number {
         return this.#providers.push(host) - 1;
     }
@@ -155,13 +155,13 @@ export class Bridge {
         this.#stops.set(run, stop);
     }
 
-    /** Ends a run; the error is what people are told. */
-    finishRun(run: number, ending?: { message: string; told: boolean }): void {
+    /** Ends a run; `ending` is absent unless the program failed. */
+    finishRun(run: number, ending?: { message: string; reported: boolean }): void {
         this.#stops.delete(run);
-        guarded(() => this.native.finishRun(run, ending?.message, ending?.told));
+        guarded(() => this.native.finishRun(run, ending?.message, ending?.reported));
     }
 
-    /** Makes a call whose answer comes later; `send` gets the number that it will come under. */
+    /** Makes a call that is answered later; `send` receives the call's number, which the answer repeats. */
     call(send: (call: number) => void, callback: Callback): void {
         const call = this.#nextCall;
         this.#nextCall = (call + 1) >>> 0;
@@ -235,7 +235,7 @@ export class Bridge {
     #start(run: number, program: number, info: RunInfo): void {
         const start = this.#programs.get(program);
         if (start === undefined) {
-            this.finishRun(run, { message: "the program is not there any more", told: false });
+            this.finishRun(run, { message: "the program has been released", reported: false });
             return;
         }
         start(run, info);
@@ -258,7 +258,7 @@ export class Bridge {
         owned(asked, () => this.#ask(asked, this.#providers[target >>> 5], methodName(target & 31)));
     }
 
-    /** Calls a method. Whatever the method is, throws or returns, the call is answered and nothing is thrown here. */
+    /** Calls a method. Each call is answered, also when there is no such method or it throws. Never throws. */
     #ask(asked: Asked, provider: Callee | undefined, name: keyof Callee | undefined): void {
         let result: unknown;
         let isThenable: boolean;
@@ -266,7 +266,7 @@ export class Bridge {
             // The native side asks only for methods that the object had when it was given.
             const method = provider?.[name as keyof Callee] as (request: unknown, signal?: AbortSignal) => unknown;
             if (method.length === 1) {
-                // It declares the request alone: a signal is dear, in thousands of calls.
+                // It declares only the request: creating a signal is expensive in thousands of calls.
                 result = Reflect.apply(method, provider, [asked.request]);
             } else {
                 asked.controller = new AbortController();

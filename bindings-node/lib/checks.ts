@@ -1,4 +1,4 @@
-/** Checks of options: each takes a value and says, by the option's name, what it takes and what it was given. */
+/** Checks of options: each takes a value; its error names the option, the accepted values and the given one. */
 import { InvalidInputError } from "./errors";
 import { described, isCollection, refuseUnknown } from "./options";
 
@@ -25,8 +25,8 @@ export function refuse(option: string, wanted: string, value: unknown, what: str
 }
 
 /**
- * Takes what `accepts` does. Values of the type `shown` are told where they are refused, because their type alone would say
- * nothing; others may be secrets, and are not.
+ * Takes what `accepts` does. The error contains a refused value of the type `shown`; of others, which may be secrets, it contains
+ * the type.
  */
 export function where(accepts: (value: unknown) => boolean, wanted: string, shown?: "string" | "number"): Check {
     return (value, option, what) => {

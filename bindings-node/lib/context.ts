@@ -1,5 +1,5 @@
 /** The context of a program of our own API: it registers and reads resources, calls functions, exports and logs. */
-import { following } from "./circles";
+import { following } from "./cycles";
 import {
     INVOKE_OPTIONS,
     type InvokeOptions,
@@ -27,7 +27,7 @@ export type Program = (context: ProgramContext) => unknown;
 
 /** A program's view of the deployment that it is part of. */
 export class ProgramContext {
-    /** Speaks to people. An `error` fails the operation once the program has ended; nothing is deleted then. */
+    /** Emits diagnostics. An `error` fails the operation once the program has ended; nothing is deleted then. */
     readonly log: Readonly<Record<Severity, (message: string, resource?: AnyResource) => void>>;
     /** Aborted when the operation fails or is cancelled. */
     readonly signal: AbortSignal;
@@ -47,13 +47,13 @@ export class ProgramContext {
         const controller = new AbortController();
         this.signal = controller.signal;
         void run.over.then(() => controller.abort());
-        const speak = (severity: Severity) => (message: string, resource?: AnyResource) =>
-            this.#speak(severity, message, resource);
+        const logger = (severity: Severity) => (message: string, resource?: AnyResource) =>
+            this.#log(severity, message, resource);
         this.log = {
-            debug: speak("debug"),
-            info: speak("info"),
-            warning: speak("warning"),
-            error: speak("error"),
+            debug: logger("debug"),
+            info: logger("info"),
+            warning: logger("warning"),
+            error: logger("error"),
         };
     }
 
@@ -219,16 +219,16 @@ export class ProgramContext {
         return this.#run.bridge.native;
     }
 
-    #speak(severity: Severity, words: unknown, resource: AnyResource | undefined): void {
-        // Errors and numbers have a text; what has none that may be shown says so itself.
-        const message = wellFormed(typeof words === "string" ? words : String(words));
+    #log(severity: Severity, text: unknown, resource: AnyResource | undefined): void {
+        // Errors and numbers have a text; the `toString` of outputs and resources throws.
+        const message = wellFormed(typeof text === "string" ? text : String(text));
         if (resource === undefined || resource.registered !== undefined) {
             this.#run.log(severity, message, resource?.registered?.urn);
             return;
         }
         // A resource without an answer has no URN: the message is emitted all the same.
-        const speak = (urn?: string) => this.#run.log(severity, message, urn);
-        this.#track(resource.answer.then(({ urn }) => speak(urn), () => speak()));
+        const emit = (urn?: string) => this.#run.log(severity, message, urn);
+        this.#track(resource.answer.then(({ urn }) => emit(urn), () => emit()));
     }
 
     /** Throws when the program has ended. */
@@ -243,7 +243,7 @@ export class ProgramContext {
         guarded(() => this.#native.export(this.#run.number, name, value));
     }
 
-    /** Keeps the program's end waiting, and a failure for it. */
+    /** Delays the program's end until a promise has settled; its failure fails the program. */
     #track(promise: Promise<unknown>): void {
         this.#await(promise, () => false);
     }
@@ -279,7 +279,7 @@ export class ProgramContext {
         return this.#declaring(() => this.#declare(type, name, custom, inputs, options));
     }
 
-    /** Runs `body`, which declares a resource or an output, and reports what keeps that from the engine. */
+    /** Runs `body`, which declares a resource or an output, and reports a declaration that cannot be read to the engine. */
     #declaring<T>(body: () => T): T {
         try {
             return body();
@@ -289,7 +289,7 @@ export class ProgramContext {
         }
     }
 
-    /** The same with what `body` has begun. What the engine refuses is the program's to handle. */
+    /** As `#declaring`, for a promise. Errors that the engine answers are not reported: the program handles them. */
     #declaringLater<T>(declared: Promise<T>): Promise<T> {
         declared.catch((error: unknown) => this.#reportUnreadable(error));
         return declared;
@@ -310,7 +310,7 @@ export class ProgramContext {
     ): Promise<Registered> {
         const { number } = this.#run;
         requireNamed(type, name, inputs);
-        // The usual case goes out in this very turn: nothing to await, nothing beside the inputs.
+        // Plain inputs without options are sent in this turn: there is nothing to await.
         if (following(inputs, inputsOf(name), () => isPlain(inputs)) && isEmpty(options)) {
             return this.#run.request((call) =>
                 this.#declaring(() =>

@@ -1,4 +1,4 @@
-/** The engine: where states live, what encrypts them, and who provides what. */
+/** The engine: its store, its encryption and its providers. */
 import { Bridge } from "./bridge";
 import { checkMembers, type Checks, where } from "./checks";
 import {
@@ -50,8 +50,8 @@ export interface EngineOptions {
     /** Decides what serves a package; asked before the engine looks itself. */
     resolver?: Resolver;
     /**
-     * Installs plugins that are not found: when they are needed, and, unless there is a `resolver` or the option
-     * `skipPluginPreInstall` says otherwise, before an operation begins.
+     * Installs plugins that are not found: when they are needed, and before an operation begins, unless there is a `resolver`
+     * or the option `skipPluginPreInstall` is true.
      */
     installer?: PluginInstaller;
     /** Answers stack references; the engine's own store when absent. */
@@ -60,7 +60,7 @@ export interface EngineOptions {
     secrets?: Secrets;
     /** Gets what URIs of remote assets name; without it, the engine does, over HTTP. */
     fetch?: Fetch;
-    /** Says how real things are named; without it, the configuration's `pulumi:autonaming` does. */
+    /** Names physical resources; without it, the configuration's `pulumi:autonaming` does. */
     autonamer?: Autonamer;
     /**
      * Numbers of the users whose processes may be at the other end of connections on loopback, beside those of the own user
@@ -167,8 +167,8 @@ export class Engine {
     }
 
     /**
-     * Opens a stack, named `project/stack`. The option `create` says whether it has to exist; a name that is misspelt
-     * creates no stack by being read.
+     * Opens a stack, named `project/stack`. The option `create` determines whether it has to exist. Reading a misspelt name
+     * creates no stack.
      */
     async stack(name: string, options: StackOptions = {}): Promise<Stack> {
         return this.#open(name, options, undefined);
@@ -200,7 +200,7 @@ export class Engine {
         if (typeof name !== "string") {
             throw new InvalidInputError(`the name of a stack is a string, project/stack, not ${described(name)}`);
         }
-        // It may come from a column without a document, and must not lead to the engine's store.
+        // A document that the host failed to load must not select the engine's store.
         if (typeof options === "object" && options !== null && (options as { deployment?: unknown }).deployment === null) {
             throw new InvalidInputError(
                 "deployment is null, not a deployment document; a stack of the engine's store is opened without the option",
@@ -285,7 +285,7 @@ function dynamicProviders(sdk: string | URL | undefined): { [name: string]: read
         const directory = findDirectory(sdk);
         return { "pulumi-nodejs": [process.execPath, `${directory}/cmd/dynamic-provider/index.js`] };
     } catch (error) {
-        // Without an SDK there are no dynamic providers, unless somebody asked for a certain one.
+        // Without an SDK there are no dynamic providers. A copy that the options name must exist.
         if (sdk === undefined && error instanceof NotFoundError) {
             return {};
         }

@@ -1,4 +1,4 @@
-/** Errors: one base class and one class for each kind, told apart by `kind` or by `instanceof`. */
+/** Errors: one base class and one class for each kind, distinguished by `kind` or by `instanceof`. */
 import type { ErrorFacts } from "./documents";
 import type { Result } from "./operation";
 import { isA, textOf } from "./thrown";
@@ -11,8 +11,7 @@ export class StackwrightError extends Error {
     /** The stable name of the kind, `conflict` for instance. */
     readonly kind: string = "internal";
     /**
-     * What a host that sorts errors as the reference engine does takes it for: `bail` when the diagnostics say what was
-     * wrong.
+     * The class that the reference engine sorts the error into: `bail` when the diagnostics contain the cause.
      */
     get errorClass(): "bail" | "decrypt" | "internal" {
         return "internal";
@@ -107,7 +106,7 @@ export class ProgramError extends StackwrightError {
         return "bail" as const;
     }
 }
-/** The deployment failed; its diagnostics and events say where. What succeeded is recorded. */
+/** The deployment failed; its diagnostics and events contain the causes. What succeeded is recorded. */
 export class FailedError extends StackwrightError {
     override readonly kind = "failed";
     override get errorClass() {
@@ -157,7 +156,7 @@ export function fromNative(error: unknown): StackwrightError {
         return error;
     }
     const text = textOf(error);
-    // The native module could not convert an argument. Its words hold the value, which may be a secret.
+    // The native module could not convert an argument. Its message contains the value, which may be a secret.
     const expected = /\binto rust type `([^`]*)`/.exec(text)?.[1];
     if (expected !== undefined && !text.startsWith("{")) {
         return new InvalidInputError(`an argument has a wrong type: expected ${expected.toLowerCase()}`);

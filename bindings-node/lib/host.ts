@@ -9,8 +9,8 @@ import type { PropertyMap } from "./values";
 type Answer<T> = T | PromiseLike<T>;
 
 /**
- * Receives every entry of a stack's journal, in order. The engine goes on when what it returns has resolved. What it
- * throws refuses the entry, and the operation ends with that error. Secrets in an entry are readable.
+ * Receives every entry of a stack's journal, in order. The engine continues when the returned promise has resolved. An
+ * exception refuses the entry, and the operation ends with that error. Secrets in an entry are readable.
  */
 export type JournalReceiver = (entry: JournalEntry) => Answer<unknown>;
 
@@ -34,7 +34,7 @@ export interface StackResource {
  */
 export type Fetch = (uri: string) => Answer<Uint8Array>;
 
-/** Asks how the real thing of a resource is to be named. */
+/** A request for the name of a physical resource. */
 export interface NamingRequest extends ResourceSubject {
     /** 32 random bytes. A plan keeps them: names that are drawn from them are those that the preview showed. */
     randomSeed: Uint8Array;
@@ -42,7 +42,7 @@ export interface NamingRequest extends ResourceSubject {
     preview: boolean;
 }
 
-/** What a provider is told about the name of one real thing. */
+/** The name of one physical resource, as it is proposed to the provider. */
 export interface ProposedName {
     /** The name; may be left out for the mode `disable` alone. */
     name?: string;
@@ -50,22 +50,22 @@ export interface ProposedName {
     mode?: Autonaming["mode"];
     /** The name would be the same again, so that a replacement must delete the old thing first. */
     deleteBeforeReplace?: boolean;
-    /** Whether people are warned of a provider that does not heed names. */
+    /** Whether a warning is emitted for a provider that does not support proposed names. */
     warnIfUnsupported?: boolean;
 }
 
 /**
- * Says how real things are named, in the stead of `pulumi:autonaming` of the configuration: asked once for each registration
- * of a resource that is no component and no provider, concurrently. A text proposes a name that the provider may change;
- * nothing leaves the name to the provider. What it throws ends the operation.
+ * Names physical resources, in place of `pulumi:autonaming` of the configuration. Called concurrently, once for each registration
+ * of a resource that is no component and no provider. A text proposes a name that the provider may change; `undefined` and
+ * `null` leave the name to the provider. An exception ends the operation.
  */
 export type Autonamer = (request: NamingRequest) => Answer<ProposedName | string | null | undefined | void>;
 
-/** A host's own encryption of secrets. Called concurrently; the text of what it throws must hold no secret. */
+/** A host's own encryption of secrets. Called concurrently; the text of an exception must contain no secret. */
 export interface Secrets {
-    /** What states call it; states of another kind are opened with the passphrase. `host` when absent. */
+    /** The name of its kind in states; states of another kind are opened with the passphrase. `host` when absent. */
     kind?: string;
-    /** What states keep beside the name, for whoever opens them again: never a key. Anything that is JSON. */
+    /** Recorded in states beside the name, for the engine that opens them next: any JSON value, never a key. */
     state?: unknown;
     /** Encrypts a batch, in order. */
     encrypt(plaintexts: string[]): Answer<readonly string[]>;
@@ -73,7 +73,7 @@ export interface Secrets {
     decrypt(ciphertexts: string[]): Answer<readonly string[]>;
 }
 
-/** An object that the engine asks, with the methods that the native side knows. */
+/** An object that the engine calls, with the methods that the native side defines. */
 export interface HostObject {
     receive?(entry: string): unknown;
     stackOutputs?(stack: string): unknown;
@@ -87,7 +87,7 @@ export interface HostObject {
     install?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
 }
 
-/** Keeps what was thrown, as the cause of the error that comes of it. */
+/** Keeps an exception as the cause of the operation's error. */
 type Keep = (error: unknown) => void;
 
 /**
@@ -97,7 +97,7 @@ type Keep = (error: unknown) => void;
 export function journalHost(receive: JournalReceiver): HostObject {
     return {
         receive: (entry) =>
-            told(async () => {
+            answerOf(async () => {
                 await receive(JSON.parse(entry) as JournalEntry);
                 return {};
             }),
@@ -110,8 +110,8 @@ export function journalHost(receive: JournalReceiver): HostObject {
  */
 export function stackReaderHost(reader: StackReader): HostObject {
     return {
-        stackOutputs: (stack) => told(async () => ({ values: await reader.stackOutputs(stack) })),
-        stackResourceOutputs: (stack) => told(async () => ({ values: await reader.stackResourceOutputs(stack) })),
+        stackOutputs: (stack) => answerOf(async () => ({ values: await reader.stackOutputs(stack) })),
+        stackResourceOutputs: (stack) => answerOf(async () => ({ values: await reader.stackResourceOutputs(stack) })),
     };
 }
 
@@ -120,17 +120,17 @@ export function stackReaderHost(reader: StackReader): HostObject {
  * @internal
  */
 export function fetchHost(fetch: Fetch): HostObject {
-    return { fetch: (uri) => told(async () => ({ content: await fetch(uri) })) };
+    return { fetch: (uri) => answerOf(async () => ({ content: await fetch(uri) })) };
 }
 
 /**
- * Makes an object that names real things.
+ * Makes an object that names physical resources.
  * @internal
  */
 export function autonamerHost(autonamer: Autonamer, keep: (urn: string, error: unknown) => void): HostObject {
     return {
         proposeName: (request) =>
-            told(
+            answerOf(
                 async () => ({ proposal: proposed(await autonamer(request)) }),
                 (error) => keep(request.urn, error),
             ),
@@ -168,16 +168,16 @@ function proposed(answer: ProposedName | string | null | undefined | void): Prop
  */
 export function secretsHost(secrets: Secrets, keep: Keep): HostObject {
     return {
-        encrypt: (plaintexts) => told(async () => ({ texts: await secrets.encrypt(plaintexts) }), keep),
-        decrypt: (ciphertexts) => told(async () => ({ texts: await secrets.decrypt(ciphertexts) }), keep),
+        encrypt: (plaintexts) => answerOf(async () => ({ texts: await secrets.encrypt(plaintexts) }), keep),
+        decrypt: (ciphertexts) => answerOf(async () => ({ texts: await secrets.decrypt(ciphertexts) }), keep),
     };
 }
 
 /**
- * Answers a question with what the host says, or with what it threw.
+ * Returns the answer of a host's method, or `refused` with the message and the kind of its exception.
  * @internal
  */
-export async function told<T extends object>(answer: () => Promise<T>, keep?: Keep): Promise<T | { refused: object }> {
+export async function answerOf<T extends object>(answer: () => Promise<T>, keep?: Keep): Promise<T | { refused: object }> {
     try {
         return await answer();
     } catch (error) {

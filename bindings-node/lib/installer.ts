@@ -1,6 +1,6 @@
-/** Installers: the host's say in plugins that are missing. */
+/** Installers: the host's installation of missing plugins. */
 import { InvalidInputError } from "./errors";
-import { type HostObject, told } from "./host";
+import { answerOf, type HostObject } from "./host";
 import { described, type Names, refuseUnknown, requireFunction } from "./options";
 import type { ResolutionRequest } from "./provider";
 
@@ -9,16 +9,15 @@ type Answer<T> = T | PromiseLike<T>;
 /**
  * Installs plugins. Each method is optional and may return a promise.
  *
- * It is asked for what neither `providers`, `resolver` nor the folders of `plugins` give: first whether the plugin is
- * installed, then for its latest version when none is wanted, then to install it. Then the engine looks once more. However
- * many resources and operations need a plugin, it is asked for once at a time; different plugins are asked for concurrently.
- * What a method throws fails those that need the plugin, with its text unchanged. `signal` tells that nobody waits for the
- * plugin any more.
+ * It is called for plugins that neither `providers`, `resolver` nor the folders of `plugins` provide: `isInstalled`, then
+ * `latestVersion` when no version is wanted, then `install`. Then the engine searches again. There is one call at a time for each
+ * plugin, also when several resources and operations need it; calls for different plugins are concurrent. An exception fails
+ * the operations that need the plugin, with its text unchanged. `signal` is aborted when no caller waits for the plugin.
  */
 export interface PluginInstaller {
-    /** Tells whether a plugin is installed, in any version when none is wanted. */
+    /** Returns whether a plugin is installed, in any version when none is wanted. */
     isInstalled?(plugin: ResolutionRequest, signal: AbortSignal): Answer<boolean>;
-    /** Returns the latest version of a plugin; nothing leaves it to `install` which one that is. */
+    /** Returns the latest version of a plugin; `undefined` and `null` leave the choice to `install`. */
     latestVersion?(plugin: ResolutionRequest, signal: AbortSignal): Answer<string | null | undefined | void>;
     /**
      * Puts a plugin where the engine looks for it: its executable `pulumi-resource-NAME` into one of the folders of
@@ -30,7 +29,7 @@ export interface PluginInstaller {
 
 const METHODS: Names<PluginInstaller> = { isInstalled: true, latestVersion: true, install: true };
 
-/** Refuses what cannot be an installer; `undefined` says nothing. */
+/** Refuses values that are no installer; `undefined` is accepted. */
 export function requireInstaller(installer: PluginInstaller | undefined): void {
     if (installer === undefined) {
         return;
@@ -53,12 +52,12 @@ export function requireInstaller(installer: PluginInstaller | undefined): void {
 export function installerHost(installer: PluginInstaller): HostObject {
     return {
         isInstalled: (plugin, signal) =>
-            told(async () => {
+            answerOf(async () => {
                 const answer = (await installer.isInstalled?.(plugin, signal)) ?? false;
                 return { yes: truth("isInstalled", answer) };
             }),
         latestVersion: (plugin, signal) =>
-            told(async () => {
+            answerOf(async () => {
                 const version = (await installer.latestVersion?.(plugin, signal)) ?? undefined;
                 if (version !== undefined && typeof version !== "string") {
                     throw new InvalidInputError(`latestVersion of the installer returns a text, not ${described(version)}`);
@@ -66,7 +65,7 @@ export function installerHost(installer: PluginInstaller): HostObject {
                 return { version };
             }),
         install: (plugin, signal) =>
-            told(async () => {
+            answerOf(async () => {
                 if (installer.install === undefined) {
                     return { yes: false };
                 }

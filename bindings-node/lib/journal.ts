@@ -1,4 +1,4 @@
-/** The step journal: what a host's receiver is told, entry by entry. */
+/** The step journal: the entries that a host's receiver gets. */
 import type { StepOp } from "./documents";
 import type { DiffKind } from "./provider";
 
@@ -27,7 +27,7 @@ export interface IdentifiedRecord {
     state: StateRecord;
 }
 
-/** What all entries have. */
+/** The members of all entries. */
 interface Entry<Kind extends string> {
     kind: Kind;
     /** Counts from 0 without gaps in each operation. */
@@ -39,7 +39,7 @@ interface Entry<Kind extends string> {
 /** A step begins; its provider has not been called yet. */
 export interface JournalBegin extends Entry<"begin"> {
     op: StepOp;
-    /** What a crash from here on leaves among the pending operations. */
+    /** The pending operation that a crash from here on leaves. */
     pending?: "creating" | "updating" | "deleting" | "reading" | "importing";
     /** The record as it was, by its identity. */
     old?: { id: number };
@@ -53,32 +53,32 @@ export interface JournalBegin extends Entry<"begin"> {
     detailedDiff?: { [path: string]: { kind: DiffKind; inputDiff: boolean } };
 }
 
-/** A step has succeeded, or failed after the real thing came to exist. */
+/** A step has succeeded, or failed after the physical resource was created. */
 export interface JournalSuccess extends Entry<"success"> {
     op: StepOp;
-    /** What it came to: for a refresh same, update or delete. */
+    /** The outcome: for a refresh same, update or delete. */
     resultOp: StepOp;
-    /** Records that are no more. */
+    /** Records that were removed. */
     removed?: number[];
     /** Records that got a mark. */
     marked?: { id: number; mark: "delete" | "pendingReplacement" }[];
-    /** The record that there is now. */
+    /** The new record. */
     new?: IdentifiedRecord;
-    /** True when it takes the place of the removed record instead of standing at the end of the new ones. */
+    /** True when it replaces the removed record in its position instead of following the new ones. */
     inPlace?: boolean;
     /** True when nothing changed that a state would show. */
     elided?: boolean;
-    /** True for a refresh that the program's registration asked for: the record stands at the end from now on. */
+    /** True for a refresh that the program's registration asked for: the record moves to the end. */
     persistedRefresh?: boolean;
-    /** True for a refresh that found nothing: the record is no more. */
+    /** True for a refresh that found no resource: the record was removed. */
     deletedByRefresh?: boolean;
-    /** True when the record was left out by targets or excludes, and was taken over as it is. */
+    /** True when targets or excludes skipped the record, which was kept unchanged. */
     untargeted?: boolean;
-    /** True when the program asked for something that this run does not make, and of which nothing is recorded. */
+    /** True when the creation was skipped; no record is written then. */
     skippedCreate?: boolean;
-    /** What the program asked for, when that was skipped. */
+    /** The goal of a skipped creation. */
     state?: StateRecord;
-    /** A step on a view: nobody but the provider of its owner has worked on it. */
+    /** True for a step on a view, which only the provider of its owner has executed. */
     view?: boolean;
 }
 

@@ -124,7 +124,7 @@ function findInObject(object: object, depth: number): Misfit | undefined {
     return undefined;
 }
 
-/** Tells whether an object is an instance of no class. The realm in which it was made does not count. */
+/** Returns whether an object is an instance of no class. The realm in which it was made does not count. */
 function isPlain(object: object): boolean {
     const prototype: unknown = Object.getPrototypeOf(object);
     return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;

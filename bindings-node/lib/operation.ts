@@ -11,19 +11,19 @@ import type { OutputValue } from "./values";
 export interface OperationOptions extends OperationSettings {
     /** Cancels the operation when it is aborted. */
     signal?: AbortSignal;
-    /** Receives every event, in order. What it throws ends the listening and rejects the operation when that is over. */
+    /** Receives every event, in order. An exception ends the listening and rejects the operation when that is over. */
     onEvent?: (event: EngineEvent) => void | Promise<void>;
 }
 
 /** The part of a plan about one resource. */
 export interface ResourcePlan {
-    /** What the program asked for; absent for what it does not register any more. */
+    /** The goal; absent for a resource that the program does not register any more. */
     goal?: { type: string; name: string; custom: boolean; [member: string]: unknown };
     /** The steps, in their order. */
     steps?: StepOp[];
     /** The outputs, as far as they were known; secrets are encrypted. */
     state: { [name: string]: unknown } | null;
-    /** What random parts are made of, in base64. */
+    /** The random seed, in base64. */
     seed?: string;
 }
 
@@ -57,7 +57,7 @@ interface Summary {
 }
 
 /**
- * What an operation works on.
+ * The stack of an operation, and whether it is a preview.
  * @internal
  */
 export interface Subject {
@@ -66,7 +66,7 @@ export interface Subject {
     isPreview: boolean;
 }
 
-/** What an operation came to. Printed, it is a tree of its steps. */
+/** The result of an operation. Its text is a tree of its steps. */
 export class Result {
     /** The name of the stack, as `project/stack`. */
     readonly stack: string;
@@ -114,17 +114,18 @@ export class Result {
     }
 
     /**
-     * Returns the state that the operation left, also one that failed or was cancelled, as a deployment document, which
-     * `Stack.importDeployment` and the option `deployment` of `Engine.stack` take; secrets in it are encrypted. It is written at each call. Undefined for a preview, and for an
-     * operation that failed before it read the state, or so that it is not known what is saved of it.
-     * @throws {SecretsError} The operation could not encrypt what it was to save.
+     * Returns the state after the operation, also after one that failed or was cancelled, as a deployment document, which
+     * `Stack.importDeployment` and the option `deployment` of `Engine.stack` take; secrets in it are encrypted. It is written
+     * at each call. Undefined for a preview, and for an operation that failed before it read the state or whose saved state is
+     * unknown.
+     * @throws {SecretsError} The operation could not encrypt its state.
      */
     async deployment(): Promise<Deployment | undefined> {
         const document = await awaited(() => this.#operation.deployment());
         return typeof document === "string" ? (JSON.parse(document) as Deployment) : undefined;
     }
 
-    /** @internal The operation whose plan holds others. */
+    /** @internal Returns the operation with the plan of a result. */
     static planned(result: Result): Native.Operation {
         if (result.outcome !== "succeeded") {
             throw new InvalidInputError("the plan is not the result of a preview that succeeded");
@@ -170,10 +171,10 @@ export class Operation implements PromiseLike<Result> {
         this.#native = operation;
         this.#subject = subject;
         this.#explain = explain;
-        // What the methods of providers start may fail when their calls have been answered.
+        // Work that provider methods started may fail after their calls have been answered.
         enter(operation);
         const listened = onEvent === undefined ? undefined : this.#listen(onEvent);
-        // What a listener throws rejects the operation when that is over, and never ends the process.
+        // An exception of a listener rejects the operation when that is over, and never ends the process.
         listened?.catch(() => undefined);
         const cancel = () => operation.cancel();
         if (signal?.aborted === true) {

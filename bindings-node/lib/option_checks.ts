@@ -1,4 +1,4 @@
-/** Resources and their options: what is wrong is refused where the program writes it, with the resource, before anything happens. */
+/** Checks of resources and their options, at the call of the program; errors name the resource. */
 import type { RESOURCE_OPTIONS } from "./documents";
 import { guarded, InvalidInputError } from "./errors";
 import { native } from "./native";
@@ -7,18 +7,18 @@ import { Output } from "./output";
 import { Resource } from "./resource";
 import { isWellFormed } from "./thrown";
 
-/** Options by their names, each with the kind of which every value is right. */
+/** Options by their names, each with the kind of which every value is valid. */
 type Known = { readonly [name: string]: (typeof RESOURCE_OPTIONS)[keyof typeof RESOURCE_OPTIONS] };
 
-/** How deep options may nest. What is deeper has no place in any, or contains itself. */
+/** How deep options may nest; deeper values are invalid, or contain themselves. */
 const DEEPEST = 8;
 /** The option that is a property value. */
 const TRIGGER = "replacementTrigger";
 
-/** Refuses options with names that do not exist, and values that they can not have. `what` is their owner. */
+/** Refuses options with unknown names or invalid values. `what` is their owner. */
 export function checkOptions(of: "resource" | "read" | "invoke", what: string, options: object, known: Known): void {
     requireOptions(what, options);
-    // The engine would find nothing where all names exist, each with a value of the one kind that is always right.
+    // The engine need not check options with known names and values of their always valid kind.
     if (!Object.entries(options).every(([name, value]) => isEvident(Object.hasOwn(known, name) ? known[name] : undefined, value))) {
         const document = Object.entries(options).map(([name, value]) => [name, name === TRIGGER ? null : standIn(value, 0)]);
         guarded(() => native.checkOptions(of, JSON.stringify(Object.fromEntries(document)), what));
@@ -29,7 +29,7 @@ function isEvident(kind: Known[string] | undefined, value: unknown): boolean {
     return kind === "resource" ? value instanceof Resource : kind !== undefined && typeof value === kind;
 }
 
-/** Returns a value as JSON has it, with a stand-in for what has none. */
+/** Returns a value as JSON, with stand-ins for values without a JSON form. */
 function standIn(value: unknown, depth: number): unknown {
     if (value === null || value === undefined || typeof value === "boolean") {
         return value ?? null;
@@ -57,7 +57,7 @@ export function inputsOf(name: string): string {
     return `the inputs of the resource "${name}"`;
 }
 
-/** Refuses what can be no type, no name or no inputs of a resource. */
+/** Refuses an invalid type, name or inputs of a resource. */
 export function requireNamed(type: unknown, name: unknown, inputs: unknown): void {
     if (typeof name !== "string") {
         throw new InvalidInputError(`the name of a resource is a string, not ${described(name)}`);
@@ -77,7 +77,7 @@ export function requireWellFormed(text: string, what: string): void {
     }
 }
 
-/** Refuses what can be no values by name. */
+/** Refuses a value that is no object with named values. */
 export function requireValues(values: unknown, what: string): void {
     if (typeof values !== "object" || values === null || Array.isArray(values) || isCollection(values)) {
         throw new InvalidInputError(`${what} are an object of values by name, not ${described(values)}`);

@@ -3,7 +3,7 @@ import { fromText, InvalidInputError } from "./errors";
 import { native } from "./native";
 import { attempt } from "./thrown";
 
-/** The only member of what stands in a document for a value that has no JSON; it describes the value. */
+/** The only member of the stand-in for a value without a JSON form; it describes the value. */
 export const STAND_IN = "\0";
 
 /** The names of all members of a type, which the compiler keeps complete. */
@@ -23,7 +23,7 @@ export function refuseUnknown(
     }
 }
 
-/** Refuses options that are no object by names: their members would be lost. */
+/** Refuses options that are no object with named members: their content would be lost. */
 export function requireOptions(what: string, options: unknown, part = "option"): void {
     if (typeof options !== "object" || options === null || Array.isArray(options) || isCollection(options)) {
         throw new InvalidInputError(`the ${part}s of ${what} are an object, not ${described(options)}`);
@@ -41,20 +41,20 @@ export function given<T extends object>(options: T): T {
     return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)) as T;
 }
 
-/** Refuses what is no function where an option takes one, before anything starts; `undefined` is left out. */
+/** Refuses a value that is no function; `undefined` is accepted. */
 export function requireFunction(option: string, value: unknown): void {
     if (value !== undefined && typeof value !== "function") {
         throw new InvalidInputError(`${option} is a function, not ${described(value)}`);
     }
 }
 
-/** Refuses what is no object by names where an option takes one; `undefined` is left out. */
+/** Refuses a value that is no object with named members; `undefined` is accepted. */
 export function requireObject(option: string, value: unknown): void {
     if (value !== undefined && (typeof value !== "object" || value === null || Array.isArray(value))) {
         throw new InvalidInputError(`${option} is an object, not ${described(value)}`);
     }
     if (isCollection(value)) {
-        // What it holds is no member of it.
+        // Its content is not in its members.
         throw new InvalidInputError(`${option} is a plain object, not ${described(value)}`);
     }
 }
@@ -64,7 +64,7 @@ export function isCollection(value: unknown): boolean {
     return value instanceof Map || value instanceof Set;
 }
 
-/** Refuses what lacks one of the methods that the engine will call; `undefined` is left out. */
+/** Refuses a value that lacks one of the methods; `undefined` is accepted. */
 export function requireMethods(option: string, value: unknown, methods: readonly string[]): void {
     requireObject(option, value);
     const missing = methods.find((name) => typeof (value as { [name: string]: unknown })?.[name] !== "function");
@@ -79,7 +79,7 @@ export function described(value: unknown): string {
         return "null";
     }
     if (typeof value === "object") {
-        // A revoked proxy refuses each of these questions.
+        // Each of these operations throws for a revoked proxy.
         return attempt(() => kindOf(value), "an object");
     }
     return value === undefined ? "undefined" : `a ${typeof value}`;

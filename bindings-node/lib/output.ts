@@ -1,5 +1,5 @@
 /** Values that come from resources: they carry the resources that they came from. */
-import { DEPTH_LIMIT, explained, TOO_DEEP } from "./circles";
+import { DEPTH_LIMIT, explained, TOO_DEEP } from "./cycles";
 import { type AnyResource, Resource } from "./resource";
 import { currentTrace, Trace } from "./tracing";
 import { brandOf, isSecret, isUnknown, type PropertyValue, Secret } from "./values";
@@ -23,7 +23,7 @@ export interface Traced {
 }
 
 /**
- * Keeps the program's end waiting for a promise, and its failure for the program unless somebody looks after that.
+ * Delays the program's end until a promise has settled. Its failure fails the program unless `observed` returns true.
  * @internal
  */
 export type Track = (promise: Promise<unknown>, observed: () => boolean) => void;
@@ -35,12 +35,12 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
     readonly #observe: () => void;
     readonly #track: Track;
 
-    /** @internal `observe` says that somebody looks after a failure of what the value comes from. */
+    /** @internal `observe` marks failures of the value's sources as handled. */
     constructor(traced: Promise<Traced>, observe: () => void, track: Track) {
         this.traced = traced;
         this.#observe = observe;
         this.#track = track;
-        // Whoever awaits the output hears of a failure; else the program's end looks at what it comes from.
+        // A failure rejects the `await` of the output. Without one, the program's end reports the failures of its sources.
         traced.catch(() => undefined);
     }
 
@@ -80,7 +80,7 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
         );
     }
 
-    /** @internal Makes an output of what comes of this one; as with promises, each is looked after on its own. */
+    /** @internal Makes an output that is derived from this one; as with promises, the failure of each is handled separately. */
     derive<U>(traced: Promise<Traced>): Output<U> {
         let observed = false;
         this.#track(traced, () => observed);
@@ -91,7 +91,7 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
         return new Output<U>(traced, observe, this.#track);
     }
 
-    /** @internal The value with its sources, for somebody who looks after a failure. */
+    /** @internal Returns the value with its sources, for a caller that handles failures. */
     take(): Promise<Traced> {
         this.#observe();
         return this.traced;
@@ -120,8 +120,8 @@ async function take(made: unknown): Promise<Traced> {
 }
 
 /**
- * Tells whether a value need not be awaited or traced before it can be sent.
- * @throws {TOO_DEEP} It is nested too deep, perhaps because it holds itself.
+ * Returns whether a value need not be awaited or traced before it can be sent.
+ * @throws {TOO_DEEP} It is nested too deep, perhaps because it contains itself.
  */
 export function isPlain(value: Input, depth = 0): boolean {
     if (typeof value !== "object" || value === null) {
@@ -151,8 +151,8 @@ export function isPlain(value: Input, depth = 0): boolean {
 }
 
 /**
- * Awaits all that is in an input and collects the resources that it came from. `what` names the input where it can not be
- * followed to its end.
+ * Awaits all that is in an input and collects the resources that it came from. `what` names the input in the error of
+ * one that contains itself or is nested too deep.
  */
 export async function resolve(input: Input, what = "values"): Promise<Traced> {
     const sources = new Set<AnyResource>();
@@ -163,7 +163,7 @@ export async function resolve(input: Input, what = "values"): Promise<Traced> {
     }
 }
 
-/** What holds a value, and what holds that. */
+/** A value that contains the current one, and its own holder. */
 interface Holder {
     readonly value: unknown;
     readonly holder: Holder | undefined;

@@ -10,7 +10,7 @@ import { runSdkProgram, SdkProgram } from "./sdk";
 import { refuseUnwrapped } from "./sdk/outside";
 import { textOf } from "./thrown";
 
-/** A program that a language runtime runs which listens already. */
+/** A program that is run by a language runtime which is listening already. */
 export class LanguageRuntime {
     constructor(
         /** `host:port`, or a URL. */
@@ -18,7 +18,7 @@ export class LanguageRuntime {
     ) {}
 }
 
-/** Says that a program is run by the language runtime that listens at an address, in whatever process. */
+/** Describes a program that is run by the language runtime listening at an address, in any process. */
 export function languageRuntime(address: string): LanguageRuntime {
     return new LanguageRuntime(address);
 }
@@ -43,7 +43,7 @@ export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramE
     const number = bridge.addProgram((number, info) => {
         const run = new Run(bridge, number, info);
         const ran = own ? runOwnProgram(run, program) : runSdkProgram(run, program);
-        ran.catch((error: unknown) => bridge.finishRun(number, { message: textOf(error), told: false }));
+        ran.catch((error: unknown) => bridge.finishRun(number, { message: textOf(error), reported: false }));
     });
     return { number, own };
 }
@@ -60,5 +60,5 @@ async function runOwnProgram(run: Run, program: Program): Promise<void> {
             await context.settle(returned);
         }
     };
-    await runProgram(run, body, (error) => ({ message: describeProgramError(error), told: false }));
+    await runProgram(run, body, (error) => ({ message: describeProgramError(error), reported: false }));
 }

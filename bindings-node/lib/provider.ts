@@ -5,7 +5,7 @@ import { native } from "./native";
 import { attempt, fullTextOf } from "./thrown";
 import type { PropertyMap } from "./values";
 
-/** Says which resource a call is about. */
+/** The resource that a call is about. */
 export interface ResourceSubject {
     urn: string;
     type: string;
@@ -21,11 +21,11 @@ export interface CheckRequest extends ResourceSubject {
     randomSeed: Uint8Array;
     /** True while previewing; unknowns may occur. */
     preview: boolean;
-    /** How the real thing is to be named; absent when that is left to the provider. */
+    /** How the physical resource is to be named; absent when that is left to the provider. */
     autonaming?: Autonaming;
 }
 
-/** Says how a real thing is to be named. */
+/** How a physical resource is to be named. */
 export interface Autonaming {
     /** The name; empty when there must be none. */
     proposedName: string;
@@ -62,7 +62,7 @@ export interface DiffRequest extends ResourceSubject {
 export type DiffKind = "add" | "add-replace" | "delete" | "delete-replace" | "update" | "update-replace";
 
 export interface DiffAnswer {
-    /** Whether anything differs; the engine compares inputs itself when that is unknown, or nothing is said at all. */
+    /** Whether anything differs; the engine compares inputs itself when that is unknown or absent. */
     changes?: boolean | "none" | "some" | "unknown";
     /** Properties whose change needs a replacement. */
     replaces?: string[];
@@ -76,7 +76,7 @@ export interface DiffAnswer {
     deleteBeforeReplace?: boolean;
 }
 
-/** A part of a resource that its provider tells of, and that is shown and recorded as a resource of its own. */
+/** A part of a resource that its provider reports, and that is shown and recorded as a resource of its own. */
 export interface View {
     type: string;
     name: string;
@@ -87,7 +87,7 @@ export interface View {
     outputs?: PropertyMap;
 }
 
-/** What the provider has done to a view, or would do while previewing. Nobody does anything more about it. */
+/** A step that the provider has executed on a view, or would execute while previewing. The engine only records it. */
 export interface ViewStep {
     /** During a refresh: what the refresh of the view came to. */
     op: StepOp;
@@ -114,7 +114,7 @@ export interface ViewAnswer {
 export interface CreateRequest extends ResourceSubject {
     inputs: PropertyMap;
     /**
-     * How long it may take, in seconds, as the option `customTimeouts` says; 0 leaves it to the provider. The engine only
+     * How long it may take, in seconds, from the option `customTimeouts`; 0 leaves it to the provider. The engine only
      * passes it on: it ends no call itself.
      */
     timeout: number;
@@ -212,7 +212,7 @@ export interface MappingRequest {
 export interface MappingAnswer {
     /** The foreign provider. */
     provider: string;
-    /** What only those understand who asked. */
+    /** The mapping, in the format of the ecosystem's converter. */
     data: Uint8Array;
 }
 
@@ -233,8 +233,8 @@ export interface ProviderCapabilities {
     /** `create` and `update` are called in previews too, and make nothing then. Off. */
     preview?: boolean;
     /**
-     * Calls may wait for what a later registration or step causes. They give way when all that the option `parallel` allows
-     * stand still, so `parallel` is no strict limit for them. Off.
+     * Calls may wait for what a later registration or step causes. More calls are started when all that the option `parallel`
+     * allows are blocked, so `parallel` is no strict limit for them. Off.
      */
     waitsForRegistrations?: boolean;
 }
@@ -244,7 +244,7 @@ type Answer<T> = T | undefined | void | PromiseLike<T | undefined | void>;
 /**
  * Manages the resources of one package. Every method is optional, may be asynchronous, and is called CONCURRENTLY. Without
  * `update`, every change fails for which `diff` demands no replacement.
- * The signal of a call is aborted when nobody waits for its answer any more; a method that declares one parameter gets none.
+ * The signal of a call is aborted when no caller waits for its answer any more; a method that declares one parameter gets none.
  */
 export interface Provider {
     readonly capabilities?: ProviderCapabilities;
@@ -269,8 +269,8 @@ export interface Provider {
      */
     getMappings?(key: string, signal: AbortSignal): Answer<string[]>;
     /**
-     * Asks to give up what is running. Not called while the provider serves other operations as well, whose calls would
-     * be meant, too.
+     * Asks to abort the running calls. Not called while the provider serves other operations as well, whose calls would be
+     * aborted, too.
      */
     cancel?(): Answer<void>;
     /** No call follows. */
@@ -297,7 +297,7 @@ export const ProviderStatus = {
     unauthenticated: 16,
 } as const;
 
-/** A failed call. Unknown, internal and data loss leave the state of the real thing unknown; the others, unchanged. */
+/** A failed call. Unknown, internal and data loss leave the state of the physical resource unknown; the others, unchanged. */
 export class ProviderError extends Error {
     constructor(
         message: string,
@@ -353,7 +353,7 @@ export interface ResolutionRequest {
 
 /**
  * Decides what serves a package, for every instance: the address of a listening provider, a provider in this process,
- * or nothing, which leaves it to the engine. The text of what it throws reaches people unchanged.
+ * or nothing, which leaves it to the engine. The text of an exception is reported unchanged.
  */
 export type Resolver = (
     request: ResolutionRequest,

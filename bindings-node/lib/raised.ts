@@ -30,7 +30,7 @@ export class Raised {
         this.#byStack.set(`${project}/${stack}`, error);
     }
 
-    /** Makes what was thrown the cause of an operation's error, if that tells of it, and lets go of all else. */
+    /** Sets a kept exception as the cause of an operation's error, if its text contains the exception's, and drops all others. */
     explain(stack: string, error: StackwrightError | undefined): void {
         const [project = "", name = ""] = stack.split("/").slice(-2);
         const key = `${project}/${name}`;

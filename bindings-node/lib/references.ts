@@ -3,7 +3,7 @@ import type { Alias } from "./documents";
 import { Output } from "./output";
 import { type AnyResource, Resource } from "./resource";
 
-/** What the protocol sends in place of a provider's id that is not known yet. */
+/** The protocol's text in place of a provider's unknown id. */
 const UNKNOWN_ID = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 
 /** Returns one or several as a list. */
@@ -26,7 +26,7 @@ export function addTo(settings: { [name: string]: unknown }, name: string, urns:
     settings[name] = [...new Set([...((settings[name] as string[] | undefined) ?? []), ...urns])];
 }
 
-/** Returns the URNs of what is named, components with the resources below them. */
+/** Returns the URNs of resources, those of components with all resources below them. */
 export async function urnsOf(named: readonly (AnyResource | Output<unknown> | string)[]): Promise<string[]> {
     const urns = new Set<string>();
     const collect = async (one: AnyResource | Output<unknown> | string): Promise<unknown> => {

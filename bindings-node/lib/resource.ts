@@ -1,4 +1,4 @@
-/** Resources of our own API: registered as soon as they are made, awaited only by those who want to. */
+/** Resources of our own API: registered as soon as they are made, whether or not they are awaited. */
 import { Output, type Traced, type Track } from "./output";
 import { currentTrace } from "./tracing";
 import { type PropertyMap, ResourceReference, Unknown } from "./values";
@@ -30,9 +30,9 @@ export type AnyResource = Resource<object>;
 export class Resource<Outputs extends object = PropertyMap> implements PromiseLike<Registered<Outputs>> {
     /** The components and resources below this one. */
     readonly #children: AnyResource[] = [];
-    /** @internal What the engine answers; awaiting the resource itself says that failures are looked after. */
+    /** @internal The engine's answer. Awaiting the resource itself marks failures as handled. */
     readonly answer: Promise<Registered<Outputs>>;
-    /** True when somebody looks after a failure. */
+    /** True when the program handles a failure. */
     #observed = false;
     readonly #track: Track;
     /** @internal The answer, once it is there. */
@@ -58,7 +58,7 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
         }
         answer.then(
             (registered) => (this.registered = registered),
-            // The program's end looks at failures that nobody observed.
+            // The program's end reports failures that were not observed.
             () => undefined,
         );
     }
@@ -115,7 +115,7 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
 
     #output(take: (registered: Registered<Outputs>) => Traced["value"]): Output<unknown> {
         const sources = new Set<AnyResource>([this]);
-        // To take an output is not to look after a failure: only awaiting one is.
+        // Only awaiting an output marks failures as handled, not taking one.
         return new Output(
             this.answer.then((registered) => ({ value: take(registered), sources })),
             () => (this.#observed = true),

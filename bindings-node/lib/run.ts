@@ -49,14 +49,14 @@ export class Run implements Owner {
         return this.#stopped;
     }
 
-    /** Called when the program has come to its end by itself: whatever it does now comes too late. */
+    /** Called when the program has ended by itself: later calls fail. */
     end(): void {
         this.#ended = true;
     }
 
     /**
-     * Returns the error of what a program does after its end, `undefined` when it has not ended. The operation fails for it,
-     * or, where that is over as well, the process is warned: in neither case is it lost.
+     * Returns the error of what a program does after its end, `undefined` when it has not ended. The operation fails for it;
+     * when that is over as well, a process warning is emitted.
      */
     late(what: string): CancelledError | undefined {
         if (!this.#ended) {
@@ -66,7 +66,7 @@ export class Run implements Owner {
             `${what} after the program had ended: what a program starts must be awaited, or its promise be returned`,
         );
         if (!this.#closed) {
-            // Nobody has been told of the end yet.
+            // The end has not been reported yet.
             this.fail(error);
         } else if (!this.bridge.native.failLate(this.number, error.message)) {
             process.emitWarning(error.message, { type: "StackwrightWarning" });
@@ -74,7 +74,7 @@ export class Run implements Owner {
         return error;
     }
 
-    /** Called when the operation fails or is cancelled. What has been answered still arrives; nothing more is asked. */
+    /** Called when the operation fails or is cancelled. Answers of earlier calls still arrive; no further call is made. */
     stop(): void {
         this.#stopped = true;
         this.#end();
@@ -89,7 +89,7 @@ export class Run implements Owner {
         }
     }
 
-    /** Takes a failure that nobody handled. */
+    /** Takes a failure that was not handled. */
     fail(error: unknown): void {
         this.stray ??= { error };
         this.#end();
@@ -101,7 +101,7 @@ export class Run implements Owner {
         const answer: Callback = (error, value) => {
             if (this.#inFlight.delete(answer)) {
                 if (error instanceof CancelledError) {
-                    // The program hears of the end before it hears what that means for its call.
+                    // The run ends before the call's callback reports the cancellation.
                     this.stop();
                 }
                 this.#landed();
@@ -122,7 +122,7 @@ export class Run implements Owner {
         }
     }
 
-    /** The same with a promise. */
+    /** As `call`, with a promise. */
     request<T>(send: (call: number) => void): Promise<T> {
         return new Promise<T>((resolve, reject) => {
             this.call(send, (error, value) => {
@@ -136,7 +136,7 @@ export class Run implements Owner {
         });
     }
 
-    /** Tells whether an error is the engine's answer to a call, and not one of the call itself. */
+    /** Returns whether an error is the engine's answer to a call, and not one of the call itself. */
     isAnswer(error: Error): boolean {
         return this.#refusals.has(error);
     }
@@ -160,7 +160,7 @@ export class Run implements Owner {
         }
     }
 
-    /** Says something to people. Messages of one turn cross together, before the next call of this run. */
+    /** Emits a diagnostic. Messages of one turn are sent together, before the next call of this run. */
     log(severity: Severity, message: string, urn = "", stream = 0, ephemeral = false): void {
         if (this.#messages.length === 0) {
             queueMicrotask(() => this.flush());
@@ -182,10 +182,10 @@ export class Run implements Owner {
     }
 }
 
-/** How a failed run ends: the error's text, and whether people have been told of it already. */
+/** How a failed run ends: the error's text, and whether the diagnostics contain it already. */
 export interface Ending {
     message: string;
-    told: boolean;
+    reported: boolean;
 }
 
 /** The error of a call that will not be answered. */
@@ -194,8 +194,8 @@ function ended(): CancelledError {
 }
 
 /**
- * Runs `body` as the run's program until it ends, fails, or is over for another reason, and tells the engine.
- * `describe` makes the text that people see of an error.
+ * Runs `body` as the run's program until it ends, fails, or is over for another reason, and reports the end to the engine.
+ * `describe` makes the displayed text of an error.
  */
 export async function runProgram(
     run: Run,

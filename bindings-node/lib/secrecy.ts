@@ -1,4 +1,4 @@
-/** What is secret in a program's values: learned where the program makes it or passes it on, before any later text. */
+/** Registers the secrets of a program's values where the program makes or passes them, before any later text is emitted. */
 import { currentRun, type Run } from "./run";
 import { brandOf } from "./values";
 
@@ -8,7 +8,7 @@ const DEPTH_LIMIT = 200;
 const SECRET = 1;
 const OUTPUT = 6;
 
-/** Keeps a secret value out of the texts of the current run from now on; outside of a run nothing is to be done. */
+/** Redacts a secret value in later texts of the current run; outside of a run it has no effect. */
 export function learnSecret(value: unknown): void {
     const run = currentRun();
     if (run !== undefined) {
@@ -16,7 +16,7 @@ export function learnSecret(value: unknown): void {
     }
 }
 
-/** Learns what is secret in a value: all of it when `isSecret`, else what is in secrets. */
+/** Registers the secrets in a value: all of it when `isSecret`, otherwise the values in secrets. */
 export function learnIn(run: Run, value: unknown, isSecret = false): void {
     const texts: string[] = [];
     const scalars: string[] = [];

@@ -19,16 +19,21 @@ function isPlan(value: Result | Plan | string | ProgramOptions): value is Result
     return typeof value === "string" || value instanceof Result || (typeof value === "object" && value !== null && "resourcePlans" in value);
 }
 
-/** Returns the options that are given, and refuses those that cannot be acted on, before anything happens. */
+/** The error of a plan that is `undefined` or `null`, as `Result.plan` is without a plan's document. */
+function undefinedPlan(): InvalidInputError {
+    return new InvalidInputError(
+        "the plan is undefined; a result has a plan's document when it was asked for with generatePlan: true",
+    );
+}
+
+/** Returns the options that are given, and refuses invalid ones, before the operation starts. */
 function checked(what: string, options: ProgramOptions): ProgramOptions {
     if (options instanceof Result) {
-        throw new InvalidInputError(`${what} takes options; to be held to a result's plan: { plan: result }`);
+        throw new InvalidInputError(`${what} takes options; to be constrained by a result's plan: { plan: result }`);
     }
-    // It may come from a result that has no document, and must not hold an update to nothing.
+    // It may come from a result without a document. The update must not run unconstrained then.
     if (typeof options === "object" && options !== null && "plan" in options && (options.plan ?? undefined) === undefined) {
-        throw new InvalidInputError(
-            "the plan is undefined; a result has a plan's document when it was asked for with generatePlan: true",
-        );
+        throw undefinedPlan();
     }
     options = given(options);
     requireOptions(what, options);
@@ -90,7 +95,7 @@ export class Stack {
         return this.#native.organization;
     }
 
-    /** What the host notes about the stack, by name. */
+    /** The host's tags of the stack, by name. */
     get tags(): { readonly [name: string]: string } {
         return this.#native.tags;
     }
@@ -106,10 +111,20 @@ export class Stack {
     /**
      * Brings the stack to the state that its program describes.
      * @param plan Constrains the update: the result of a preview, or a plan's document, parsed or as text. It is the option `plan`.
+     * @throws {InvalidInputError} The first argument is `undefined` or `null`, like the `plan` of a result without a document.
      */
-    up(options?: ProgramOptions): Operation;
+    up(): Operation;
+    up(options: ProgramOptions): Operation;
     up(plan: Result | Plan | string, options?: ProgramOptions): Operation;
-    up(first: Result | Plan | string | ProgramOptions = {}, second: ProgramOptions = {}): Operation {
+    up(...passed: [first?: Result | Plan | string | ProgramOptions, second?: ProgramOptions]): Operation {
+        const first = passed[0];
+        const second: ProgramOptions = passed[1] ?? {};
+        if (passed.length === 0) {
+            return this.#start("update", {}, "up");
+        }
+        if (first === undefined || first === null) {
+            throw undefinedPlan();
+        }
         if (!isPlan(first)) {
             return this.#start("update", first, "up");
         }

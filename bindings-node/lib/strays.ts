@@ -4,9 +4,9 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What code of the host runs for, and what a failure that nothing handles is given to. */
+/** The run or call that code of the host belongs to; it receives the failures of that code that are not handled. */
 export interface Owner {
-    /** Takes a failure that nothing handled. Must not throw. */
+    /** Takes a failure that was not handled. Must not throw. */
     fail(error: unknown): void;
 }
 
@@ -58,12 +58,12 @@ function uncount(): void {
 
 type Emit = (this: NodeJS.Process, event: string | symbol, ...details: unknown[]) => boolean;
 
-/** How the process emitted before the first run. */
+/** The `emit` of the process before the first run. */
 let original: Emit | undefined;
 
 /**
- * Sees to it that a failure which nothing handled goes to its owner alone: it is handled then. All that has no owner goes
- * its usual way, to the host's listeners or to Node's own treatment.
+ * Passes failures that were not handled to their owner, which handles them. Failures without an owner are emitted as usual, to
+ * the host's listeners or Node's own handler.
  */
 function attribute(): void {
     // Other code may have wrapped ours meanwhile: then it is still in place.

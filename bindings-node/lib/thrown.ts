@@ -12,7 +12,7 @@ export function attempt<T>(read: () => T, fallback: T): T {
     }
 }
 
-/** Tells whether a value is an instance of a class. A proxy can refuse to answer; it is not an instance then. */
+/** Returns whether a value is an instance of a class. A proxy can refuse to answer; it is not an instance then. */
 export function isA<T>(value: unknown, type: abstract new (...parameters: never[]) => T): value is T {
     return attempt(() => value instanceof type, false);
 }
@@ -23,7 +23,7 @@ export function textOf(error: unknown): string {
 }
 
 /**
- * Returns the text of what was thrown, and in a line each what caused it and the errors that it aggregates. What a text says
+ * Returns the text of what was thrown, and in a line each what caused it and the errors that it aggregates. What a text contains
  * already is not repeated. Never throws.
  */
 export function fullTextOf(error: unknown): string {
@@ -37,13 +37,13 @@ export function causesOf(error: unknown): string[] {
     return lines;
 }
 
-/** How many causes and aggregated errors are told. */
+/** How many causes and aggregated errors are shown. */
 const MAX_CAUSES = 20;
 /** How many errors are looked at for their causes. */
 const MAX_VISITED = 100;
-/** How many characters of a cause or an object are told. */
+/** How many characters of a cause or an object are shown. */
 const MAX_TEXT_LENGTH = 1000;
-/** How many members of an object are told, and of how many levels. */
+/** How many members of an object are shown, and of how many levels. */
 const MAX_MEMBERS = 10;
 const MAX_LEVELS = 3;
 
@@ -77,7 +77,7 @@ function addCauses(error: unknown, indent: string, seen: Set<unknown>, lines: st
     }
 }
 
-/** Tells whether the text of an error ends with that of its cause, as it does where a program puts both together. */
+/** Returns whether the text of an error ends with that of its cause, as it does where a program puts both together. */
 function repeats(error: unknown, cause: unknown): boolean {
     const text = textOf(cause);
     return text !== "" && textOf(error).endsWith(text);
@@ -99,7 +99,7 @@ function nameOf(error: object): string | undefined {
 function textOfObject(value: object): string | undefined {
     const message = attempt(() => (value as { message?: unknown }).message, undefined);
     if (typeof message === "string" && message !== "") {
-        // An error of another realm, or what only looks like an error, is not told by its class.
+        // An error of another realm, or an object with the members of one, is no instance of `Error`.
         const name = isA(value, Error) ? undefined : nameOf(value);
         return name === undefined ? message : `${name}: ${message}`;
     }
@@ -171,7 +171,7 @@ export function wellFormed(text: string): string {
     return isWellFormed(text) ? text : text.replace(LONE_SURROGATES, "\uFFFD");
 }
 
-/** Tells whether a text has no lone surrogate. */
+/** Returns whether a text has no lone surrogate. */
 export function isWellFormed(text: string): boolean {
     return (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 }

@@ -1,4 +1,4 @@
-/** What a function of `apply()` awaits: what comes of that belongs to what it makes. */
+/** Records what a function of `apply()` awaits: its result depends on that. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 import type { Traced } from "./output";
@@ -27,7 +27,7 @@ export class Trace {
         }
     }
 
-    /** Returns what was made, with all that came in: of a secret it is one, and of an unknown it is not known. */
+    /** Returns the result with all recorded sources: secret if one value was secret, and unknown if one was unknown. */
     close(made: Traced): Traced {
         this.add(undefined, made.sources);
         const value: PropertyValue = this.#unknown && !isUnknown(made.value) ? new Unknown() : made.value;
@@ -43,7 +43,7 @@ export function currentTrace(): Trace | undefined {
     return current.getStore();
 }
 
-/** Runs code of this package that awaits resources for its own ends, not for what the running function makes. */
+/** Runs code of this package whose awaits are not recorded for the running function. */
 export function untraced<T>(body: () => T): T {
     return current.getStore() === undefined ? body() : current.run(undefined, body);
 }

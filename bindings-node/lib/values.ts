@@ -1,10 +1,10 @@
-/** Property values: plain JavaScript values, and classes for what JavaScript has no kind for. */
+/** Property values: plain JavaScript values, and classes for kinds that JavaScript lacks. */
 import { learnSecret } from "./secrecy";
 
-/** The symbol under which value classes carry their number; shared by all copies of this package in a process. */
+/** The symbol of the property with a value class's number; shared by all copies of this package in a process. */
 const BRAND = Symbol.for("stackwright.value");
 
-/** What kind of value an unknown stands for. */
+/** The kind of an unknown's value. */
 export type UnknownKind = "bool" | "number" | "string" | "array" | "asset" | "archive" | "object";
 
 /** A value that a program, a provider or a state can hold. `undefined` properties are left out. */
@@ -108,7 +108,7 @@ export class ResourceReference {
 }
 
 /**
- * An output of a stack: its value, and whether that is secret. As an input of a resource it is passed on as what it is. Programs
+ * An output of a stack: its value, and whether that is secret. As an input of a resource it keeps both. Programs
  * send such values with dependencies to remote components.
  *
  * Text for display, that of `JSON.stringify` included, has `[secret]` in place of a secret value; `unwrap` returns the values of

@@ -55,7 +55,7 @@ pub struct EngineSettings {
     pub installer: Option<u32>,
 }
 
-/// What a stack is opened with beside the settings that are data.
+/// The components of a stack, beside the settings that are data.
 #[napi(object)]
 pub struct StackEntry {
     /// The program.
@@ -100,8 +100,8 @@ impl Engine {
         Ok(StackConfig(config))
     }
 
-    /// Opens a stack. `document` has the settings that are data, as JSON, and `opening` is the function that was called where that
-    /// decides whether the stack must exist.
+    /// Opens a stack. `document` contains the settings that are data, as JSON; `opening` names the called function
+    /// where it determines whether the stack must exist.
     #[napi]
     pub async fn stack(
         &self,
@@ -113,7 +113,7 @@ impl Engine {
     ) -> Result<Stack> {
         let napi = |error: Error| errors::to_napi(&error);
         let has_program = entry.program.is_some();
-        // Taken first: the façade forgets what was taken when that is dropped, also by a refusal.
+        // Taken first: the façade releases taken objects when they are dropped, also after an error.
         let program = entry.program.map(|program| program.take(&self.shared));
         let journal = entry.journal.map(|number| JsHost::new(&self.shared, number) as _);
         let host = entry

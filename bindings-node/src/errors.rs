@@ -12,7 +12,7 @@ pub(crate) fn to_napi(error: &Error) -> napi::Error {
     napi::Error::from_reason(to_json(error))
 }
 
-/// Wraps what a conversion said, as a caller's mistake at `place`.
+/// Wraps the error of a conversion, as a caller's mistake at `place`.
 pub(crate) fn invalid(place: &str, error: &napi::Error) -> napi::Error {
     to_napi(&Error::invalid(format!("{place}: {}", error.reason)))
 }

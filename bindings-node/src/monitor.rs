@@ -1,4 +1,4 @@
-//! What programs in JavaScript say to the monitor of their run: answers come over the bridge, under the caller's number.
+//! Calls of programs in JavaScript to the monitor of their run; answers are sent over the bridge, by number.
 
 use std::{future::Future, panic::AssertUnwindSafe, sync::Arc};
 
@@ -70,7 +70,7 @@ impl Bridge {
     }
 }
 
-/// Owes JavaScript an answer; gives one also when it is dropped.
+/// A call of JavaScript that is not answered yet; dropping it answers with an error.
 struct Reply {
     shared: Arc<Shared>,
     call: Option<u32>,
@@ -100,7 +100,7 @@ impl Drop for Reply {
     reason = "one crossing for all that a registration is; an expectation is not seen through the macro"
 )]
 impl Bridge {
-    /// Hands a protocol message to the monitor: `Service/Method` and its bytes.
+    /// Passes a protocol message to the monitor: `Service/Method` and its bytes.
     #[napi(catch_unwind)]
     pub fn monitor_call(
         &self,
@@ -121,13 +121,13 @@ impl Bridge {
             self.shared.send(Message::Answer { call, answer });
             return Ok(());
         }
-        // Claims are decided here, in the order of the calls; the rest goes on elsewhere.
+        // Claims are decided here, in the order of the calls; the rest runs in a task.
         let answer = run.monitor.call(&method, request);
         self.answer_soon(&run, call, answer.map(protocol_answer));
         Ok(())
     }
 
-    /// Says something: a flat list of `severity, message, urn, stream, ephemeral`.
+    /// Emits diagnostics: a flat list of `severity, message, urn, stream, ephemeral`.
     #[napi(catch_unwind)]
     pub fn log(
         &self,
@@ -136,7 +136,7 @@ impl Bridge {
         #[napi(ts_arg_type = "unknown[]")] messages: Unknown<'_>,
     ) -> Result<()> {
         let Some(run) = self.shared.runs.get(run) else {
-            // What a program says after its end interests nobody.
+            // Messages after the program's end are ignored.
             return Ok(());
         };
         let scope = Scope::new(env.raw());
@@ -270,7 +270,7 @@ impl Bridge {
         }
     }
 
-    /// Learns secret texts, and texts of secret numbers and booleans.
+    /// Registers secret texts, and texts of secret numbers and booleans, with the redactor.
     #[napi(catch_unwind)]
     pub fn learn(&self, run: u32, texts: Vec<String>, scalars: Vec<String>) {
         if let Some(run) = self.shared.runs.get(run) {
@@ -287,10 +287,10 @@ impl Bridge {
         monitor.is_some_and(|monitor| monitor.fail_late(message))
     }
 
-    /// Ends a run, with the error that the program ended with. `told` says that people have been told of it.
+    /// Ends a run, with the error that the program ended with. `reported` is true when the diagnostics contain it.
     #[napi(catch_unwind)]
-    pub fn finish_run(&self, run: u32, error: Option<String>, told: Option<bool>) {
-        let kind = if told == Some(true) {
+    pub fn finish_run(&self, run: u32, error: Option<String>, reported: Option<bool>) {
+        let kind = if reported == Some(true) {
             ErrorKind::Failed
         } else {
             ErrorKind::Program

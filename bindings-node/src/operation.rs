@@ -16,7 +16,7 @@ use crate::{
     errors,
 };
 
-/// How many events cross together at most.
+/// The maximum number of events in one batch.
 const BATCH: usize = 512;
 
 /// An operation.
@@ -49,7 +49,7 @@ impl Operation {
 
 #[napi]
 impl Operation {
-    /// Waits for the end and returns what it came to, as JSON, outputs left out. Never rejects: a failure is in it.
+    /// Waits for the end and returns the result without outputs, as JSON. Never rejects: the result contains the error.
     #[napi]
     pub async fn wait(&self) -> Result<String> {
         let result = self.operation.wait().await;
@@ -74,7 +74,7 @@ impl Operation {
         Some(self.operation.result()?.tree())
     }
 
-    /// Whether an operation that has ended left a plan to which others can be held.
+    /// Returns whether an operation that has ended left a plan that can constrain others.
     #[napi(catch_unwind)]
     pub fn has_plan(&self) -> bool {
         self.plan().is_some()
@@ -112,11 +112,11 @@ impl Operation {
         self.operation.release().await;
     }
 
-    /// Starts listening: the first listener hears everything.
+    /// Adds a listener; the first one receives all events, others those still to come.
     #[napi(catch_unwind)]
     pub fn events(&self) -> Events {
         let stream = self.operation.events();
-        // Only the operation's own writer knows what is secret in it.
+        // Only the operation's own writer has its secrets.
         let json = stream.json(self.show_secrets);
         Events {
             stream: Mutex::new(stream),

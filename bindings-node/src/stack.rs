@@ -38,13 +38,13 @@ impl Stack {
         self.stack.name().to_string()
     }
 
-    /// The organization that programs are told of.
+    /// The organization that programs see.
     #[napi(getter, catch_unwind)]
     pub fn organization(&self) -> String {
         self.stack.organization().to_owned()
     }
 
-    /// What the host notes about the stack, by name.
+    /// The host's tags of the stack, by name.
     #[napi(getter, catch_unwind)]
     pub fn tags(&self) -> HashMap<String, String> {
         let tags = self.stack.tags().iter();
@@ -62,7 +62,7 @@ impl Stack {
         program: Option<ProgramEntry>,
         plan: Option<&Operation>,
     ) -> Result<Operation> {
-        // Taken first: the façade forgets a program when what was taken is dropped, also by a refusal.
+        // Taken first: the façade releases a program when the taken object is dropped, also after an error.
         let program = program.map(|program| program.take(&self.shared));
         let kind = match kind.as_str() {
             "update" => OperationKind::Update,

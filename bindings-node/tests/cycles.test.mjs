@@ -35,14 +35,14 @@ test("cyclic inputs are refused by the path that closes the cycle", async () => 
     const own = {};
     own.self = own;
     for (const [make, message] of [
-        [(context) => context.resource(THING, "a", { box: cycle() }), /the inputs of the resource "a" hold themselves: box\.list\[1\]\.inner\.box is the same object as box$/],
+        [(context) => context.resource(THING, "a", { box: cycle() }), /the inputs of the resource "a" contain themselves: box\.list\[1\]\.inner\.box is the same object as box$/],
         [(context) => context.resource(THING, "a", own), /self is the same object as all of them$/],
         [(context) => context.resource(THING, "a", { box: new Secret(cycle()) }), /box\.list\[1\]\.inner\.box is the same object as box$/],
         [(context) => context.resource(THING, "a", { box: tree(100) }), /box\.leaves\[0\]\.root is the same object as box$/],
         [(context) => context.resource(THING, "a", { deep: deep(300) }), /the inputs of the resource "a" are nested more than 200 levels deep/],
         [(context) => context.resource(THING, "a", { deep: deep(100_000) }), /are nested more than 200 levels deep/],
-        [(context) => context.invoke("mem:index:double", { x: cycle() }), /the arguments of mem:index:double hold themselves: x\.list/],
-        [(context) => context.export("out", cycle()), /the values of the output "out" hold themselves: list\[1\]\.inner\.box/],
+        [(context) => context.invoke("mem:index:double", { x: cycle() }), /the arguments of mem:index:double contain themselves: x\.list/],
+        [(context) => context.export("out", cycle()), /the values of the output "out" contain themselves: list\[1\]\.inner\.box/],
         [
             (context) => {
                 const a = context.resource(THING, "a");
@@ -50,7 +50,7 @@ test("cyclic inputs are refused by the path that closes the cycle", async () => 
                 box.list[0] = a.id;
                 context.resource(THING, "b", { box });
             },
-            /the input box of the resource "b" hold themselves: list\[1\]\.inner\.box is the same object as all of them$/,
+            /the input box of the resource "b" contain themselves: list\[1\]\.inner\.box is the same object as all of them$/,
         ],
         [
             (context) => {
@@ -58,7 +58,7 @@ test("cyclic inputs are refused by the path that closes the cycle", async () => 
                 root.leaves[0].id = context.resource(THING, "a").id;
                 context.resource(THING, "b", { root });
             },
-            /the inputs of the resource "b" hold themselves: root\.leaves\[0\]\.root is the same object as root$/,
+            /the inputs of the resource "b" contain themselves: root\.leaves\[0\]\.root is the same object as root$/,
         ],
     ]) {
         const failure = await failureOf(stack.up({ program: (context) => void make(context) }));

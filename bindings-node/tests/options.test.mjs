@@ -69,6 +69,11 @@ test("invalid options of operations are refused before anything starts", async (
     }
     assert.match((await refusal(() => stack.preview(preview))).message, /\{ plan: result \}/);
     assert.match((await refusal(() => stack.up(preview, { plan: preview }))).message, /given two plans/);
+    for (const passed of [[undefined], [null], [preview.plan], [undefined, { message: "m" }], [undefined, undefined]]) {
+        const failure = await refusal(() => stack.up(...passed));
+        assert.equal(failure.kind, "invalid_input", failure.stack);
+        assert.match(failure.message, /the plan is undefined; .*generatePlan: true/);
+    }
     assert.equal((await refusal(() => stack.preview({ dryRun: false }))).kind, "invalid_input");
     assert.equal((await refusal(() => stack.remove({ forse: true }))).kind, "invalid_input");
     assert.match((await refusal(() => stack.remove({ force: 1 }))).message, /force takes true or false, not a number, in the options of remove/);

@@ -687,7 +687,11 @@ test("an update is constrained by its preview or by a saved plan", async () => {
     assert.throws(() => stack.up({ plan: updated }), /the result has no plan/);
     const kept = await stack.preview();
     assert.equal(kept.plan, undefined, "a plan document is only written when requested");
-    assert.equal((await stack.up({ plan: kept })).changes.same, 2);
+    content = "unplanned";
+    assert.throws(() => stack.up(kept.plan), /the plan is undefined; .*generatePlan: true/);
+    assert.throws(() => stack.up(null), /the plan is undefined; .*generatePlan: true/);
+    content = "one";
+    assert.equal((await stack.up({ plan: kept })).changes.same, 2, "a refused update changes nothing");
     const other = await engine.stack("shop/other", { program });
     await assert.rejects(other.up({ plan: kept }), /the plan is of another stack than shop\/other/);
     const none = await stack.preview({ generatePlan: false });

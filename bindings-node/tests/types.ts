@@ -106,6 +106,8 @@ export async function refused(engine: Engine): Promise<void> {
     await stack.up({ target: ["a"] });
     // @ts-expect-error options are of the right types
     stack.up({ parallel: "3" });
+    // @ts-expect-error a result may have no plan's document
+    stack.up((await stack.preview()).plan);
     // @ts-expect-error codes are fixed
     const code: "other" = new CancelledError("x").kind;
     console.log(code);

@@ -212,12 +212,12 @@ impl Completions {
 }
 
 /// One pending call, completed exactly once by `callback(value, None)` or `callback(None, exception)`.
-pub(crate) struct CompletionId {
+pub(crate) struct PendingCompletion {
     queue: Arc<Queue>,
     callback: Option<Py<PyAny>>,
 }
 
-impl CompletionId {
+impl PendingCompletion {
     /// Creates a pending call whose `callback` runs on the thread that owns `completions`.
     pub(crate) fn new(completions: &Completions, callback: Py<PyAny>) -> Self {
         Self {
@@ -249,7 +249,7 @@ impl CompletionId {
     }
 }
 
-impl Drop for CompletionId {
+impl Drop for PendingCompletion {
     fn drop(&mut self) {
         // The callback is left only after a panic or when the runtime ends: the caller gets an error.
         let Some(callback) = self.callback.take() else {

@@ -10,7 +10,7 @@ use stackwright::{
 };
 
 use crate::{
-    completions::{CompletionId, Completions},
+    completions::{Completions, PendingCompletion},
     config::read_config,
     errors::OrRaise as _,
     function::{HostContext, Pool, ProviderLoop},
@@ -157,7 +157,7 @@ impl Engine {
         if let Some(journal) = journal {
             settings.journal = Some(Arc::new(PythonJournal::read(journal, &self.host)?));
         }
-        let completion = CompletionId::new(completions, callback);
+        let completion = PendingCompletion::new(completions, callback);
         let (engine, runtime, name) = (self.engine.clone(), Arc::clone(&self.runtime), name.to_owned());
         drop(handle.spawn(async move {
             let stack = engine.stack(&name, settings).await;
@@ -175,7 +175,7 @@ impl Engine {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let completion = CompletionId::new(completions, callback);
+        let completion = PendingCompletion::new(completions, callback);
         let engine = self.engine.clone();
         drop(self.runtime.handle(py)?.spawn(async move {
             let names = engine.stacks(project.as_deref()).await;
@@ -189,7 +189,7 @@ impl Engine {
 
     /// Ends the plugin processes and the provider threads, then calls `callback(None, error)`.
     fn close(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
-        let completion = CompletionId::new(completions, callback);
+        let completion = PendingCompletion::new(completions, callback);
         let (engine, pools) = (self.engine.clone(), self.pools.clone());
         drop(self.runtime.handle(py)?.spawn(async move {
             engine.close().await;

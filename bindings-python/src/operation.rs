@@ -18,7 +18,7 @@ use stackwright::{
 use tokio::sync::Mutex;
 
 use crate::{
-    completions::{CompletionId, Completions},
+    completions::{Completions, PendingCompletion},
     convert,
     errors::to_exception,
     runtime::Runtime,
@@ -51,14 +51,14 @@ impl Operation {
 
 #[pymethods]
 impl Operation {
-    /// Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up.
+    /// Requests the end: what runs finishes and is recorded. A second time, running provider calls are abandoned.
     fn cancel(&self) {
         self.operation.cancel();
     }
 
-    /// Tells when the operation is over: `callback(result, None)`, also when it failed.
+    /// Calls `callback(result, None)` when the operation is over, also when it failed.
     fn wait(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
-        let completion = CompletionId::new(completions, callback);
+        let completion = PendingCompletion::new(completions, callback);
         let (operation, runtime) = (self.operation.clone(), Arc::clone(&self.runtime));
         drop(self.runtime.handle(py)?.spawn(async move {
             let result = operation.wait().await;
@@ -71,9 +71,9 @@ impl Operation {
         Ok(())
     }
 
-    /// Ends the session of an operation that holds it; `callback(None, None)` tells when nothing of it is left.
+    /// Ends the session of an operation that holds it; calls `callback(None, None)` when nothing of it is left.
     fn release(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
-        let completion = CompletionId::new(completions, callback);
+        let completion = PendingCompletion::new(completions, callback);
         let (operation, runtime) = (self.operation.clone(), Arc::clone(&self.runtime));
         drop(self.runtime.handle(py)?.spawn(async move {
             operation.release().await;
@@ -106,7 +106,7 @@ pub(crate) struct Events {
 impl Events {
     /// Waits for events; `callback(list of (JSON text, internal), error)` gets those that have come, none at the end.
     fn next(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
-        let completion = CompletionId::new(completions, callback);
+        let completion = PendingCompletion::new(completions, callback);
         let stream = Arc::clone(&self.stream);
         let json = self.json.clone();
         drop(self.runtime.handle(py)?.spawn(async move {

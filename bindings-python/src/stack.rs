@@ -9,7 +9,7 @@ use stackwright::{
 };
 
 use crate::{
-    completions::{CompletionId, Completions},
+    completions::{Completions, PendingCompletion},
     convert,
     errors::{OrRaise as _, invalid},
     operation::{Operation, OperationOutcome},
@@ -37,7 +37,7 @@ impl Stack {
         &self,
         py: Python<'_>,
         work: impl Future<Output = stackwright::Result<T>> + Send + 'static,
-        completion: CompletionId,
+        completion: PendingCompletion,
         convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> PyResult<()> {
         drop(self.runtime.handle(py)?.spawn(async move {
@@ -97,9 +97,12 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.export_deployment(show_secrets).await };
-        self.settle(py, work, CompletionId::new(completions, callback), |py, bytes| {
-            Ok(PyBytes::new(py, &bytes).into_any().unbind())
-        })
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any().unbind()),
+        )
     }
 
     /// Replaces the state by a deployment document.
@@ -112,9 +115,12 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.import_deployment(&document).await };
-        self.settle(py, work, CompletionId::new(completions, callback), |py, ()| {
-            Ok(py.None())
-        })
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, ()| Ok(py.None()),
+        )
     }
 
     /// Reads the stack's outputs; `callback(outputs, error)` gets them.
@@ -124,7 +130,7 @@ impl Stack {
         self.settle(
             py,
             work,
-            CompletionId::new(completions, callback),
+            PendingCompletion::new(completions, callback),
             |py, outputs| Ok(convert::outputs(py, &outputs)?.into_any().unbind()),
         )
     }
@@ -136,7 +142,7 @@ impl Stack {
         self.settle(
             py,
             work,
-            CompletionId::new(completions, callback),
+            PendingCompletion::new(completions, callback),
             |py, entries| {
                 let texts: Vec<String> = entries.iter().map(ToString::to_string).collect();
                 Ok(texts.into_pyobject(py)?.into_any().unbind())
@@ -144,13 +150,16 @@ impl Stack {
         )
     }
 
-    /// Removes every lock; `callback(how many there were, error)` tells.
+    /// Removes every lock; `callback(count, error)` gets the number of removed locks.
     fn unlock(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.unlock().await };
-        self.settle(py, work, CompletionId::new(completions, callback), |py, locks| {
-            Ok(locks.into_pyobject(py)?.into_any().unbind())
-        })
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, locks| Ok(locks.into_pyobject(py)?.into_any().unbind()),
+        )
     }
 
     #[getter]
@@ -173,8 +182,11 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.remove(force).await };
-        self.settle(py, work, CompletionId::new(completions, callback), |py, ()| {
-            Ok(py.None())
-        })
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, ()| Ok(py.None()),
+        )
     }
 }

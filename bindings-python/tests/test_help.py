@@ -61,4 +61,4 @@ def test_help_lists_each_option_with_its_type_and_what_it_does(options: Any) -> 
 
 
 def test_help_describes_the_kind_of_secrets() -> None:
-    assert "``kind``, the name under which deployments say" in (sw.Secrets.__doc__ or "")
+    assert "``kind``, the name by which deployments record" in (sw.Secrets.__doc__ or "")

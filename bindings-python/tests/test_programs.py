@@ -63,7 +63,7 @@ def test_a_program_with_a_yield_fails_and_deletes_nothing(
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", two)
             await stack.up()
-            with pytest.raises(kind, match="has a yield in it"):
+            with pytest.raises(kind, match="contains a yield"):
                 await stack.up(program=program)
             assert len(memory.things) == 2 and memory.count("delete") == 0
 

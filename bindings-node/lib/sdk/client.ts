@@ -43,8 +43,8 @@ export function makeClient(service: SdkService, run: Run): object {
 type Call = (request: Message, ...rest: unknown[]) => object;
 
 /**
- * The SDK says that nothing more will come as soon as its calls are done, before Node has reported the rejections of
- * that moment. Those come first: else a resource that could not be prepared would be taken for one that is not wanted.
+ * Delays `call`, with which the SDK reports that no registration follows, until Node has reported the rejections of that turn.
+ * Otherwise a resource whose preparation failed would be deleted as one that is not registered.
  */
 function whenSettled(call: Call, run: Run): Call {
     return (request, ...rest) => {
@@ -63,7 +63,7 @@ function callbackOf(rest: unknown[]): Answer {
     return rest.findLast((argument) => typeof argument === "function") as Answer;
 }
 
-/** What the SDK gets for a call: nothing of it is used. */
+/** Returns the SDK's handle of a call, which it does not use. */
 function handle(): object {
     return { cancel() {}, getPeer: () => "in-process" };
 }

@@ -1,4 +1,4 @@
-/** Finds the copy of `@pulumi/pulumi` that a program uses, and what of it a run needs. */
+/** Finds the copy of `@pulumi/pulumi` that a program uses, and its modules that a run needs. */
 import { createRequire } from "node:module";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -163,7 +163,7 @@ function load(directory: string): Sdk {
     const index = part("index.js") as Sdk["index"];
     const { ResourceMonitorService } = part("proto/resource_grpc_pb.js") as { ResourceMonitorService?: SdkService };
     const { EngineService } = part("proto/engine_grpc_pb.js") as { EngineService?: SdkService };
-    // These modules are not the SDK's public interface, so a new version may have changed them: look before using.
+    // These modules are not the SDK's public interface, so a new version may have changed them.
     const needed: [string, unknown][] = [
         ["runtime/state withLocalStorage", state.withLocalStorage],
         ["runtime/state getStore", state.getStore],

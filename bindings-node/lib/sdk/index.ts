@@ -8,7 +8,7 @@ import { installLog, logged } from "./log";
 import { refuseOutside } from "./outside";
 import { secretsLearned } from "./secrets";
 
-/** Where the SDK stands when something shows its address to people. */
+/** The displayed address of the monitor and the engine. */
 const ADDRESS = "in-process";
 
 /** A program that is written with `@pulumi/pulumi`: makes resources and returns the stack's outputs. */
@@ -23,9 +23,9 @@ export class SdkProgram {
 }
 
 /**
- * Says that a program is written with `@pulumi/pulumi`.
+ * Describes a program that is written with `@pulumi/pulumi`.
  *
- * `sdk` says which copy: a path in it, or one from which it is resolved (`import.meta.url`, `__filename`). By default
+ * `sdk` selects the copy: a path in it, or one from which it is resolved (`import.meta.url`, `__filename`). By default
  * it is the one that the process's main module resolves.
  */
 export function sdkProgram(program: SdkProgramFunction, options: { sdk?: string | URL } = {}): SdkProgram {
@@ -38,7 +38,7 @@ export async function runSdkProgram(run: Run, { program, sdk: from }: SdkProgram
     try {
         sdk = findSdk(from);
     } catch (error) {
-        run.bridge.finishRun(run.number, { message: textOf(error), told: false });
+        run.bridge.finishRun(run.number, { message: textOf(error), reported: false });
         return;
     }
     installLog(sdk);
@@ -91,7 +91,7 @@ interface Marked {
 }
 
 /**
- * Makes the text that people see of a program's error, as the SDK's own hosts do. It is made here: to inspect an error
+ * Makes the displayed text of a program's error, as the SDK's own hosts do. It is made here: to inspect an error
  * of the SDK can take Node minutes.
  */
 function describe(error: unknown): Ending {
@@ -99,9 +99,9 @@ function describe(error: unknown): Ending {
     const { isEnd, hidden } = attempt(() => marksOf(error), { isEnd: false, hidden: false });
     if (isEnd) {
         // The monitor went away under the program: the diagnostics have the reason already.
-        return { message, told: true };
+        return { message, reported: true };
     }
-    return { message: hidden ? message : `Unhandled exception: ${stackOf(error)}`, told: false };
+    return { message: hidden ? message : `Unhandled exception: ${stackOf(error)}`, reported: false };
 }
 
 function marksOf(error: unknown): { isEnd: boolean; hidden: boolean } {
@@ -112,6 +112,6 @@ function marksOf(error: unknown): { isEnd: boolean; hidden: boolean } {
     };
 }
 
-/** The numbers of gRPC by which the SDK tells that the monitor has gone away. */
+/** The gRPC statuses by which the SDK recognizes that the monitor has gone away. */
 const CANCELLED = 1;
 const UNAVAILABLE = 14;

@@ -17,7 +17,7 @@ const installed = new WeakSet<SdkLog>();
 /** The last message of each run that waits for a resource's URN; later ones wait for it. */
 const waiting = new WeakMap<Run, Promise<void>>();
 
-/** Sends what programs of our runs say to their own run. Outside of any run the SDK's log is as it was. */
+/** Sends the messages of programs of our runs to their own run. Outside of any run the SDK's log is as it was. */
 export function installLog(sdk: Sdk): void {
     if (installed.has(sdk.log)) {
         return;
@@ -34,12 +34,12 @@ export function installLog(sdk: Sdk): void {
             if (name === "error") {
                 sdk.state.getStore().logErrorCount++;
             }
-            return say(run, SEVERITIES[name], message, resource, streamId, ephemeral);
+            return send(run, SEVERITIES[name], message, resource, streamId, ephemeral);
         };
     }
 }
 
-function say(
+function send(
     run: Run,
     severity: Severity,
     message: string,
@@ -48,23 +48,23 @@ function say(
     ephemeral: boolean | undefined,
 ): Promise<void> {
     const before = waiting.get(run);
-    const speak = (urn?: string) => run.log(severity, String(message), urn, stream, ephemeral === true);
+    const emit = (urn?: string) => run.log(severity, String(message), urn, stream, ephemeral === true);
     const learned = secretsLearned(run);
     if (resource === undefined && before === undefined && learned === undefined) {
-        speak();
+        emit();
         return Promise.resolve();
     }
-    // A resource that never gets a URN speaks without one when its run is over.
+    // The message of a resource without a URN is emitted without one when its run is over.
     const named = resource === undefined ? undefined : nameOf(run, resource);
-    const said: Promise<void> = Promise.all([before, named, learned])
-        .then(([, urn]) => speak(urn))
+    const sent: Promise<void> = Promise.all([before, named, learned])
+        .then(([, urn]) => emit(urn))
         .finally(() => {
-            if (waiting.get(run) === said) {
+            if (waiting.get(run) === sent) {
                 waiting.delete(run);
             }
         });
-    waiting.set(run, said);
-    return said;
+    waiting.set(run, sent);
+    return sent;
 }
 
 function nameOf(run: Run, resource: SdkResource): Promise<string | undefined> {
@@ -72,7 +72,7 @@ function nameOf(run: Run, resource: SdkResource): Promise<string | undefined> {
     return Promise.race([resource.urn.promise(), over]).catch(() => undefined);
 }
 
-/** Resolves when a run's messages so far have been said. */
+/** Resolves when a run's messages so far have been emitted. */
 export async function logged(run: Run): Promise<void> {
     await waiting.get(run);
 }

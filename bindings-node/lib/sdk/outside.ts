@@ -1,4 +1,4 @@
-/** What a resource of the SDK meets that no SDK program's run makes: a clear error instead of a silent nothing. */
+/** Refuses resources of the SDK that are made outside of an SDK program's run: without an error they would be lost. */
 import { InvalidInputError } from "../errors";
 import { currentRun } from "../run";
 import type { SdkStore } from "./find";
@@ -18,7 +18,7 @@ export function refuseUnwrapped(): void {
     }
     Object.defineProperty(globalThis, STORE, {
         configurable: true,
-        // Until the SDK comes, nothing of this is to be seen.
+        // Hidden until the SDK is loaded.
         enumerable: false,
         get: () => undefined,
         set(store: unknown) {
@@ -34,7 +34,7 @@ export function refuseUnwrapped(): void {
 }
 
 function refuse(store: unknown): void {
-    // Somebody else may keep something of their own under this name.
+    // Another library may keep a value under this name.
     if ((store as Partial<SdkStore> | null)?.settings?.options !== undefined) {
         refuseOutside(store as SdkStore);
     }

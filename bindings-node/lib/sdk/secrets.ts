@@ -1,5 +1,5 @@
 /**
- * Secrets of SDK programs, learned where a program makes them: the SDK sends them to the engine much later.
+ * Registers secrets of SDK programs where a program makes them: the SDK sends them to the engine much later.
  *
  * `secret` is replaced, which learns a value at the call. A module of ECMAScript that imported the SDK before holds the
  * original, and a value may be there later than the call. Both make an output, whose value is learned as soon as it is there.
@@ -8,12 +8,12 @@ import { currentRun, type Run } from "../run";
 import { learnIn, learnSecret } from "../secrecy";
 import type { Sdk } from "./find";
 
-/** Runs that have made outputs whose values may be there and have not been looked at. */
+/** Runs with outputs whose values have not been searched for secrets yet. */
 const unsettled = new WeakSet<Run>();
 
 function ignore(): void {}
 
-/** Learns a secret value as soon as it is there. */
+/** Registers a secret value as soon as it is known. */
 function learnLater(run: Run, value: unknown): void {
     Promise.resolve(value).then((known) => learnIn(run, known, true), ignore);
 }

@@ -36,14 +36,14 @@ def _watch(loop: asyncio.AbstractEventLoop) -> Completions:
             try:
                 loop.call_soon_threadsafe(queue.drain)
             except RuntimeError:
-                pass  # The loop is closed: nobody waits any more.
+                pass  # The loop is closed: no caller waits for the results.
 
         queue = Completions(wake)
     return queue
 
 
 def unwatch(loop: asyncio.AbstractEventLoop) -> None:
-    """Lets go of a loop that is about to be closed: nothing that comes for it later is kept, and its pipe is closed."""
+    """Removes the queue of a loop that is about to be closed, and closes its pipe. Later results are dropped."""
     queue = _queues.pop(loop, None)
     if queue is not None:
         try:
@@ -54,7 +54,7 @@ def unwatch(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def resolver(future: asyncio.Future[T]) -> Callback[T]:
-    """Returns the callback that gives an answer to ``future``, unless nobody waits for it any more."""
+    """Returns the callback that completes ``future``. A future that is done already is left as it is."""
 
     def resolve(value: T | None, error: BaseException | None) -> None:
         if future.done():

@@ -1,4 +1,4 @@
-"""Functions of the host: how the native half is told to call them."""
+"""Functions of the host, described for the native half, which calls them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Described = tuple[Callable[[Any], Any], bool]
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Tells whether a function, or an object that is called like one, is asynchronous."""
+    """Returns whether a function, or a callable object, is asynchronous."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
 
 

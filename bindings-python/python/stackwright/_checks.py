@@ -16,7 +16,7 @@ __all__ = ["described", "refusal", "require", "require_folder", "require_functio
 
 
 def described(value: object) -> str:
-    """Says what a value is; only of texts, what is in it."""
+    """Names the type of a value; of texts, returns the content as well."""
     return f"the text {value!r}" if isinstance(value, str) else type(value).__name__
 
 
@@ -60,7 +60,7 @@ def require_function(option: str, value: object, arguments: int = 1, wanted: str
 
 
 def takes(function: Callable[..., Any], arguments: int) -> bool:
-    """Tells whether a function can be called with so many arguments, as far as it says what it takes."""
+    """Returns whether a function can be called with so many arguments; true when it has no readable signature."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -73,6 +73,6 @@ def takes(function: Callable[..., Any], arguments: int) -> bool:
 
 
 def parameters_of(function: Callable[..., Any]) -> str:
-    """Says which parameters a function has."""
+    """Names the parameters of a function."""
     names = list(inspect.signature(function).parameters)
     return f"with the parameters ({', '.join(names)})" if names else "without parameters"

@@ -8,7 +8,7 @@ from .errors import InvalidInputError
 
 
 def is_generator(function: object) -> bool:
-    """Tells whether calling a function, or an object that is called like one, only makes a generator."""
+    """Returns whether calling a function, or a callable object, only makes a generator."""
     called = (function, getattr(function, "__call__", None))
     return any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in called)
 
@@ -21,6 +21,6 @@ def refuse_generator(value: object) -> None:
 
 def never_runs(program: str) -> InvalidInputError:
     return InvalidInputError(
-        f"the program {program} has a yield in it: that makes it a generator, which nobody would run",
+        f"the program {program} contains a yield, which makes it a generator that never runs",
         hints=["take the yield out; a program returns when it has registered everything"],
     )

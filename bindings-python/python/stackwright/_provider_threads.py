@@ -56,10 +56,10 @@ def start_task(method: Callable[..., Awaitable[Any]], arguments: tuple[Any, ...]
         try:
             value = await method(*arguments)
         except asyncio.CancelledError:
-            # The engine has given the call up, or the loop ends: either way somebody may still listen.
+            # The engine has abandoned the call, or the loop ends. A caller may still wait for the reply.
             reply.fail(ProviderError("the call was cancelled", status=Status.CANCELLED))
             raise
-        except BaseException as error:  # noqa: BLE001  # whatever it is, the engine waits for an answer
+        except BaseException as error:  # noqa: BLE001  # the engine waits for a reply
             reply.fail(error)
         else:
             reply.succeed(value)

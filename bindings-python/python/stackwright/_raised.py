@@ -47,14 +47,14 @@ class Raised:
             self._by_urn[urn] = error
 
     def take(self, stack: str) -> dict[str, BaseException]:
-        """Returns what was raised for a stack's resources, by URN, and lets go of it."""
+        """Returns what was raised for a stack's resources, by URN, and forgets it."""
         *_, project, name = stack.split("/")
         prefix = f"urn:pulumi:{name}::{project}::"
         return {urn: self._by_urn.pop(urn) for urn in list(self._by_urn) if urn.startswith(prefix)}
 
 
 def explain(error: BaseException | None, program: BaseException | None, raised: dict[str, BaseException]) -> None:
-    """Makes what a program or a provider raised the cause of an operation's error, when that tells of it."""
+    """Makes what a program or a provider raised the cause of an operation's error, when its message contains that text."""
     if not isinstance(error, StackwrightError) or error.__cause__ is not None:
         return
     cause = program if error.kind == "program" else raised.get(error.urn or "")
@@ -63,17 +63,17 @@ def explain(error: BaseException | None, program: BaseException | None, raised: 
 
 
 _MAX_CAUSES: Final = 20
-"""How many causes and members of groups are told."""
+"""How many causes and members of groups are listed."""
 
 
 _MAX_VISITED: Final = 100
-"""How many exceptions are looked at for their causes."""
+"""How many exceptions are searched for causes."""
 
 
 def causes_of(error: BaseException) -> list[str]:
     """Returns a line for each exception that an exception was raised from and for each member of a group.
 
-    What the exception's own text says already is not repeated. An exception that was handled before it, without ``from``, is
+    What the exception's own text contains already is not repeated. An exception that was handled before it, without ``from``, is
     not its cause. Raises nothing.
     """
     lines = [line for line, _ in _causes(error)]
@@ -83,7 +83,7 @@ def causes_of(error: BaseException) -> list[str]:
 
 
 _Cause = tuple[str, BaseException]
-"""What is told of a cause, and the cause."""
+"""The line that describes a cause, and the cause."""
 
 
 def _causes(error: BaseException) -> list[_Cause]:
@@ -113,7 +113,7 @@ _GROUPS: Final[tuple[type[BaseException], ...]] = tuple(
 
 
 def _repeats(error: BaseException, cause: BaseException) -> bool:
-    """Tells whether an exception's text ends with that of its cause, as it does where a program puts both together."""
+    """Returns whether an exception's text ends with that of its cause, as where a program joins both."""
     try:
         text = str(cause)
         return text != "" and str(error).endswith(text)
@@ -142,7 +142,7 @@ def described(error: BaseException, frames: TracebackType | None) -> tuple[str, 
 
 
 def _with_tracebacks(error: BaseException, frames: TracebackType | None, summary: str) -> str:
-    """Returns the traceback of an exception, what is told of it and its causes, and the tracebacks of those."""
+    """Returns the traceback of an exception, the summary of it and its causes, and the tracebacks of the causes."""
     parts = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), summary, "\n"]
     for _, cause in _causes(error)[:_MAX_CAUSES]:
         if cause.__traceback__ is not None:
@@ -156,7 +156,7 @@ def printable(text: str) -> str:
 
 
 def _text_of(raised: BaseException) -> str:
-    """Returns what an error's message says of an exception."""
+    """Returns the text by which an error's message names an exception."""
     if isinstance(raised, StackwrightError):
         return raised.message
     if isinstance(raised, InitFailure):

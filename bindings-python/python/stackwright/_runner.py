@@ -32,15 +32,15 @@ class PulumiProgram:
 
 
 def pulumi_program(function: Callable[[], Any]) -> PulumiProgram:
-    """Says that ``function`` is a program for the Pulumi SDK (package ``pulumi``), which also has no parameters."""
+    """Marks ``function`` as a program for the Pulumi SDK (package ``pulumi``), which also has no parameters."""
     return PulumiProgram(function)
 
 
 @dataclass(frozen=True)
 class LanguageRuntime:
-    """A program behind a language runtime that listens already and speaks the protocol ``LanguageRuntime``.
+    """A program behind a language runtime that is running already and serves the protocol ``LanguageRuntime``.
 
-    Each run has a monitor server of its own on loopback, whose address the runtime is told.
+    Each run has a monitor server of its own on loopback, whose address is passed to the runtime.
     """
 
     address: str
@@ -59,7 +59,7 @@ Prepared = Union[tuple[Callable[[Run], None], "Completions | None", bool], str]
 def check(program: object) -> None:
     """Refuses what cannot be a program.
 
-    :raises InvalidInputError: that says why.
+    :raises InvalidInputError: that states why.
     """
     if program is None:
         return
@@ -117,7 +117,7 @@ def _start_task(
     task = loop.create_task(work)
 
     def ended(_value: object, _error: object) -> None:
-        # First the program hears how its registrations were answered; what else it waits for is cancelled then.
+        # Replies to registrations are delivered first. Everything else that the program awaits is cancelled then.
         context._when_settled(lambda: loop.call_soon(task.cancel))
 
     run.on_end(context._completions, ended)
@@ -165,7 +165,7 @@ async def _run_async(
     except BaseException as error:  # noqa: BLE001  # it is the operation's to report
         _report(run, error, failures)
         # The loop is the host's: a program that calls sys.exit() ends itself and nothing else. Only an interrupt of the
-        # main thread goes on, because it is the host that somebody has interrupted.
+        # main thread is raised again, because it is addressed to the host.
         if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise
     else:
@@ -188,7 +188,7 @@ def _run_blocking(
         returned = program(context)
         refuse_generator(returned)
         if inspect.iscoroutine(returned) and context._move(completions, loop):
-            # An async program behind a callable that does not look like one. None of it has run yet.
+            # An async program behind a callable that does not look like one. It has not begun to run.
             work = _run_async(lambda: returned, run, context, failures)
             loop.call_soon_threadsafe(_start_task, loop, work, run, context)
             return
@@ -198,7 +198,7 @@ def _run_blocking(
                 returned.close()
             raise InvalidInputError(f"the program returned {type(returned).__name__}; declare it with async def")
         context._complete_blocking()
-    except BaseException as error:  # noqa: BLE001  # there is nobody above but the operation
+    except BaseException as error:  # noqa: BLE001  # the operation reports it
         context._over = True
         _report(run, error, failures)
     else:
@@ -208,7 +208,7 @@ def _run_blocking(
 
 
 def _report(run: Run, error: BaseException, failures: list[BaseException]) -> None:
-    """Tells the engine how a program failed; a failed registration has been told already."""
+    """Reports to the engine how a program failed. A failed registration is reported already."""
     if run.ended:
         run.succeed()
         return

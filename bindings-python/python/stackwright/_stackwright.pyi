@@ -158,7 +158,7 @@ class Run:
     def ended(self) -> bool: ...
     def on_end(self, completions: Completions, callback: _Callback) -> None: ...
     def succeed(self) -> None: ...
-    def fail(self, message: str, is_told: bool = False) -> None: ...
+    def fail(self, message: str, is_reported: bool = False) -> None: ...
     def call(self, method: str, request: bytes) -> tuple[int, Any]: ...
     def start(
         self, method: str, request: bytes, completions: Completions, callback: Callable[[int, Any], None]
@@ -250,7 +250,7 @@ class ResolutionRequest:
 
 @final
 class Autonaming:
-    """Says how a real thing is to be named."""
+    """How a real thing is to be named."""
 
     @property
     def proposed_name(self) -> str:
@@ -343,13 +343,13 @@ class CreateRequest:
         """The inputs, as ``check`` left them."""
     @property
     def timeout(self) -> float:
-        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider.
+        """How long it may take, in seconds, from the option ``custom_timeouts``; 0 leaves it to the provider.
         The engine only passes it on: it ends no call itself."""
     @property
     def preview(self) -> bool:
         """Whether this is a preview: nothing may be made. Only a provider that ``supports_preview`` is asked then."""
     def publish_views(self, steps: Iterable[ViewStep]) -> None:
-        """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
+        """Reports the steps on views of the resource, in that order: all of them are taken over, or none."""
 
 @final
 class ReadRequest:
@@ -371,7 +371,7 @@ class ReadRequest:
         """The recorded outputs, when there are any."""
     @property
     def timeout(self) -> float:
-        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider.
+        """How long it may take, in seconds, from the option ``custom_timeouts``; 0 leaves it to the provider.
         The engine only passes it on: it ends no call itself."""
     @property
     def preview(self) -> bool:
@@ -380,7 +380,7 @@ class ReadRequest:
     def old_views(self) -> list[View]:
         """The recorded views of the resource."""
     def publish_views(self, steps: Iterable[ViewStep]) -> None:
-        """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
+        """Reports the steps on views of the resource, in that order: all of them are taken over, or none."""
 
 @final
 class UpdateRequest:
@@ -408,7 +408,7 @@ class UpdateRequest:
         """Paths whose changes are ignored: ``inputs`` has their recorded values already."""
     @property
     def timeout(self) -> float:
-        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider.
+        """How long it may take, in seconds, from the option ``custom_timeouts``; 0 leaves it to the provider.
         The engine only passes it on: it ends no call itself."""
     @property
     def preview(self) -> bool:
@@ -417,7 +417,7 @@ class UpdateRequest:
     def old_views(self) -> list[View]:
         """The recorded views of the resource."""
     def publish_views(self, steps: Iterable[ViewStep]) -> None:
-        """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
+        """Reports the steps on views of the resource, in that order: all of them are taken over, or none."""
 
 @final
 class DeleteRequest:
@@ -439,13 +439,13 @@ class DeleteRequest:
         """The recorded outputs."""
     @property
     def timeout(self) -> float:
-        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider.
+        """How long it may take, in seconds, from the option ``custom_timeouts``; 0 leaves it to the provider.
         The engine only passes it on: it ends no call itself."""
     @property
     def old_views(self) -> list[View]:
         """The recorded views of the resource."""
     def publish_views(self, steps: Iterable[ViewStep]) -> None:
-        """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
+        """Reports the steps on views of the resource, in that order: all of them are taken over, or none."""
 
 @final
 class InvokeRequest:

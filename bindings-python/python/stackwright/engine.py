@@ -52,9 +52,9 @@ def _path_text(path: Any) -> Any:
     return os.fspath(path) if isinstance(path, os.PathLike) else path
 
 
-_MOST_THREADS: Final = 1024
+_MAX_THREADS: Final = 1024
 
-_PATIENCE: Final = 1.0
+_JOIN_TIMEOUT: Final = 1.0
 """How long the interpreter's end waits for methods of providers that still run, in seconds."""
 
 _open: weakref.WeakSet[NativeEngine] = weakref.WeakSet()
@@ -66,10 +66,10 @@ def _abandon() -> None:
     close_gate()
     for engine in list(_open):
         engine.abandon()
-    # A thread that comes back into the interpreter while that ends would end the process with it.
-    _provider_threads.join_threads(_PATIENCE)
+    # A thread that returns into the interpreter while that ends would end the process.
+    _provider_threads.join_threads(_JOIN_TIMEOUT)
     _provider_threads.interrupt_threads()
-    _provider_threads.join_threads(_PATIENCE)
+    _provider_threads.join_threads(_JOIN_TIMEOUT)
 
 
 _DYNAMIC: Final = """\
@@ -107,12 +107,12 @@ class Engine:
     :param plugins: Where plugin processes of other packages are looked for.
     :param resolver: Decides what serves a package before anything is looked for; see :data:`stackwright.Resolver`.
     :param installer: Installs plugins that are not found: when they are needed, and, unless there is a ``resolver`` or the
-        option ``skip_plugin_pre_install`` says otherwise, before an operation begins. See
+        option ``skip_plugin_pre_install`` is set, before an operation begins. See
         :class:`stackwright.PluginInstaller`; an ordinary or ``async`` function does for its method ``install``.
     :param stack_reader: Answers references to other stacks; without it, they are read from ``store``.
     :param fetch: Gets what URIs of remote assets name; without it, the engine does, over HTTP. See
         :data:`stackwright.Fetch`.
-    :param autonamer: Says how real things are named; without it, ``pulumi:autonaming`` of a stack's configuration does. See
+    :param autonamer: Names real things; without it, ``pulumi:autonaming`` of a stack's configuration does. See
         :data:`stackwright.Autonamer`.
     :param trusted_peers: Numbers of the users whose processes may be at the other end of connections on loopback, beside those
         of the own user and of root: for providers and policy packs that the host runs as another user.
@@ -142,8 +142,8 @@ class Engine:
         provider_threads: int = 64,
     ) -> None:
         for option, number in (("threads", threads), ("provider_threads", provider_threads)):
-            if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= _MOST_THREADS:
-                raise InvalidInputError(f"{option} takes a number from 1 to {_MOST_THREADS}, not {number!r}")
+            if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= _MAX_THREADS:
+                raise InvalidInputError(f"{option} takes a number from 1 to {_MAX_THREADS}, not {number!r}")
         require("plugins", plugins, Plugins, "stackwright.Plugins")
         if passphrase == "":
             raise InvalidInputError("passphrase takes a text that is not empty; leave it out to have secrets only encoded")
@@ -173,7 +173,7 @@ class Engine:
         )
         is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
         is_async = is_async or any(is_async for _, is_async in functions)
-        # What a resolver will return nobody knows: its providers may be asynchronous.
+        # A resolver may return asynchronous providers.
         self._provider_loop = _provider_threads.ProviderLoop(is_async or resolver is not None)
         settings: dict[str, Any] = {
             "threads": threads,

@@ -37,8 +37,8 @@ class StackwrightError(Exception):
     """The stable name of the kind, the same in every language."""
 
     error_class: ClassVar[Literal["bail", "decrypt", "internal"]] = "internal"
-    """What a host that sorts errors as the reference engine does takes it for: ``bail`` when the diagnostics say what was
-    wrong."""
+    """The class of the error in the reference engine, for hosts that sort by it: ``bail`` when diagnostics report the
+    cause."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class ConflictError(StackwrightError):
 class Status(IntEnum):
     """How a provider's call failed; names and numbers are those of gRPC.
 
-    ``UNKNOWN``, ``INTERNAL`` and ``DATA_LOSS`` say that the state of the real thing is not known.
+    ``UNKNOWN``, ``INTERNAL`` and ``DATA_LOSS`` mean that the state of the real thing is not known.
     """
 
     CANCELLED = 1
@@ -189,7 +189,7 @@ class ProgramError(StackwrightError):
 
 
 class FailedError(StackwrightError):
-    """The deployment failed; its diagnostics and events say where. What succeeded is recorded."""
+    """The deployment failed; its diagnostics and events report where. What succeeded is recorded."""
 
     kind = "failed"
     error_class = "bail"

@@ -19,9 +19,9 @@ Values = Mapping[str, PropertyValue]
 class Secrets(Protocol):
     """Encrypts the secret values of stacks the host's own way; each method may be ``async``.
 
-    Beside its methods it has ``kind``, the name under which deployments say who encrypted them (``"vault"``, for instance;
+    Beside its methods it has ``kind``, the name by which deployments record their encryption (``"vault"``, for instance;
     none of ``passphrase``, ``b64``, ``service`` and ``cloud``), and may have ``state``, which deployments store beside it to
-    say with which key; never key material.
+    identify the key; never key material.
 
     What they raise ends the operation, and is the cause (``__cause__``) of its error: a
     :class:`~stackwright.SecretsError` for :meth:`encrypt`, a :class:`~stackwright.DecryptError` for :meth:`decrypt`, which
@@ -29,7 +29,7 @@ class Secrets(Protocol):
     """
 
     kind: str
-    """The name under which deployments say who encrypted them, ``vault`` for instance; not that of another manager."""
+    """The name by which deployments record their encryption, ``vault`` for instance; not that of another manager."""
 
     @property
     def state(self) -> Mapping[str, Any] | None:
@@ -60,7 +60,7 @@ it raises fails the resource."""
 
 @dataclass(frozen=True)
 class NamingRequest:
-    """Asks how the real thing of a resource is to be named."""
+    """Requests the name of the real thing of a resource."""
 
     urn: str
     type: str
@@ -73,7 +73,7 @@ class NamingRequest:
 
 @dataclass(frozen=True)
 class ProposedName:
-    """What a provider is told about the name of one real thing."""
+    """The name of one real thing, as passed to its provider."""
 
     name: str
     """The name; empty for the mode ``disable``."""
@@ -82,12 +82,12 @@ class ProposedName:
     delete_before_replace: bool = False
     """The name would be the same again, so that a replacement must delete the old thing first."""
     warn_if_unsupported: bool = False
-    """Whether people are warned of a provider that does not heed names."""
+    """Whether a provider that ignores names is reported with a warning."""
 
 
 Autonamer = Callable[[NamingRequest], Union[ProposedName, str, None, Awaitable[Union[ProposedName, str, None]]]]
-"""Says how real things are named, in the stead of ``pulumi:autonaming`` of the configuration: a function, ``async`` or not,
-that is asked once for each registration of a resource that is no component and no provider, concurrently. A text proposes a
+"""Names real things, instead of ``pulumi:autonaming`` of the configuration: a function, ``async`` or not,
+that is called once for each registration of a resource that is no component and no provider, concurrently. A text proposes a
 name that the provider may change; ``None`` leaves the name to the provider. What it raises ends the operation."""
 
 _MODES = ("propose", "enforce", "disable")
@@ -147,4 +147,4 @@ def _proposed(answer: ProposedName | str | None) -> tuple[str, str, bool, bool] 
 
 
 def _no_resources(stack: str) -> Mapping[str, Values]:
-    raise NotFoundError(f"the host does not say what the resources of the stack {stack} are")
+    raise NotFoundError(f"the host provides no resources of the stack {stack}")

@@ -1,4 +1,4 @@
-"""Installers: the host's say in plugins that are missing."""
+"""Installers: functions of the host that install missing plugins."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["Installer", "PluginInstaller"]
 
 
 class PluginInstaller:
-    """Installs plugins. Any object with some of these methods will do, ``async`` or not; what it lacks is not asked.
+    """Installs plugins. Any object with some of these methods will do, ``async`` or not; a missing method is not called.
 
-    It is asked for what neither ``providers``, ``resolver`` nor the folders of :class:`~stackwright.Plugins` give: first
+    It is called for what neither ``providers``, ``resolver`` nor the folders of :class:`~stackwright.Plugins` give: first
     whether the plugin is installed, then for its latest version when none is wanted, then to install it. Then the engine
-    looks once more. However many resources and operations need a plugin, it is asked for once at a time; different plugins
-    are asked for concurrently. What a method raises fails those that need the plugin, with its text unchanged.
+    looks once more. However many resources and operations need a plugin, it is requested once at a time; different plugins
+    are requested concurrently. What a method raises fails those that need the plugin, with its text unchanged.
     """
 
     def is_installed(self, plugin: ResolutionRequest, /) -> bool | Awaitable[bool]:
-        """Tells whether a plugin is installed, in any version when ``plugin.version`` is ``None``."""
+        """Returns whether a plugin is installed, in any version when ``plugin.version`` is ``None``."""
         raise NotImplementedError
 
     def latest_version(self, plugin: ResolutionRequest, /) -> str | None | Awaitable[str | None]:
@@ -39,20 +39,23 @@ class PluginInstaller:
         raise NotImplementedError
 
 
-class _Knows(Protocol):
+class _HasIsInstalled(Protocol):
     def is_installed(self, plugin: ResolutionRequest, /) -> bool | Awaitable[bool]: ...
 
 
-class _Tells(Protocol):
+class _HasLatestVersion(Protocol):
     def latest_version(self, plugin: ResolutionRequest, /) -> str | None | Awaitable[str | None]: ...
 
 
-class _Installs(Protocol):
+class _HasInstall(Protocol):
     def install(self, plugin: ResolutionRequest, /) -> bool | None | Awaitable[bool | None]: ...
 
 
 Installer = Union[
-    _Knows, _Tells, _Installs, Callable[[ResolutionRequest], Union[bool, None, Awaitable[Union[bool, None]]]]
+    _HasIsInstalled,
+    _HasLatestVersion,
+    _HasInstall,
+    Callable[[ResolutionRequest], Union[bool, None, Awaitable[Union[bool, None]]]],
 ]
 """A :class:`PluginInstaller` or another object with some of its methods, or a function that installs."""
 
@@ -60,7 +63,7 @@ _METHODS = ("is_installed", "latest_version", "install")
 
 
 def describe_installer(installer: Installer) -> tuple[Described | None, Described | None, Described | None]:
-    """Describes what an installer has to say."""
+    """Describes an installer for the native half."""
     if inspect.isclass(installer):
         raise InvalidInputError(f"installer is the class {installer.__name__}; pass an instance, {installer.__name__}()")
     found: dict[str, Any] = {name: _method(installer, name) for name in _METHODS}

@@ -71,7 +71,7 @@ class JournalEntry:
     skipped_create: bool
     """Whether the program asked for something (``state``) that this run does not make, and of which nothing is recorded."""
     view: bool
-    """Whether it is a step on a view: nobody but the provider of its owner has worked on it."""
+    """Whether it is a step on a view, which only the provider of its owner has worked on."""
     order: tuple[int, ...]
     """The identities of all records, in the order that they have from now on."""
     records: tuple[Record, ...]

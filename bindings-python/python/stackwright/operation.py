@@ -51,7 +51,7 @@ class Operation:
             self._listener = loop.create_task(self._listen(on_event))
 
     def cancel(self) -> None:
-        """Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up."""
+        """Requests the end: what runs finishes and is recorded. A second time, running provider calls are abandoned."""
         self._native.cancel()
 
     @property

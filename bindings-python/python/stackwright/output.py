@@ -61,7 +61,7 @@ class Deferred(Awaited, Generic[T]):
             self._waiters.append(waiter)
 
     def _unseen(self) -> BaseException | None:
-        """Returns the error that nobody has been given yet."""
+        """Returns the error that no caller has been given yet."""
         return None if self._seen else self._error
 
     def _outcome(self) -> T:
@@ -122,7 +122,7 @@ class Output(Awaited, Generic[T]):
                 value = self._read()
                 found = [value for _, value in find_outputs({"value": value})]
                 self._made = _Made(value, [value if isinstance(value, Output) else sources_of(value) for value in found])
-            except BaseException as error:  # noqa: BLE001  # it belongs to whoever asks for the value
+            except BaseException as error:  # noqa: BLE001  # raised where the value is read
                 self._made = _Made(None, (), error)
         return self._made
 
@@ -132,7 +132,7 @@ class Output(Awaited, Generic[T]):
         return list(sources.values())
 
     def _collect(self, sources: dict[int, Deferred[Any]], seen: dict[int, bool]) -> bool:
-        """Adds what must be known before it is, as far as that can be told by now: a function may return further outputs.
+        """Adds what must be known before it is, as far as that is known by now: a function may return further outputs.
 
         Returns whether that is all, and known.
         """
@@ -158,8 +158,8 @@ class Output(Awaited, Generic[T]):
     def apply(self, function: Callable[[T], U]) -> Output[U]:
         """Returns the output of ``function`` on the value: not called while that is unknown, secret when that is.
 
-        The function runs once, as soon as the value is known and at the latest before the program's end, also when nobody
-        asks for what it returns. What it raises fails whoever asks, or else the program.
+        The function runs once, as soon as the value is known and at the latest before the program's end, also when no
+        caller reads what it returns. What it raises is raised by each read; an error that is never read fails the program.
 
         :raises InvalidInputError: for an ``async`` function; an ``async`` program awaits the output instead.
         """
@@ -171,14 +171,14 @@ class Output(Awaited, Generic[T]):
         output = self._mapped(function)
         context = output._context()
         if context is None:
-            # It is made of plain values: there is nothing to wait for, and no program's end that would tell of an error.
+            # It is made of plain values: there is nothing to wait for, and no program's end that would report an error.
             output._resolved()
         else:
             context._follow(Applied(context, output))
         return output
 
     def _mapped(self, function: Callable[[T], U]) -> Output[U]:
-        """Returns the output of a function that runs when somebody asks for what it returns."""
+        """Returns the output of a function that runs when its value is read first."""
 
         def read() -> Any:
             return _map(self._resolved(), function)
@@ -258,7 +258,7 @@ class _Made:
         self.found = found
         self.error = error
         self.seen = False
-        """Whether somebody has been given the error."""
+        """Whether a caller has been given the error."""
 
 
 class Applied(Deferred[None]):
@@ -307,8 +307,8 @@ def _add(found: Sequence[Deferred[Any]], sources: dict[int, Deferred[Any]]) -> b
     return known
 
 
-_DEEPEST: Final = 400
-"""How deep values may be nested, as the native half has it."""
+_MAX_DEPTH: Final = 400
+"""How deep values may nest; the native half has the same limit."""
 
 _NOT_ASYNC = "apply() takes an ordinary function, not an async one; in an async program, await the output and then what you need"
 
@@ -320,7 +320,7 @@ def _map(value: Any, function: Callable[[Any], Any]) -> Any:
         return UNKNOWN
     made = function(value)
     if inspect.iscoroutine(made):
-        # Nobody would run it.
+        # It would never be awaited.
         made.close()
         raise InvalidInputError(_NOT_ASYNC)
     return made
@@ -336,16 +336,16 @@ def _element(value: Any, key: str | int) -> Any:
 def sources_of(value: Any) -> Sequence[Deferred[Any]]:
     """Returns what must be known before ``value`` is: an output, a resource, or what :meth:`Context.invoke` returned.
 
-    Of an output it is what can be told by now; there may be more once all of that is known.
+    Of an output it is what is known by now; there may be more once all of that is known.
     """
     sources: Sequence[Deferred[Any]] = value._all_sources()
     return sources
 
 
 def traced(value: Any) -> Callable[[], Sequence[Deferred[Any]]]:
-    """Returns what tells the sources of ``value`` again and again, until there are no more.
+    """Returns the function that returns the sources of ``value``; called repeatedly, until there are no more.
 
-    Whatever is put below a component later does not count: it may depend on whoever asks.
+    Children that a component gets later do not count: they may depend on the caller.
     """
     if isinstance(value, Output):
         return value._all_sources
@@ -354,10 +354,10 @@ def traced(value: Any) -> Callable[[], Sequence[Deferred[Any]]]:
 
 
 def substitute(value: Any, made: dict[int, Any] | None = None) -> Any:
-    """Returns a copy of a value in which outputs and resources have given way to what they came to.
+    """Returns a copy of a value in which outputs and resources are replaced by their values.
 
-    A value that contains itself, or is too deep, stays as it is: whoever reads the copy says so, and where. ``made`` has the
-    copies of the values in which this one lies.
+    A value that contains itself, or is too deep, stays as it is: the reader of the copy reports it, with its path.
+    ``made`` contains the copies of the values that contain this one, by identity.
     """
     if isinstance(value, (Deferred, Output)):
         return value._substituted()
@@ -369,7 +369,7 @@ def substitute(value: Any, made: dict[int, Any] | None = None) -> Any:
     above = {} if made is None else made
     if id(value) in above:
         return above[id(value)]
-    if len(above) > _DEEPEST:
+    if len(above) > _MAX_DEPTH:
         return value
     # One frame for each level, which a comprehension would double.
     if is_mapping:

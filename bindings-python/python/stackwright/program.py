@@ -3,9 +3,10 @@
 A program is a function with one parameter, ``async`` or not. An ``async`` one runs on the event loop that started the
 operation; an ordinary one runs on a thread of its own and waits with :meth:`Deferred.wait` where an ``async`` one awaits.
 
-A cancelled operation lets a program unwind: what it waits for is answered, and an ``async`` one is cancelled. Nobody can stop
-a thread that computes or sleeps: it is waited for at most five seconds, hardly at all when the user cancels a second time, and
-then left behind. Each call that it makes later, :meth:`Context.log` included, raises :class:`~stackwright.CancelledError`.
+A cancelled operation lets a program unwind: what it waits for is answered, and an ``async`` one is cancelled. A
+thread that computes or sleeps cannot be stopped: it is waited for at most five seconds, half a second after a second
+cancellation, and then left behind. Each call that it makes later, :meth:`Context.log` included, raises
+:class:`~stackwright.CancelledError`.
 
 Registrations are eager: :meth:`Context.resource` registers at once, or as soon as the outputs among its inputs are known.
 What it returns can be passed on without waiting for it. The program's end waits for everything that was registered.
@@ -206,7 +207,7 @@ class Context:
         severity: Literal["debug", "info", "warning", "error"] = "info",
         resource: Resource | None = None,
     ) -> None:
-        """Says something to people. An ``error`` fails the operation once the program has ended; nothing is deleted then."""
+        """Emits a diagnostic. An ``error`` fails the operation once the program has ended; nothing is deleted then."""
         require_given("message", message, str, "a text")
         if severity not in _SEVERITIES:
             raise refusal("severity", f"one of {', '.join(_SEVERITIES)}", severity)
@@ -249,7 +250,7 @@ class Context:
                 self._completions,
                 resource._settle,
             )
-            # What was refused is answered by nobody: the program's end must not wait for it.
+            # A refused registration is never answered: the program's end must not wait for it.
             self._pending.append(resource)
             return
         options = checked("resource", RESOURCE_OPTIONS, options, f"the resource {resource.name!r}")
@@ -273,7 +274,7 @@ class Context:
         self._defer(resource, inputs, options, start, resource._settle, f"the resource {resource.name!r}", True)
 
     def _require_running(self, what: str) -> None:
-        """Refuses what comes after the program's end, and tells people of it: whoever asks may have nobody to tell it to.
+        """Refuses what comes after the program's end, and emits a diagnostic: the exception may reach no caller.
 
         :raises InvalidInputError: that names ``what`` was asked for.
         """
@@ -287,7 +288,7 @@ class Context:
     def _follow(self, applied: Applied) -> None:
         """Has a function run, and the program's end wait for it."""
         if self._over:
-            # An output of another run: everything is known that ever will be, and no program's end tells of an error.
+            # An output of another run: nothing more will be known, and no program's end reports an error.
             applied._proceed()
             if applied._done:
                 applied._outcome()
@@ -393,7 +394,7 @@ class Context:
                 urns.extend(urn for property_urns in by_property.values() for urn in property_urns)
                 by_property = {key: list(dict.fromkeys(urns)) for key, urns in by_property.items()}
                 start(list(dict.fromkeys(urns)), by_property or None, resolve_options(named) or None)
-            except BaseException as error:  # noqa: BLE001  # it belongs to the resource, not to whoever came last
+            except BaseException as error:  # noqa: BLE001  # the resource's error, not that of the last source
                 self._run.learn(inputs)
                 if declares and isinstance(error, Exception):
                     self._report_unreadable(error)
@@ -405,7 +406,7 @@ class Context:
             if missing == 0:
                 proceed()
 
-        # What is refused above is answered by nobody: the program's end must not wait for it.
+        # What is refused above is never answered: the program's end must not wait for it.
         self._pending.append(work)
         proceed()
 
@@ -462,7 +463,7 @@ class Context:
         return [source for _, value in find_outputs(dict(self._exports)) for source in sources_of(value)]
 
     def _publish(self) -> None:
-        """Hands over the exports, once everything is known: nothing can follow."""
+        """Sends the exports, once everything is known: nothing can follow."""
         self._over = True
         for name, value in self._exports.items():
             self._run.export(name, substitute(value))

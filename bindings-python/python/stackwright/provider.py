@@ -3,7 +3,7 @@
 Methods are called concurrently. Ordinary ones run on threads of the engine, so they may block; ``async`` ones run on one
 event loop that all providers of an engine share. Every method but ``create`` and ``delete`` is optional: what a class
 does not define is answered by the engine itself, without a call. Only a change has no such answer: without ``update``, it
-fails, unless ``diff`` says that the change needs a replacement.
+fails, unless ``diff`` reports that the change needs a replacement.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class DiffResult:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of a resource that its provider tells of, and that is shown and recorded as a resource of its own."""
+    """A part of a resource that its provider reports, and that is shown and recorded as a resource of its own."""
 
     type: str
     name: str
@@ -147,7 +147,7 @@ class View:
 class ViewStep:
     """What a provider has done to a view, or would do while previewing: ``request.publish_views([ViewStep(...)])``.
 
-    Nobody does anything more about it: it is recorded and shown after the step of the resource, and before a deletion.
+    The engine only records and shows it: after the step of the resource, and before a deletion.
     """
 
     op: ViewOp
@@ -189,7 +189,7 @@ class ReadResult:
     id: str
     outputs: Values | None = field(default_factory=dict)
     inputs: Values | None = None
-    """The inputs; ``None`` when the provider can not tell."""
+    """The inputs; ``None`` when the provider does not know them."""
     refresh_before_update: bool = False
 
 
@@ -216,15 +216,15 @@ class MappingResult:
     provider: str
     """The foreign provider."""
     data: bytes
-    """What only those understand who asked."""
+    """The mapping, in the format that the converter defines."""
 
 
 class Provider:
     """Manages the resources of one package. Derive from it and define what is needed, ``async`` or not.
 
     To fail, raise :class:`ProviderError` with a status, or :class:`InitFailure` when the resource exists all the same. Any
-    other exception counts as status ``UNKNOWN``: of an update, a deletion or a read, the engine then says that the state
-    of the real thing is in doubt. A creation that fails has made nothing, as far as the engine can know: to tell that
+    other exception counts as status ``UNKNOWN``: of an update, a deletion or a read, the engine then reports that the state
+    of the real thing is in doubt. A creation that fails has made nothing, as far as the engine can know: to report that
     something exists, raise :class:`InitFailure` with its id.
     """
 
@@ -268,7 +268,7 @@ class Provider:
         raise NotImplementedError
 
     def read(self, request: ReadRequest, /) -> ReadResult | None | Awaitable[ReadResult | None]:
-        """Reads a resource as it is; ``None`` says that it does not exist."""
+        """Reads a resource as it is; ``None`` means that it does not exist."""
         raise NotImplementedError
 
     def update(self, request: UpdateRequest, /) -> UpdateResult | Values | Awaitable[UpdateResult | Values]:
@@ -287,22 +287,22 @@ class Provider:
         raise NotImplementedError
 
     def get_schema(self, request: SchemaRequest, /) -> str | Mapping[str, Any] | Awaitable[str | Mapping[str, Any]]:
-        """Returns the schema of the package, as JSON or as what becomes it; asked for code generators and other tools."""
+        """Returns the schema of the package, as JSON or as what becomes it; used by code generators and other tools."""
         raise NotImplementedError
 
     def get_mapping(self, request: MappingRequest, /) -> MappingResult | None | Awaitable[MappingResult | None]:
-        """Returns a mapping from another ecosystem to the package, for converters; ``None`` says that there is none."""
+        """Returns a mapping from another ecosystem to the package, for converters; ``None`` means that there is none."""
         raise NotImplementedError
 
     def get_mappings(self, key: str, /) -> Sequence[str] | None | Awaitable[Sequence[str] | None]:
         """Names the foreign providers of an ecosystem (``terraform``) that the package has mappings of.
 
-        Without it, or when it names none, ``get_mapping`` is asked for the one that the package has.
+        Without it, or when it names none, ``get_mapping`` is called for the one that the package has.
         """
         raise NotImplementedError
 
     def cancel(self) -> None | Awaitable[None]:
-        """Asks the provider to give up what it is doing; running calls should fail soon.
+        """Asks the provider to cancel what it is doing; running calls should fail soon.
 
         Not called while the provider serves other operations as well, whose calls would be meant, too.
         """
@@ -376,7 +376,7 @@ def describe_all(providers: Mapping[str, object] | None, raised: Raised) -> dict
     """
     require("providers", providers, Mapping, "a dictionary of providers by the names of their packages")
     for package in providers or {}:
-        # A type says its package before the first colon.
+        # A type names its package before the first colon.
         if not isinstance(package, str) or not package or not package.isprintable() or set(package) & set(" :/"):
             wanted = "a dictionary by the names of packages, which are texts without spaces, colons and slashes"
             raise InvalidInputError(f"providers takes {wanted}, not by {package!r}")

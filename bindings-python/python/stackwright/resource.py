@@ -93,7 +93,7 @@ class Resource(Deferred["Resource"]):
         return Output((self,), read)
 
     def register_outputs(self, outputs: Inputs) -> Deferred[None]:
-        """Says which outputs a component has; they may contain outputs of other resources."""
+        """Sets the outputs of a component; they may contain outputs of other resources."""
         if self.custom:
             raise InvalidInputError(f"only components register outputs, and {self.name!r} is none")
         return self._context._register_outputs(self, outputs)

@@ -98,8 +98,8 @@ class Stack:
 
         :param plan: What the update is held to: the result of a preview, or the document that a result's
             :attr:`~stackwright.Result.plan` holds, as a mapping or as JSON text. Steps, inputs and options that the plan
-            does not foresee are refused before a provider is asked to do them, and fail the update. Plans have no place
-            for ``retain_on_delete``, ``deleted_with``, ``replace_on_changes`` and ``hide_diffs``, nor for mere reads:
+            does not contain are refused before a provider is called, and fail the update. Plans do not cover
+            ``retain_on_delete``, ``deleted_with``, ``replace_on_changes`` and ``hide_diffs``, nor mere reads:
             these may differ.
         """
         if plan is not _NONE:

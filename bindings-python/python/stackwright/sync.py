@@ -75,7 +75,7 @@ class Operation:
         self._ended = _background.submit(operation.wait())
 
     def cancel(self) -> None:
-        """Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up."""
+        """Requests the end: what runs finishes and is recorded. A second time, running provider calls are abandoned."""
         self._operation.cancel()
 
     @property
@@ -128,7 +128,7 @@ class CallOptions(OperationOptions, total=False):
     program: Program
     """It takes the place of the stack's own, this once."""
     on_event: _stack.OnEvent
-    """Hears every event, in order."""
+    """Receives every event, in order."""
 
 
 class Stack:

@@ -27,7 +27,7 @@ __all__ = [
 
 PropertyValue = Any
 """A property value: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, a list or dictionary of such, or one
-of the classes of this module. The one place where this package's types say ``Any``."""
+of the classes of this module. The only public type of this package that is ``Any``."""
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Awaited:
         raise TypeError(f"{_named(self)} has no elements before it is known; await it, or use apply()")
 
     def __contains__(self, element: object) -> NoReturn:
-        raise TypeError(f"{_named(self)} does not say what is in it before it is known; await it, or use apply()")
+        raise TypeError(f"{_named(self)} has no members before it is known; await it, or use apply()")
 
 
 def _named(value: object) -> str:

@@ -117,7 +117,7 @@ impl Program for PythonProgram {
             Ok(None) => Ok(()),
             Ok(Some(failure)) => {
                 let error = Error::new(ErrorKind::Program, failure.message);
-                Err(if failure.is_told {
+                Err(if failure.is_reported {
                     error.already_reported()
                 } else {
                     error

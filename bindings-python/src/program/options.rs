@@ -16,8 +16,8 @@ use stackwright::{
 
 use crate::{convert, errors::OrRaise as _};
 
-/// How deep options may nest. What is deeper has no place in any, or contains itself.
-const DEEPEST: usize = 8;
+/// How deep options may nest. A deeper value is no option, or contains itself.
+const MAX_DEPTH: usize = 8;
 
 /// The option that is a property value.
 const TRIGGER: &str = "replacement_trigger";
@@ -101,7 +101,7 @@ fn value(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if let Some(stand_in) = awaited(object)? {
         return Ok(stand_in);
     }
-    if depth < DEEPEST && object.cast::<PyBytes>().is_err() {
+    if depth < MAX_DEPTH && object.cast::<PyBytes>().is_err() {
         if let Ok(mapping) = object.cast::<PyMapping>() {
             return members(mapping, depth);
         }

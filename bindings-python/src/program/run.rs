@@ -24,17 +24,17 @@ use tokio_util::task::TaskTracker;
 
 use super::{options, secrets};
 use crate::{
-    completions::{CompletionId, Completions},
+    completions::{Completions, PendingCompletion},
     convert,
     errors::{invalid, to_exception},
 };
 
-/// What a program is told of its run, and what it talks to.
+/// The run of a program: its settings, and the calls that the program makes.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct Run {
     context: ProgramContext,
     handle: Handle,
-    /// The calls whose answers are on their way.
+    /// The calls that are not answered yet.
     calls: TaskTracker,
     outcome: Mutex<Option<oneshot::Sender<Option<Failure>>>>,
 }
@@ -42,8 +42,8 @@ pub(crate) struct Run {
 /// How a program has failed.
 pub(super) struct Failure {
     pub(super) message: String,
-    /// Whether the program has told people itself.
-    pub(super) is_told: bool,
+    /// Whether a diagnostic for it was emitted already.
+    pub(super) is_reported: bool,
 }
 
 impl Run {
@@ -68,12 +68,12 @@ impl Run {
         let sender = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(sender) = sender {
             // The engine has gone on already when the program took too long to unwind.
-            let _told = sender.send(outcome);
+            let _sent = sender.send(outcome);
         }
     }
 
-    /// Refuses a call once nothing is answered any more. A program that only computes between its calls hears of the end
-    /// here.
+    /// Refuses a call once nothing is answered any more. A program that only computes between its calls learns of the
+    /// end here.
     fn require_open(&self, py: Python<'_>) -> PyResult<()> {
         if !self.monitor().is_closed() {
             return Ok(());
@@ -88,7 +88,7 @@ impl Run {
     fn settle<T: Send + 'static>(
         &self,
         answer: impl Future<Output = Result<T, WireStatus>> + Send + 'static,
-        completion: CompletionId,
+        completion: PendingCompletion,
         convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) {
         let work = async move {
@@ -167,7 +167,7 @@ impl Run {
 
     /// Calls `callback(None, None)` when nothing is answered any more, after the callbacks of all that was.
     fn on_end(&self, completions: &Completions, callback: Py<PyAny>) {
-        let completion = CompletionId::new(completions, callback);
+        let completion = PendingCompletion::new(completions, callback);
         let (context, calls) = (self.context.clone(), self.calls.clone());
         drop(self.handle.spawn(async move {
             context.ended().await;
@@ -177,24 +177,24 @@ impl Run {
         }));
     }
 
-    /// Says that the program has ended by itself.
+    /// Reports that the program has ended by itself.
     fn succeed(&self) {
         self.end(None);
     }
 
-    /// Says that the program has raised an error; `is_told` when people have heard of it already.
-    #[pyo3(signature = (message, is_told=false))]
-    pub(crate) fn fail(&self, message: &str, is_told: bool) {
+    /// Reports that the program has raised an error; `is_reported` when a diagnostic for it was emitted already.
+    #[pyo3(signature = (message, is_reported=false))]
+    pub(crate) fn fail(&self, message: &str, is_reported: bool) {
         self.end(Some(Failure {
             message: message.to_owned(),
-            is_told,
+            is_reported,
         }));
     }
 
     /// Answers one call of the protocol and waits for it, without the interpreter's lock.
     fn call(&self, py: Python<'_>, method: &str, request: &[u8]) -> PyResult<(i32, Py<PyAny>)> {
         let request = Bytes::copy_from_slice(request);
-        // The call is made, and its place in the order taken, before the lock is given away.
+        // The call is made, and its place in the order taken, before the lock is released.
         let pending = self.monitor().call(method, request);
         let outcome = py.detach(|| self.handle.block_on(pending));
         answer(py, outcome)
@@ -226,7 +226,7 @@ impl Run {
         Ok(None)
     }
 
-    /// Says something to people; `severity` is `debug`, `info`, `warning` or `error`.
+    /// Emits a diagnostic; `severity` is `debug`, `info`, `warning` or `error`.
     #[pyo3(signature = (severity, message, urn=None))]
     fn log(&self, py: Python<'_>, severity: &str, message: &str, urn: Option<&str>) -> PyResult<()> {
         self.require_open(py)?;
@@ -293,11 +293,11 @@ impl Run {
             ..options::read(options, &format!("the resource '{name}'"))?
         };
         let answer = self.monitor().register(registration);
-        self.settle(answer, CompletionId::new(completions, callback), registered);
+        self.settle(answer, PendingCompletion::new(completions, callback), registered);
         Ok(())
     }
 
-    /// Says which outputs a component has.
+    /// Sets the outputs of a component.
     fn register_outputs(
         &self,
         py: Python<'_>,
@@ -310,13 +310,13 @@ impl Run {
         let urn = convert::urn(py, urn)?;
         let outputs = convert::read_map(outputs, "the outputs of a component")?;
         let answer = self.monitor().register_outputs(&urn, outputs);
-        self.settle(answer, CompletionId::new(completions, callback), |py, ()| {
+        self.settle(answer, PendingCompletion::new(completions, callback), |py, ()| {
             Ok(py.None())
         });
         Ok(())
     }
 
-    /// Reads something that nobody manages here; `callback(registered, error)` gets the answer.
+    /// Reads a resource that the stack does not manage; `callback(registered, error)` gets the answer.
     #[pyo3(signature = (resource_type, name, id, inputs, dependencies, options, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn read(
@@ -345,7 +345,7 @@ impl Run {
             ..Read::default()
         };
         let answer = self.monitor().read(read);
-        self.settle(answer, CompletionId::new(completions, callback), registered);
+        self.settle(answer, PendingCompletion::new(completions, callback), registered);
         Ok(())
     }
 
@@ -372,9 +372,11 @@ impl Run {
             depends_on: options::urns(py, dependencies)?,
         };
         let answer = self.monitor().invoke(invoke);
-        self.settle(answer, CompletionId::new(completions, callback), |py, result| {
-            Ok(convert::dictionary(py, &result)?.into_any().unbind())
-        });
+        self.settle(
+            answer,
+            PendingCompletion::new(completions, callback),
+            |py, result| Ok(convert::dictionary(py, &result)?.into_any().unbind()),
+        );
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ _SHOWN: Final = frozenset(
         "__spec__",
     }
 )
-"""What can be asked of a module without loading it, as of the SDK's own."""
+"""The attributes of a module that do not load it, as in the SDK's own lazy modules."""
 
 _plain: Final = types.ModuleType.__getattribute__
 

@@ -15,10 +15,10 @@ _THREADS: Final = 1024
 
 
 class ProgramLoop(asyncio.SelectorEventLoop):
-    """An event loop that knows the functions by which the SDK makes its calls.
+    """An event loop that intercepts the functions by which the SDK makes its calls.
 
-    The SDK hands each call to a thread of the default executor, which then does nothing but wait. Here it is started
-    where it is: the order of calls is the program's own, and thousands can be in flight.
+    The SDK runs each call on a thread of the default executor, which then only waits. Here it is started
+    on the calling thread: the order of calls is the program's own, and thousands can be in flight.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class ProgramLoop(asyncio.SelectorEventLoop):
         self.set_default_executor(ThreadPoolExecutor(_THREADS, "stackwright program"))
 
     def serve(self, monitor: Monitor) -> None:
-        """Names the monitor whose calls do not need threads; called on the loop's thread."""
+        """Sets the monitor whose calls do not need threads; called on the loop's thread."""
         self._monitor = monitor
 
     def run_in_executor(  # type: ignore[override]  # the stubs need a syntax that Python 3.10 lacks
@@ -43,5 +43,5 @@ class ProgramLoop(asyncio.SelectorEventLoop):
 
 
 def _is_call(function: Callable[..., Any]) -> bool:
-    """Tells whether a function is one of the SDK's own around a call of the monitor."""
+    """Returns whether a function is one of the SDK's own around a call of the monitor."""
     return getattr(function, "__module__", "").startswith("pulumi.runtime.")

@@ -34,7 +34,7 @@ class CallError(grpc.RpcError):  # type: ignore[misc]
 
 
 class Suspended(BaseException):
-    """Leaves a function of the SDK whose call has been started and is not answered yet. Not for anybody else."""
+    """Unwinds a function of the SDK whose call has been started and is not answered yet. Caught by :class:`Call` only."""
 
 
 class Call:
@@ -62,7 +62,7 @@ class Call:
             result = self._function()
         except Suspended:
             return
-        except BaseException as error:  # noqa: BLE001  # it belongs to whoever awaits the future
+        except BaseException as error:  # noqa: BLE001  # raised where the future is awaited
             self.future.set_exception(error)
         else:
             self.future.set_result(result)
@@ -147,7 +147,7 @@ class Engine:
         self._debug = debug
 
     def Log(self, request: Any) -> Any:
-        # The SDK says four things for each resource that nobody wants to hear.
+        # The SDK logs four debug messages for each resource.
         if request.severity or self._debug:
             self._call("Engine/Log", request)
         return _EMPTY

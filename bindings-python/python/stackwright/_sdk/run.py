@@ -23,12 +23,12 @@ from . import isolation
 from .loop import ProgramLoop
 from .monitor import Engine, Monitor
 
-_PATIENCE: Final = 1.0
+_UNWIND_TIMEOUT: Final = 1.0
 """How long a program may go on after its calls have been refused, in seconds, before its tasks are cancelled."""
 
 
 Failure = tuple[str, bool]
-"""How a program failed, and whether people have been told."""
+"""How a program failed, and whether that is reported already."""
 
 
 def start(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
@@ -66,7 +66,7 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
 
 
 def _configure(run: Run, loop: ProgramLoop) -> None:
-    """Tells the SDK of this run, in this context only."""
+    """Configures the SDK for this run, in this context only."""
     monitor = Monitor(run)
     loop.serve(monitor)
     settings.ROOT.set(None)
@@ -98,8 +98,8 @@ def _outcome(
     main = loop.create_task(runtime.run_in_stack(checked))
 
     def ended(_value: object, _error: object) -> None:
-        # What waits for the engine has been told; what waits for something else has a moment left.
-        loop.call_later(_PATIENCE, main.cancel)
+        # Calls of the engine have been answered. Everything else is cancelled after the timeout.
+        loop.call_later(_UNWIND_TIMEOUT, main.cancel)
 
     run.on_end(loop.completions, ended)
     loop.set_exception_handler(_quiet)
@@ -110,21 +110,21 @@ def _outcome(
     except pulumi.RunError as error:
         failures.append(error)
         text = "\n".join([str(error), *causes_of(error)])
-        return _tell(run, text, text)
+        return _report(run, text, text)
     except grpc.RpcError as error:
-        return _tell(run, f"RPC error: {error.details()}", error.details())
+        return _report(run, f"RPC error: {error.details()}", error.details())
     except SystemExit as error:
         if error.code in (None, 0):
             return None
-        return _tell(run, None, f"the program exited with {error.code}")
-    except BaseException as error:  # noqa: BLE001  # whatever it is, it is the program's
+        return _report(run, None, f"the program exited with {error.code}")
+    except BaseException as error:  # noqa: BLE001  # it is the program's error
         failures.append(error)
         text, summary = described(error, _user_traceback(error.__traceback__))
-        return _tell(run, "Program failed with an unhandled exception:\n" + text, summary)
+        return _report(run, "Program failed with an unhandled exception:\n" + text, summary)
     return None
 
 
-def _tell(run: Run, diagnostic: str | None, failure: str) -> Failure:
+def _report(run: Run, diagnostic: str | None, failure: str) -> Failure:
     if diagnostic is None or run.ended:
         return printable(failure), False
     diagnostic = printable(diagnostic)
@@ -133,7 +133,7 @@ def _tell(run: Run, diagnostic: str | None, failure: str) -> Failure:
 
 
 def _quiet(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Leaves out what asyncio says of tasks that failed with the program: the program's own error tells it."""
+    """Ignores what asyncio reports about tasks that failed with the program: the program's own error is reported."""
     if "exception" not in context:
         loop.default_exception_handler(context)
 
@@ -155,5 +155,5 @@ def _clean_up(loop: ProgramLoop) -> None:
     for task in tasks:
         task.cancel()
     if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=_PATIENCE))
+        loop.run_until_complete(asyncio.wait(tasks, timeout=_UNWIND_TIMEOUT))
     loop.run_until_complete(loop.shutdown_asyncgens())

@@ -1,14 +1,14 @@
-/** Values that hold themselves, or that nobody can follow to their end: found before they are sent, and told by their path. */
+/** Values that contain themselves or are nested too deep: refused before they are sent, by an error with the path. */
 import { InvalidInputError } from "./errors";
 import { brandOf } from "./values";
 
 /** How deep values may be nested; the native module refuses what is nested deeper. */
 export const DEPTH_LIMIT = 200;
 
-/** Thrown where a value is nested too deep to be followed; `explained` says where. */
+/** Thrown where a value is nested too deep; `explained` makes its error. */
 export const TOO_DEEP: unique symbol = Symbol("nested too deep");
 
-/** Calls `work`, which follows `value`, and says of one that cannot be followed to its end why. */
+/** Calls `work`, which traverses `value`, and throws the error of `explained` when that is nested too deep. */
 export function following<T>(value: unknown, what: string, work: () => T): T {
     try {
         return work();
@@ -17,27 +17,27 @@ export function following<T>(value: unknown, what: string, work: () => T): T {
     }
 }
 
-/** Says why a value cannot be followed to its end, and where. */
+/** Returns the error of a value that contains itself, with the path, or is nested too deep. */
 export function explained(value: unknown, what: string): InvalidInputError {
-    const circle = findCircle(value);
+    const cycle = findCycle(value);
     return new InvalidInputError(
-        circle === undefined
+        cycle === undefined
             ? `${what} are nested more than ${DEPTH_LIMIT} levels deep`
-            : `${what} hold themselves: ${circle.path} is the same object as ${circle.target || "all of them"}`,
+            : `${what} contain themselves: ${cycle.path} is the same object as ${cycle.target || "all of them"}`,
     );
 }
 
-/** A value that is being looked through. */
+/** A value that is being traversed. */
 interface Visit {
     readonly object: object;
     readonly path: string;
     readonly members: Iterator<readonly [string, unknown]>;
 }
 
-/** Finds a place where a value holds what holds it. Each object is looked through once, without recursion. */
-function findCircle(value: unknown): { path: string; target: string } | undefined {
+/** Finds a place where a value contains one that contains it. Each object is traversed once, without recursion. */
+function findCycle(value: unknown): { path: string; target: string } | undefined {
     const way: Visit[] = [];
-    /** Where each object on the way stands; those that have been looked through stand nowhere. */
+    /** The path of each object on `way`; `undefined` for those that have been traversed. */
     const places = new Map<object, string | undefined>();
     const enter = (object: object, path: string) => {
         places.set(object, path);
