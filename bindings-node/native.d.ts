@@ -9,9 +9,9 @@ export declare class Bridge {
   drain(): unknown[]
   /** Answers provider calls: a flat list of `number, succeeded, value`. */
   answer(answers: unknown[]): void
-  /** Hands a protocol message to the monitor: `Service/Method` and its bytes. */
+  /** Passes a protocol message to the monitor: `Service/Method` and its bytes. */
   monitorCall(run: number, call: number, method: string, request: Uint8Array): void
-  /** Says something: a flat list of `severity, message, urn, stream, ephemeral`. */
+  /** Emits diagnostics: a flat list of `severity, message, urn, stream, ephemeral`. */
   log(run: number, messages: unknown[]): void
   /** Registers a resource; the document is all but its inputs, and absent when there are no options. */
   register(run: number, call: number, resourceType: string, name: string, custom: boolean, inputs: unknown, document?: string | undefined | null): void
@@ -25,12 +25,12 @@ export declare class Bridge {
   export(run: number, name: string, value: unknown): void
   /** Reports a declaration that could not be read: the run fails with it, also where the program catches the error. */
   declarationUnreadable(run: number, message: string, hints: Array<string>): void
-  /** Learns secret texts, and texts of secret numbers and booleans. */
+  /** Registers secret texts, and texts of secret numbers and booleans, with the redactor. */
   learn(run: number, texts: Array<string>, scalars: Array<string>): void
   /** Fails the operation of a run whose program does something after its end; false when that is over as well. */
   failLate(run: number, message: string): boolean
-  /** Ends a run, with the error that the program ended with. `told` says that people have been told of it. */
-  finishRun(run: number, error?: string | undefined | null, told?: boolean | undefined | null): void
+  /** Ends a run, with the error that the program ended with. `reported` is true when the diagnostics contain it. */
+  finishRun(run: number, error?: string | undefined | null, reported?: boolean | undefined | null): void
 }
 
 /** An engine. */
@@ -40,8 +40,8 @@ export declare class Engine {
   /** Reads a configuration's values, for `stack`. */
   config(project: string, values: unknown): StackConfig
   /**
-   * Opens a stack. `document` has the settings that are data, as JSON, and `opening` is the function that was called where that
-   * decides whether the stack must exist.
+   * Opens a stack. `document` contains the settings that are data, as JSON; `opening` names the called function
+   * where it determines whether the stack must exist.
    */
   stack(name: string, document: string, opening: string | undefined | null, config: StackConfig, entry: StackEntry): Promise<Stack>
   /** Lists stacks, as `project/stack`. */
@@ -58,13 +58,13 @@ export declare class Events {
 
 /** An operation. */
 export declare class Operation {
-  /** Waits for the end and returns what it came to, as JSON, outputs left out. Never rejects: a failure is in it. */
+  /** Waits for the end and returns the result without outputs, as JSON. Never rejects: the result contains the error. */
   wait(): Promise<string>
   /** Returns the outputs of an operation that has ended; undefined before. */
   outputs(): Record<string, unknown> | undefined
   /** Draws the steps of an operation that has ended as a tree; undefined before. */
   tree(): string | null
-  /** Whether an operation that has ended left a plan to which others can be held. */
+  /** Returns whether an operation that has ended left a plan that can constrain others. */
   hasPlan(): boolean
   /** Returns the plan's document, where the options asked for one; undefined before the end. */
   planDocument(): string | null
@@ -77,7 +77,7 @@ export declare class Operation {
   cancel(): void
   /** Ends the session and waits until nothing of it is left. */
   release(): Promise<void>
-  /** Starts listening: the first listener hears everything. */
+  /** Adds a listener; the first one receives all events, others those still to come. */
   events(): Events
 }
 
@@ -85,9 +85,9 @@ export declare class Operation {
 export declare class Stack {
   /** The name, as `project/stack`. */
   get name(): string
-  /** The organization that programs are told of. */
+  /** The organization that programs see. */
   get organization(): string
-  /** What the host notes about the stack, by name. */
+  /** The host's tags of the stack, by name. */
   get tags(): Record<string, string>
   /**
    * Starts an operation: `update`, `refresh` or `destroy`, with options as JSON and constrained by the plan of
@@ -192,7 +192,7 @@ export interface SecretsEntry {
   state?: string
 }
 
-/** What a stack is opened with beside the settings that are data. */
+/** The components of a stack, beside the settings that are data. */
 export interface StackEntry {
   /** The program. */
   program?: ProgramEntry
