@@ -407,7 +407,7 @@ static void failures_are_reported_with_status_and_message(void)
     } cases[] = {
         {run_bad, "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"refuse\": true}}", SW_STATUS_FAILED, "no entry"},
         {run_bad, "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"bad\": true}}", SW_STATUS_FAILED, "is bad"},
-        {run_bad, "{\"type\": \"test:index:Thing\"}", SW_STATUS_INVALID_INPUT, "missing field `name`"},
+        {run_bad, "{\"type\": \"test:index:Thing\"}", SW_STATUS_INVALID_INPUT, "the resource without name lack name"},
         {run_bad_export, NULL, SW_STATUS_INVALID_INPUT, "invalid value of output \\\"the output\\\""},
         {run_null_callback, NULL, SW_STATUS_PROGRAM, "the callback is null"},
         {run_failing_twice, NULL, SW_STATUS_PROVIDER, "absent"},

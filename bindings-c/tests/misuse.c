@@ -127,7 +127,7 @@ static void errors_name_bad_texts_and_documents(void)
     OK(sw_engine_new(&options, &engine, &error));
     FAILS(sw_stack_open(engine, sw_text("no-slash"), sw_text(""), NULL, &stack, &error), SW_STATUS_INVALID_INPUT, "no-slash");
     FAILS(sw_stack_open(engine, sw_text("\xc3\x28/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_INVALID_INPUT, "UTF-8");
-    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": 3}"), NULL, &stack, &error), SW_STATUS_INVALID_INPUT, "settings");
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": 3}"), NULL, &stack, &error), SW_STATUS_INVALID_INPUT, "config takes values by key");
     FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": {\"a\": \"b\", \"key\": {\"value\": 1, \"secret\": 1}}}"), NULL, &stack, &error),
           SW_STATUS_INVALID_INPUT, "configuration key shop:key: ");
     FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"create\": false}"), NULL, &stack, &error), SW_STATUS_NOT_FOUND, "shop/dev");
@@ -178,7 +178,7 @@ static int32_t run_inside(void *user_data, sw_context_t *context)
     FAILS(sw_context_register(context, sw_text("["), &result, &error), SW_STATUS_INVALID_INPUT, "registration");
     FAILS(sw_context_register(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"a\", \"protct\": 1}"), &result, &error), SW_STATUS_INVALID_INPUT, "protct");
     FAILS(sw_context_register(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"a\", \"aliases\": [{\"name\": \"b\"}, \"b\"]}"), &result, &error),
-          SW_STATUS_INVALID_INPUT, "an alias is a URN");
+          SW_STATUS_INVALID_INPUT, "aliases[1] takes a URN");
     FAILS(sw_context_export(context, sw_text("a"), sw_text("not json"), &error), SW_STATUS_INVALID_INPUT, "output");
     FAILS(sw_context_log(context, 9, sw_text("a"), sw_text(""), &error), SW_STATUS_MISUSE, "severity");
     FAILS(sw_context_log(context, SW_SEVERITY_INFO, sw_text("a"), sw_text("no urn"), &error), SW_STATUS_INVALID_INPUT, "");
