@@ -4,6 +4,7 @@
  * Files come from a provider that is a class in this process. The note is a dynamic resource: its code is serialized with
  * the program, and runs in a process that the engine starts and ends.
  */
+import * as fs from "node:fs";
 import * as path from "node:path";
 
 import * as pulumi from "@pulumi/pulumi";
@@ -12,6 +13,8 @@ import { Engine, sdkProgram, secret } from "stackwright";
 import { Files } from "./files.mjs";
 
 const folder = path.resolve(process.argv[2] ?? "build/example-sdk");
+// The project's folder must exist before a stack is opened with it.
+fs.mkdirSync(folder, { recursive: true });
 
 class File extends pulumi.CustomResource {
     constructor(name, inputs, options) {
