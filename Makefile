@@ -115,7 +115,7 @@ TEST_DEADLINE := --config 'target."cfg(unix)".runner = ["timeout", "--kill-after
 
 test-rust: $(VENV)/.complete
 	mkdir -p build
-	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test $(TEST_DEADLINE) --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
+	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test $(TEST_DEADLINE) --no-fail-fast --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
 
 # Property tests with new random cases; NAME selects some.

@@ -64,7 +64,7 @@ fn seen() -> Observation {
         dry: false,
         result: Some(json!({
             "outcome": "failed", "error": {"kind": "failed", "message": "disk full", "urn": B},
-            "changes": {"create": 1}, "outputs": {"o": 1}, "events": events,
+            "changes": {"create": 1}, "outputs": {"o": {"value": 1, "secret": false}}, "events": events,
         })),
         calls: vec![
             call("check", "a", 0, 1),
