@@ -78,17 +78,6 @@ impl<T> Task<T> {
             handle.abort();
         }
     }
-
-    /// Returns the value of a task that is over already, or the task.
-    ///
-    /// # Errors
-    /// The task that goes on.
-    pub fn ended(self) -> std::result::Result<Result<T>, Self> {
-        match self.0 {
-            Stage::Ended(Some(value)) => Ok(value),
-            _ => Err(self),
-        }
-    }
 }
 
 // The value is moved out, never pinned.
@@ -114,6 +103,8 @@ fn died(reason: &dyn std::fmt::Display) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
 
     fn spawner() -> (tokio::runtime::Runtime, Spawner) {
@@ -130,7 +121,8 @@ mod tests {
     fn a_task_that_never_waits_ends_on_the_calling_thread() {
         let (_runtime, spawner) = spawner();
         let task = spawner.begin(async { std::thread::current().id() });
-        assert_eq!(task.ended().unwrap().unwrap(), std::thread::current().id());
+        let thread = task.now_or_never().expect("the task has ended").unwrap();
+        assert_eq!(thread, std::thread::current().id());
     }
 
     #[test]
@@ -142,7 +134,7 @@ mod tests {
             released.await.unwrap();
             sender.send(std::thread::current().id()).unwrap();
         });
-        drop(task.ended().unwrap_err());
+        drop(task);
         release.send(()).unwrap();
         let thread = receiver.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
         assert_ne!(thread, std::thread::current().id());
