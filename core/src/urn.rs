@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 const PREFIX: &str = "urn:pulumi:";
+const SEPARATOR: &str = "::";
 
 /// The type of the component that represents a whole stack.
 pub const ROOT_STACK_TYPE: &str = "pulumi:pulumi:Stack";
@@ -29,10 +30,8 @@ impl Urn {
     /// # Errors
     /// [`InvalidUrn`] if the prefix or one of the three `::` separators is missing.
     pub fn parse(text: &str) -> Result<Self, InvalidUrn> {
-        let valid = text
-            .strip_prefix(PREFIX)
-            .is_some_and(|rest| rest.matches("::").nth(2).is_some());
-        if valid {
+        let parts = text.strip_prefix(PREFIX);
+        if parts.is_some_and(|rest| separators(rest).nth(2).is_some()) {
             Ok(Self(text.into()))
         } else {
             Err(InvalidUrn(text.to_owned()))
@@ -69,10 +68,13 @@ impl Urn {
     }
 
     fn part(&self, index: usize) -> &str {
-        self.0[PREFIX.len()..]
-            .splitn(4, "::")
-            .nth(index)
-            .unwrap_or_default()
+        let parts = &self.0[PREFIX.len()..];
+        let mut bounds = separators(parts).take(3);
+        let start = match index.checked_sub(1) {
+            Some(before) => bounds.nth(before).map_or(parts.len(), |at| at + SEPARATOR.len()),
+            None => 0,
+        };
+        &parts[start..bounds.next().unwrap_or(parts.len())]
     }
 
     /// Returns the stack's name.
@@ -117,6 +119,22 @@ impl Urn {
     pub fn with_name(&self, name: &str) -> Self {
         Self::new(self.stack(), self.project(), "", self.qualified_type(), name)
     }
+}
+
+/// Returns the positions of the separators. A search for the text would first prepare tables, at each call.
+fn separators(parts: &str) -> impl Iterator<Item = usize> {
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let bytes = parts.as_bytes();
+        loop {
+            let at = rest + memchr::memchr(b':', &bytes[rest..])?;
+            rest = at + 1;
+            if bytes.get(rest) == Some(&b':') {
+                rest += 1;
+                return Some(at);
+            }
+        }
+    })
 }
 
 impl fmt::Display for Urn {
