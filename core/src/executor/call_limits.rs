@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     executor::{
         ExecutorOptions, Step,
+        constructs::{ConstructGuard, Constructs},
         slots::{Call, Counting, Slot, Slots, StallReport},
     },
     runtime::Runtime,
@@ -22,6 +23,7 @@ pub(super) struct CallLimits {
     questions: Slots,
     /// Calls of every provider may wait for later registrations.
     waits_for_registrations: bool,
+    constructs: Constructs,
 }
 
 impl CallLimits {
@@ -31,6 +33,7 @@ impl CallLimits {
             steps: Slots::new(options.parallel, runtime.clone(), Arc::clone(&report)),
             questions: Slots::new(questions, runtime.clone(), report),
             waits_for_registrations: options.waits_for_registrations,
+            constructs: Constructs::default(),
         }
     }
 
@@ -51,9 +54,13 @@ impl CallLimits {
         self.questions.acquire(self.call(urn, method, waits))
     }
 
+    /// Records a Construct in flight until the guard is dropped.
+    pub(super) fn constructing(&self, component: &Urn, package: &str) -> ConstructGuard {
+        self.constructs.begin(component, package)
+    }
+
     fn call(&self, urn: &Urn, method: &'static str, waits: bool) -> Call {
-        // No Construct is ever in flight: plugin components are refused.
-        let below_construct = false;
+        let below_construct = self.constructs.contains(urn);
         Call {
             urn: urn.clone(),
             method,

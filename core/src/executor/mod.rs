@@ -5,6 +5,7 @@
 
 mod apply;
 mod call_limits;
+mod constructs;
 mod control;
 mod outcome;
 mod recorder;
@@ -19,6 +20,7 @@ mod views;
 use std::sync::Arc;
 
 use crate::{
+    callback::Hooks,
     diagnostic::Diagnostic,
     event::EventSink,
     resource::ResourceState,
@@ -34,6 +36,7 @@ pub(crate) use step::{Step, StepDetail, is_default_provider_name};
 
 use apply::Applier;
 use call_limits::CallLimits;
+pub(crate) use constructs::ConstructGuard;
 use recorder::Recorder;
 use reporter::Reporter;
 use sanitize::Sanitizer;
@@ -66,6 +69,7 @@ pub(crate) struct Executor {
     applier: Applier,
     recorder: Recorder,
     reporter: Reporter,
+    hooks: Arc<Hooks>,
 }
 
 impl Executor {
@@ -93,6 +97,7 @@ impl Executor {
             recorder: Recorder::new(journal, control.clone()),
             reporter: Reporter::new(options, Arc::clone(&runtime.clock), events, control),
             runtime,
+            hooks: Arc::default(),
         }
     }
 
@@ -102,6 +107,7 @@ impl Executor {
         let (runtime, events) = (self.runtime.clone(), self.events().clone());
         let mut other = Self::new(options, runtime, events, journal, self.control().clone());
         other.applier.limits = self.applier.limits.clone();
+        other.hooks = Arc::clone(&self.hooks);
         other.recorder.views = self.recorder.views.clone();
         other
     }
@@ -198,6 +204,16 @@ impl Executor {
         waits: bool,
     ) -> impl Future<Output = Slot> + Send {
         self.applier.limits.question(urn, method, waits)
+    }
+
+    /// Records that a component's Construct is in flight until the guard is dropped.
+    pub(crate) fn constructing(&self, component: &Urn, package: &str) -> ConstructGuard {
+        self.applier.limits.constructing(component, package)
+    }
+
+    /// Returns the hooks of the run.
+    pub(crate) fn hooks(&self) -> &Arc<Hooks> {
+        &self.hooks
     }
 
     /// Resolves when running provider calls are to be abandoned.

@@ -4,8 +4,8 @@
 use crate::{
     property::{PropertyMap, PropertyValue, Survey},
     provider::{
-        CheckResponse, CreateResponse, InitFailure, InvokeResponse, ProviderError, ProviderResult,
-        ProviderStatus, ReadResponse, UpdateResponse,
+        CheckResponse, ConstructResponse, CreateResponse, InitFailure, InvokeResponse, MethodResponse,
+        ProviderError, ProviderResult, ProviderStatus, ReadResponse, UpdateResponse,
     },
     secrets::Redactor,
 };
@@ -72,6 +72,20 @@ impl Sanitizer {
 
     /// Inspects the result of a function.
     pub(crate) fn sanitize_invoke(&self, response: InvokeResponse) -> ProviderResult<InvokeResponse> {
+        self.inspect("result", &response.result)
+            .map_err(malformed_response)?;
+        Ok(response)
+    }
+
+    /// Inspects the outputs of a component.
+    pub(crate) fn sanitize_construct(&self, response: ConstructResponse) -> ProviderResult<ConstructResponse> {
+        self.inspect("outputs", &response.outputs)
+            .map_err(malformed_response)?;
+        Ok(response)
+    }
+
+    /// Inspects the result of a method.
+    pub(crate) fn sanitize_method(&self, response: MethodResponse) -> ProviderResult<MethodResponse> {
         self.inspect("result", &response.result)
             .map_err(malformed_response)?;
         Ok(response)

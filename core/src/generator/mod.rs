@@ -58,6 +58,7 @@ pub(crate) use claims::ClaimGuard;
 pub(crate) use empty::EmptyProgram;
 pub(crate) use purpose::Purpose;
 pub(crate) use run::RunEnded;
+pub(crate) use text::plain_text;
 pub(crate) use targets::{References, Targeting};
 
 use build::new_state;

@@ -10,7 +10,7 @@ pub(super) fn in_braces(value: Option<&PropertyValue>) -> String {
     )
 }
 
-fn plain_text(value: &PropertyValue) -> String {
+pub(crate) fn plain_text(value: &PropertyValue) -> String {
     match value {
         PropertyValue::String(text) => text.to_string(),
         PropertyValue::Null => "<nil>".to_owned(),

@@ -39,6 +39,9 @@ impl Monitor {
                 wire::register_resource_outputs(monitor, request)
             }),
             "ResourceMonitor/Invoke" => answered(decode(request), |request| wire::invoke(monitor, request)),
+            "ResourceMonitor/Call" => {
+                answered(decode(request), |request: ResourceCallRequest| wire::call_method(monitor, request))
+            }
             "ResourceMonitor/SignalAndWaitForShutdown" => {
                 let monitor = monitor.clone();
                 async move { monitor.signal_and_wait_for_shutdown().await.map(|()| Vec::new()) }.boxed()
@@ -73,10 +76,6 @@ impl Monitor {
             "ResourceMonitor/RegisterPackage" => {
                 let request = decode::<RegisterPackageRequest>(request)?;
                 Ok(wire::register_package(self, request)?.encode_to_vec())
-            }
-            "ResourceMonitor/Call" => {
-                let token = decode::<ResourceCallRequest>(request)?.tok;
-                Err(UnsupportedFeature::Call(token).into())
             }
             "ResourceMonitor/ExistsResource" => Err(UnsupportedFeature::ExistsResource.into()),
             "ResourceMonitor/RegisterStackTransform" => Err(UnsupportedFeature::StackTransform.into()),

@@ -33,6 +33,10 @@ pub(crate) struct RegistrationDocument {
     #[serde(default = "custom")]
     #[schemars(extend("x-in" = ["c"]))]
     pub(super) custom: bool,
+    /// Whether it is a component whose provider constructs it, with the resources below it.
+    #[serde(default)]
+    #[schemars(extend("x-in" = ["c"]))]
+    pub(super) remote: bool,
     /// The inputs.
     #[serde(default)]
     #[schemars(with = "Map<String, Value>", extend("x-in" = ["c"]))]

@@ -4,6 +4,7 @@
 //! [`Monitor::call`]; other processes reach the same monitor through the gRPC transport in `grpc`.
 
 mod call;
+mod construct;
 mod defaults;
 mod documents;
 mod features;
@@ -11,14 +12,15 @@ mod grpc;
 mod in_flight;
 mod invoke;
 mod json;
+mod method;
 mod packages;
 mod parents;
 mod plugin_service;
 mod read;
 mod register;
 mod registration;
-mod run_info;
 mod run_packages;
+mod server;
 mod status;
 mod version_range;
 mod wire;
@@ -31,6 +33,7 @@ use std::sync::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    callback::{CallbackChannel, CallbackTargets},
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind},
     executor::Failure,
@@ -48,8 +51,9 @@ pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub(crate) use plugin_service::EngineService;
 pub use registration::PackageChoice;
+pub use method::{MethodCall, MethodResult};
 pub use registration::{Invoke, Read, Registered, Registration};
-pub use run_info::RunInfo;
+pub use crate::run_info::RunInfo;
 pub use status::WireStatus;
 pub(crate) use wire::{diagnostic_of, require_version};
 
@@ -92,6 +96,10 @@ struct Shared {
     error_reported: AtomicBool,
     /// The first declaration of the program that a binding could not read.
     unreadable: OnceLock<Error>,
+    /// The server for code in other processes that the engine calls, once such code is called.
+    server: Mutex<Option<MonitorServer>>,
+    /// The functions of the program.
+    callbacks: Arc<CallbackTargets>,
     /// The program has signalled its end.
     signalled: CancellationToken,
     /// All steps are done, deletions included.
@@ -105,6 +113,7 @@ impl Monitor {
     #[must_use]
     pub(crate) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, fetch: Arc<dyn Fetch>) -> Self {
         let in_flight = InFlight::default();
+        let callbacks = Arc::new(CallbackTargets::new(generator.executor().runtime().clone()));
         let defaults = DefaultProviders::new(Arc::clone(&generator), Arc::clone(&run), in_flight.clone());
         let shared = Shared {
             generator,
@@ -120,6 +129,8 @@ impl Monitor {
             exports: Mutex::default(),
             error_reported: AtomicBool::new(false),
             unreadable: OnceLock::new(),
+            server: Mutex::default(),
+            callbacks,
             signalled: CancellationToken::new(),
             finished: CancellationToken::new(),
             closed: CancellationToken::new(),
@@ -184,6 +195,12 @@ impl Monitor {
             }
         }
         !executor.control().is_stopped()
+    }
+
+    /// Sets the channel of a target in the host's process: functions at that target are called through it, without a
+    /// connection. Returns false when the target has a channel already.
+    pub fn serve_callbacks(&self, target: &str, channel: Arc<dyn CallbackChannel>) -> bool {
+        self.0.callbacks.serve(target, channel)
     }
 
     /// Emits a diagnostic. An error fails the operation once the program has ended, before anything is deleted that
@@ -314,6 +331,8 @@ impl Monitor {
     /// Ends the monitor: waiting requests fail, and no more are accepted.
     pub(crate) fn close(&self) {
         self.0.closed.cancel();
+        // The server holds the monitor.
+        drop(self.0.server.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Resolves when the user cancels the run; running calls complete.

@@ -60,9 +60,9 @@ impl Parents {
                 .deleted_with
                 .clone_from(&options.deleted_with);
         }
-        let provider = &mut registration.package.provider;
-        if registration.custom {
+        if registration.custom || registration.remote {
             let package = registration.resource_type.package();
+            let provider = &mut registration.package.provider;
             if provider.is_empty() && !registration.resource_type.is_provider() {
                 let choice = options.choice.as_ref().filter(|(handed, _)| handed == package);
                 if provider_package(handed_down) == package {
@@ -73,10 +73,13 @@ impl Parents {
                     provider.clone_from(inherited);
                 }
             }
-        } else {
+        }
+        if !registration.custom {
             // A provider of the component itself takes precedence over its parent's.
             let inherited = provider_package(handed_down);
-            if provider.is_empty() && !registration.providers.contains_key(inherited) {
+            let provider = &mut registration.package.provider;
+            let is_local = !registration.remote;
+            if is_local && provider.is_empty() && !registration.providers.contains_key(inherited) {
                 provider.clone_from(handed_down);
             }
             for (package, inherited) in &options.providers {
@@ -130,7 +133,8 @@ fn choose_provider(registration: &mut Registration) {
         providers,
         ..
     } = registration;
-    if !registration.custom || !package.provider.is_empty() || resource_type.is_provider() {
+    let has_provider = registration.custom || registration.remote;
+    if !has_provider || !package.provider.is_empty() || resource_type.is_provider() {
         return;
     }
     if let Some(provider) = providers.get(resource_type.package()) {

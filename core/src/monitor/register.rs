@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use futures::future::Either;
 use smol_str::SmolStr;
 
 use crate::{
@@ -34,6 +35,13 @@ impl Monitor {
             self.redactor().learn_value(trigger);
         }
         let mut registration = Box::new(registration);
+        if registration.remote {
+            let work = self.prepare_remote(&mut registration).map(|flight| {
+                let monitor = self.clone();
+                async move { monitor.construct(registration, flight).await }
+            });
+            return Either::Left(self.spawn_work(work));
+        }
         let work = self.prepare(&mut registration).map(|(flight, claim, goal)| {
             let monitor = self.clone();
             async move {
@@ -47,7 +55,7 @@ impl Monitor {
                 monitor.answer(outcome.map_err(Refused::Unanswered), flight).await
             }
         });
-        self.spawn_work(work)
+        Either::Right(self.spawn_work(work))
     }
 
     /// Starts the work of an accepted request, and returns its result.
@@ -102,10 +110,35 @@ impl Monitor {
     /// The part of a registration that must happen in the order of arrival.
     fn prepare(&self, registration: &mut Registration) -> Result<(Flight, ClaimGuard, Box<Goal>), Refused> {
         let flight = self.enter("sending resource registration")?;
-        if registration.custom && !registration.resource_type.is_full() {
+        self.check(registration)?;
+        self.inherit(registration);
+        let goal = Box::new(goal_of(registration));
+        self.0
+            .generator
+            .expect_provider(|| self.0.defaults.default_asked_for(registration));
+        let claim = self.claim(&goal)?;
+        // A child whose parent's URN was computed can be registered next.
+        self.0.parents.record(claim.urn(), registration, &goal);
+        if goal.resource_type.as_str() == ROOT_STACK_TYPE && goal.parent.is_none() {
+            self.set_root(claim.urn().clone());
+        }
+        Ok((flight, claim, goal))
+    }
+
+    /// The same for a remote component, which claims no URN: its provider registers it.
+    fn prepare_remote(&self, registration: &mut Registration) -> Result<Flight, Refused> {
+        let flight = self.enter("sending resource registration")?;
+        self.check(registration)?;
+        self.inherit(registration);
+        Ok(flight)
+    }
+
+    /// Refuses an invalid registration.
+    fn check(&self, registration: &Registration) -> Result<(), Refused> {
+        let Registration { custom, remote, resource_type, .. } = registration;
+        if (*custom || *remote) && !resource_type.is_full() {
             return Err(Refused::Invalid(WireStatus::invalid(format!(
-                "Type '{}' is not a valid type token (must have format '*:*:*')",
-                registration.resource_type
+                "Type '{resource_type}' is not a valid type token (must have format '*:*:*')"
             ))));
         }
         if registration
@@ -139,18 +172,7 @@ impl Monitor {
             );
             return Err(Refused::Invalid(WireStatus::unknown(text)));
         }
-        self.inherit(registration);
-        let goal = Box::new(goal_of(registration));
-        self.0
-            .generator
-            .expect_provider(|| self.0.defaults.default_asked_for(registration));
-        let claim = self.claim(&goal)?;
-        // A child whose parent's URN was computed can be registered next.
-        self.0.parents.record(claim.urn(), registration, &goal);
-        if goal.resource_type.as_str() == ROOT_STACK_TYPE && goal.parent.is_none() {
-            self.set_root(claim.urn().clone());
-        }
-        Ok((flight, claim, goal))
+        Ok(())
     }
 
     pub(super) fn claim(&self, goal: &Goal) -> Result<ClaimGuard, Refused> {
@@ -291,6 +313,7 @@ impl Monitor {
             } else {
                 PropertyMap::new()
             },
+            output_dependencies: PropertyDependencies::new(),
             unknown: outcome.unknown,
             failed: !outcome.succeeded,
             skipped: outcome.skipped,

@@ -18,6 +18,8 @@ pub struct Registration {
     pub name: String,
     /// True for a resource that a provider manages, false for a component.
     pub custom: bool,
+    /// True for a component that its provider constructs.
+    pub remote: bool,
     /// The inputs.
     pub inputs: PropertyMap,
     /// The parent; `None` is the root stack, when there is one.
@@ -90,6 +92,8 @@ pub struct Registered {
     pub id: ResourceId,
     /// The outputs; during previews possibly with unknowns.
     pub outputs: PropertyMap,
+    /// The dependencies of each output; empty except for remote components.
+    pub output_dependencies: PropertyDependencies,
     /// True when the resource does not exist and its creation was skipped: all of its outputs are unknown.
     pub unknown: bool,
     /// True when it failed and the run continues.

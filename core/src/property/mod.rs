@@ -10,6 +10,7 @@ mod contents;
 pub(crate) mod diff;
 pub mod hash;
 pub mod json;
+mod outputs;
 pub(crate) mod path;
 mod secrets;
 mod survey;

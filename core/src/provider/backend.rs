@@ -4,9 +4,9 @@
 use async_trait::async_trait;
 
 use crate::provider::{
-    Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-    DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
-    MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
+    Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
+    CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest,
+    InvokeResponse, Mapping, MappingRequest, MethodRequest, MethodResponse, PluginInfo, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
     ReadResponse, SchemaRequest, UpdateRequest, UpdateResponse,
 };
 
@@ -29,6 +29,8 @@ pub enum Call {
     Update(UpdateRequest),
     Delete(DeleteRequest),
     Invoke(InvokeRequest),
+    Construct(Box<ConstructRequest>),
+    Method(Box<MethodRequest>),
     GetSchema(SchemaRequest),
     GetMapping(MappingRequest),
     /// The ecosystem: `terraform` for instance.
@@ -58,6 +60,10 @@ pub enum Reply {
     Update(UpdateResponse),
     /// To Invoke.
     Invoke(InvokeResponse),
+    /// To Construct.
+    Construct(ConstructResponse),
+    /// To Method.
+    Method(MethodResponse),
     /// To GetSchema: JSON.
     Schema(String),
     /// To GetMapping.
@@ -86,6 +92,8 @@ impl Call {
             Self::Update(_) => "update",
             Self::Delete(_) => "delete",
             Self::Invoke(_) => "invoke",
+            Self::Construct(_) => "construct",
+            Self::Method(_) => "call",
             Self::GetSchema(_) => "get_schema",
             Self::GetMapping(_) => "get_mapping",
             Self::GetMappings(_) => "get_mappings",
@@ -147,6 +155,8 @@ impl<P: Provider> ProviderBackend for P {
             Call::Update(request) => self.update(request).await.map(Reply::Update),
             Call::Delete(request) => self.delete(request).await.map(|()| Reply::Done),
             Call::Invoke(request) => self.invoke(request).await.map(Reply::Invoke),
+            Call::Construct(request) => self.construct(*request).await.map(Reply::Construct),
+            Call::Method(request) => self.call_method(*request).await.map(Reply::Method),
             Call::GetSchema(request) => self.get_schema(request).await.map(Reply::Schema),
             Call::GetMapping(request) => self.get_mapping(request).await.map(Reply::Mapping),
             Call::GetMappings(key) => self.get_mappings(&key).await.map(Reply::Mappings),

@@ -2,7 +2,12 @@
 
 use std::fmt;
 
-use crate::{error::Error, message::Text, property::PropertyMap, provider::ViewStep};
+use crate::{
+    error::Error,
+    message::Text,
+    property::PropertyMap,
+    provider::{CheckFailure, ViewStep},
+};
 
 /// The result of a provider's call.
 pub type ProviderResult<T> = Result<T, ProviderError>;
@@ -101,6 +106,8 @@ pub struct ProviderError {
     pub outcome_unknown: bool,
     /// Missing configuration keys with their descriptions.
     pub missing_keys: Vec<(String, String)>,
+    /// The inputs that a component or a method refuses, by path.
+    pub input_errors: Vec<CheckFailure>,
     /// The engine's error that prevented the call: a missing plugin, for instance.
     pub cause: Option<Error>,
 }
@@ -114,6 +121,7 @@ impl ProviderError {
             init_failure: None,
             outcome_unknown: false,
             missing_keys: Vec::new(),
+            input_errors: Vec::new(),
             cause: None,
         }
     }

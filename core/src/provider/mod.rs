@@ -6,6 +6,7 @@ mod base_plugin;
 pub mod builtin;
 mod call;
 mod comparison;
+mod construct;
 mod endpoint;
 mod error;
 pub mod grpc;
@@ -31,6 +32,8 @@ pub use call::{
     CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest,
     InvokeRequest, InvokeResponse, PluginInfo, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
 };
+pub use construct::{ConstructRequest, ConstructResponse, MethodRequest, MethodResponse, MonitorHandle};
+pub(crate) use construct::MonitorAccess;
 pub(crate) use endpoint::{EngineEndpoint, EngineEndpoints, EngineRoute, PluginOperation, RouteHold};
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
 pub use installer::{Installation, PluginInstaller};
@@ -118,6 +121,22 @@ pub trait Provider: Send + Sync + 'static {
     /// Calls a function of the package.
     fn invoke(&self, request: InvokeRequest) -> impl Future<Output = ProviderResult<InvokeResponse>> + Send {
         async move { Err(adapter::unknown_function(&request.token)) }
+    }
+
+    /// Constructs a component: registers it and its children at the monitor of the request, and returns its outputs.
+    fn construct(
+        &self,
+        request: ConstructRequest,
+    ) -> impl Future<Output = ProviderResult<ConstructResponse>> + Send {
+        async move { Err(adapter::unknown_component(&request.resource_type)) }
+    }
+
+    /// Calls a method of a resource, of a component, or of the provider itself.
+    fn call_method(
+        &self,
+        request: MethodRequest,
+    ) -> impl Future<Output = ProviderResult<MethodResponse>> + Send {
+        async move { Err(adapter::unknown_method(&request.token)) }
     }
 
     /// Returns the schema of the package as JSON: its resources and functions with their properties.

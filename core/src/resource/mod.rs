@@ -1,11 +1,13 @@
 //! Resources: the goal (desired), the state (recorded), and their parts.
 
 mod alias;
+pub(crate) mod duration;
 mod goal;
 mod options;
 mod property_dependencies;
 mod provider_reference;
 mod state;
+pub(crate) mod wire;
 
 pub use alias::Alias;
 pub(crate) use goal::Goal;

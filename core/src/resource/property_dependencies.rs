@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::MapAccess, ser::SerializeMap as _};
 use smol_str::SmolStr;
 
-use crate::urn::Urn;
+use crate::{property::PropertyValue, urn::Urn};
 
 /// The dependencies of each input property, in the order of the properties' names; a list may be empty.
 ///
@@ -92,6 +92,22 @@ impl PropertyDependencies {
             }
         };
         Arc::make_mut(&mut entries[position].1)
+    }
+
+    /// Adds the dependencies of the output values in a property's value to its list. A value without output values adds
+    /// nothing.
+    pub(crate) fn add_outputs(&mut self, property: &SmolStr, value: &PropertyValue) {
+        value.any(&mut |value| {
+            if let PropertyValue::Output(output) = value {
+                let list = self.list_mut(property.clone());
+                for dependency in &output.dependencies {
+                    if !list.contains(dependency) {
+                        list.push(dependency.clone());
+                    }
+                }
+            }
+            false
+        });
     }
 
     /// Adds an empty list for each of `properties` without an entry.

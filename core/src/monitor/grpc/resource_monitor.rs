@@ -51,7 +51,9 @@ impl ResourceMonitor for Service {
     }
 
     async fn call(&self, request: Request<ResourceCallRequest>) -> Answer<CallResponse> {
-        Err(unsupported(UnsupportedFeature::Call(request.into_inner().tok)))
+        let monitor = self.monitor.clone();
+        self.answer(async move { wire::call_method(&monitor, request.into_inner()).await })
+            .await
     }
 
     async fn read_resource(&self, request: Request<ReadResourceRequest>) -> Answer<ReadResourceResponse> {

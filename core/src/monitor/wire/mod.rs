@@ -4,6 +4,7 @@
 mod engine;
 mod info;
 mod invoke;
+mod method;
 mod options;
 mod position;
 mod read;
@@ -13,6 +14,7 @@ pub(crate) use engine::{diagnostic_of, require_version};
 pub(super) use engine::{log, root_resource, set_root_resource};
 pub(super) use info::{deployment_info, register_package, supports_feature};
 pub(super) use invoke::invoke;
+pub(super) use method::call_method;
 pub(super) use position::Positions;
 pub(super) use read::read_resource;
 pub(super) use register::{register_resource, register_resource_outputs};

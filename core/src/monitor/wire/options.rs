@@ -11,7 +11,7 @@ use crate::{
         PropertyMap,
         wire::{DecodeOptions, EncodeOptions, from_struct, to_struct},
     },
-    resource::Alias,
+    resource::{Alias, duration},
     urn::Urn,
 };
 
@@ -78,41 +78,13 @@ fn spec_alias(spec: alias::Spec, old_node: bool) -> Result<Alias> {
 /// Parses a duration in Go's notation, such as `1h5m30s` or `-1.5s`, into seconds. Empty text and zero are none:
 /// records omit both.
 pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
-    if text.is_empty() || text.trim_start_matches(['+', '-']) == "0" {
+    if text.is_empty() {
         return Ok(None);
     }
-    let bad = || WireStatus::unknown(format!("unable to parse customTimeout Value {text}"));
-    let (sign, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1.0, rest),
-        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest.is_empty() {
-        return Err(bad());
+    match duration::parse_seconds(text) {
+        Some(seconds) => Ok(Some(seconds).filter(|seconds| *seconds != 0.0)),
+        None => Err(WireStatus::unknown(format!("unable to parse customTimeout Value {text}"))),
     }
-    let mut total = 0.0;
-    while !rest.is_empty() {
-        let number_end = rest
-            .find(|letter: char| !(letter.is_ascii_digit() || letter == '.'))
-            .ok_or_else(bad)?;
-        let number: f64 = rest[..number_end].parse().map_err(|_| bad())?;
-        rest = &rest[number_end..];
-        let unit_end = rest
-            .find(|letter: char| letter.is_ascii_digit() || letter == '.')
-            .unwrap_or(rest.len());
-        let unit = match &rest[..unit_end] {
-            "ns" => 1e-9,
-            // The micro sign, and the similar Greek letter.
-            "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return Err(bad()),
-        };
-        total += number * unit;
-        rest = &rest[unit_end..];
-    }
-    Ok(Some(sign * total).filter(|seconds| *seconds != 0.0))
 }
 
 /// Builds the package choice of a request.
@@ -156,12 +128,23 @@ pub(super) fn collapsed(message: Option<Struct>, label: &'static str) -> Result<
     )
 }
 
-/// Encodes values for a program, with the kinds of values that it accepts.
+/// Encodes values for a program that does not accept output values, with the kinds of values that it accepts.
 pub(super) fn answer(values: &PropertyMap, secrets: bool, resources: bool, bytes: bool) -> Result<Struct> {
+    answer_with(values, secrets, resources, bytes, false)
+}
+
+/// Encodes values for a program, with the kinds of values that it accepts.
+pub(super) fn answer_with(
+    values: &PropertyMap,
+    secrets: bool,
+    resources: bool,
+    bytes: bool,
+    outputs: bool,
+) -> Result<Struct> {
     let options = EncodeOptions {
         keep_secrets: secrets,
         keep_resources: resources,
-        keep_outputs: false,
+        keep_outputs: outputs,
         keep_bytes: bytes,
         ..EncodeOptions::all("outputs")
     };

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, future::Future};
 use stackwright_proto::pulumirpc::{
     RegisterResourceOutputsRequest, RegisterResourceRequest, RegisterResourceResponse, Result as WireResult,
     register_resource_request::{CustomTimeouts as WireTimeouts, ResourceHooksBinding},
+    register_resource_response::PropertyDependencies as ResponseDependencies,
 };
 
 use super::options;
@@ -59,7 +60,8 @@ fn registration_of(
     let dependencies = options::urns(&request.dependencies, "dependency")?;
     let property_dependencies =
         property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
-    let inputs = collapse(decoded);
+    // The provider of a remote component gets output values with their dependencies.
+    let inputs = if request.remote { decoded } else { decoded.collapse_outputs() };
     let aliases = options::aliases(
         &request.alias_ur_ns,
         request.aliases,
@@ -75,6 +77,7 @@ fn registration_of(
         resource_type: request.r#type.into(),
         name: request.name,
         custom: request.custom,
+        remote: request.remote,
         inputs,
         parent: options::optional_urn(&request.parent, "parent")?,
         // Programs that use the protocol name their parents themselves.
@@ -146,9 +149,6 @@ fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
             "envVarMappings can only be used with provider resources",
         ));
     }
-    if request.remote {
-        return refuse("remote components such as that");
-    }
     if !request.transforms.is_empty() {
         return refuse("transforms");
     }
@@ -183,58 +183,13 @@ fn property_dependencies(
         }
     }
     for (key, value) in inputs.iter() {
-        value.any(&mut |value| {
-            if let PropertyValue::Output(output) = value {
-                let entry = known.list_mut(key.clone());
-                for dependency in &output.dependencies {
-                    if !entry.contains(dependency) {
-                        entry.push(dependency.clone());
-                    }
-                }
-            }
-            false
-        });
+        known.add_outputs(key, value);
     }
     Ok(if wire.is_empty() && !embedded {
         None
     } else {
         Some(known)
     })
-}
-
-/// Replaces output values by their elements.
-fn collapse(map: PropertyMap) -> PropertyMap {
-    if !map
-        .values()
-        .any(|value| value.any(&mut |value| matches!(value, PropertyValue::Output(_))))
-    {
-        return map;
-    }
-    map.into_iter()
-        .map(|(key, value)| (key, collapse_value(value)))
-        .collect()
-}
-
-fn collapse_value(value: PropertyValue) -> PropertyValue {
-    match value {
-        PropertyValue::Output(output) => {
-            let element = output
-                .element
-                .clone()
-                .map_or(PropertyValue::unknown(), collapse_value);
-            if output.secret {
-                PropertyValue::secret(element)
-            } else {
-                element
-            }
-        }
-        PropertyValue::Array(values) => {
-            PropertyValue::array(values.iter().cloned().map(collapse_value).collect())
-        }
-        PropertyValue::Object(map) => PropertyValue::Object(collapse(map)),
-        PropertyValue::Secret(secret) => PropertyValue::secret(collapse_value(secret.element.clone())),
-        other => other,
-    }
 }
 
 fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
@@ -306,6 +261,14 @@ impl Accepts {
                 WireResult::Success.into()
             },
             unknown: registered.unknown,
+            property_dependencies: registered
+                .output_dependencies
+                .iter()
+                .map(|(name, list)| {
+                    let urns = list.iter().map(Urn::to_string).collect();
+                    (name.to_string(), ResponseDependencies { urns })
+                })
+                .collect(),
             ..RegisterResourceResponse::default()
         })
     }

@@ -15,7 +15,7 @@ impl Call {
     ///
     /// # Errors
     /// [`crate::provider::ProviderStatus::Unimplemented`] for calls that need a provider: Create, Update, Delete,
-    /// Invoke, and those about the package.
+    /// Invoke, Construct, Call, and those about the package.
     pub fn without_method(self) -> ProviderResult<Reply> {
         match self {
             Self::Handshake(_) => Ok(Reply::Capabilities(Capabilities::all())),
@@ -28,6 +28,8 @@ impl Call {
             Self::Update(request) => Err(not_updated(&request.urn)),
             Self::Delete(request) => Err(lacks("deleted", &request.urn)),
             Self::Invoke(request) => Err(unknown_function(&request.token)),
+            Self::Construct(request) => Err(unknown_component(&request.resource_type)),
+            Self::Method(request) => Err(unknown_method(&request.token)),
             Self::GetSchema(_) => Err(no_schema()),
             Self::GetMapping(_) | Self::GetMappings(_) => Err(no_mappings()),
             Self::Cancel | Self::Close => Ok(Reply::Done),
@@ -64,6 +66,14 @@ pub(in crate::provider) fn not_updated(urn: &impl Display) -> ProviderError {
 
 pub(in crate::provider) fn unknown_function(token: &str) -> ProviderError {
     ProviderError::unimplemented(format!("unknown function {token:?}"))
+}
+
+pub(in crate::provider) fn unknown_component(resource_type: &impl Display) -> ProviderError {
+    ProviderError::unimplemented(format!("unknown component type \"{resource_type}\""))
+}
+
+pub(in crate::provider) fn unknown_method(token: &str) -> ProviderError {
+    ProviderError::unimplemented(format!("unknown method {token:?}"))
 }
 
 pub(in crate::provider) fn no_schema() -> ProviderError {

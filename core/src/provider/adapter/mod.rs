@@ -8,13 +8,16 @@ mod unconfigured;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::provider::{
-    Call, Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-    DeleteRequest, DiffRequest, DiffResponse, InvokeRequest, InvokeResponse, ProviderBackend, ProviderError,
-    ProviderResult, ReadRequest, ReadResponse, Reply, UpdateRequest, UpdateResponse,
+    Call, Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
+    CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, InvokeRequest, InvokeResponse,
+    MethodRequest, MethodResponse, ProviderBackend, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
+    Reply, UpdateRequest, UpdateResponse,
     backend::{mismatch, typed_calls},
 };
 
-pub(super) use defaults::{checked, no_mappings, no_schema, not_updated, read_back, unknown_function};
+pub(super) use defaults::{
+    checked, no_mappings, no_schema, not_updated, read_back, unknown_component, unknown_function, unknown_method,
+};
 use secrets::Marks;
 
 /// A provider with the adapter's rules. Clones call the same provider.
@@ -102,6 +105,39 @@ impl Adapter {
             Reply::Understands(None) => Ok(reported),
             Reply::Understands(Some(settled)) => Ok(*self.0.settled.get_or_init(|| settled)),
             _ => Err(mismatch("understands")),
+        }
+    }
+
+    /// Returns whether the configuration contains unknowns, so that the provider cannot be called.
+    pub(crate) fn is_unconfigured(&self) -> bool {
+        self.0.options.unconfigured
+    }
+
+    /// Constructs a component.
+    ///
+    /// # Errors
+    /// The provider's error; one for a provider that declines secrets, which components cannot do without.
+    pub(crate) async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
+        if !self.capabilities().await?.accept_secrets {
+            return Err(ProviderError::new(
+                ProviderStatus::FailedPrecondition,
+                "plugins that can construct components must support secrets",
+            ));
+        }
+        match self.call(Call::Construct(Box::new(request))).await? {
+            Reply::Construct(response) => Ok(response),
+            _ => Err(mismatch("construct")),
+        }
+    }
+
+    /// Calls a method.
+    ///
+    /// # Errors
+    /// The provider's error.
+    pub(crate) async fn call_method(&self, request: MethodRequest) -> ProviderResult<MethodResponse> {
+        match self.call(Call::Method(Box::new(request))).await? {
+            Reply::Method(response) => Ok(response),
+            _ => Err(mismatch("call")),
         }
     }
 

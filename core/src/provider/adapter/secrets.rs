@@ -62,7 +62,10 @@ impl Marks {
             }
             // Any part of the result may depend on a secret argument.
             Call::Invoke(request) => marks.all = unmark(&mut request.arguments).is_some(),
-            Call::Handshake(_)
+            Call::Method(request) => marks.all = unmark(&mut request.arguments).is_some(),
+            // Only providers that accept secrets construct components.
+            Call::Construct(_)
+            | Call::Handshake(_)
             | Call::PluginInfo
             | Call::Understands
             | Call::GetSchema(_)
@@ -106,6 +109,11 @@ impl Marks {
                     .for_each(|outputs| self.mark_outputs(outputs));
             }
             Reply::Invoke(response) if self.all => {
+                let values = std::mem::take(&mut response.result).into_iter();
+                let secret = values.map(|(name, value)| (name, PropertyValue::secret(value)));
+                response.result = secret.collect();
+            }
+            Reply::Method(response) if self.all => {
                 let values = std::mem::take(&mut response.result).into_iter();
                 let secret = values.map(|(name, value)| (name, PropertyValue::secret(value)));
                 response.result = secret.collect();

@@ -3,7 +3,7 @@
 use crate::{
     property::PropertyMap,
     provider::{
-        Call, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InvokeResponse, ProviderError,
+        Call, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InvokeResponse, MethodResponse, ProviderError,
         ProviderResult, ProviderStatus, ReadResponse, Reply, UpdateResponse,
     },
 };
@@ -38,6 +38,7 @@ pub(super) fn answer(call: Call) -> Result<ProviderResult<Reply>, Box<Call>> {
             ..ReadResponse::default()
         })),
         Call::Invoke(_) => Ok(Reply::Invoke(InvokeResponse::default())),
+        Call::Method(_) => Ok(Reply::Method(MethodResponse::default())),
         other => return Err(Box::new(other)),
     })
 }

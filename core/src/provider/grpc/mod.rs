@@ -2,6 +2,7 @@
 
 mod configuration;
 mod connect;
+mod construct;
 mod package;
 mod peer;
 mod resource;
@@ -186,6 +187,8 @@ impl ProviderBackend for GrpcProvider {
             Call::Update(request) => self.update_resource(request).await.map(Reply::Update),
             Call::Delete(request) => self.delete_resource(request).await.map(|()| Reply::Done),
             Call::Invoke(request) => self.invoke_function(request).await.map(Reply::Invoke),
+            Call::Construct(request) => self.construct_component(*request).await.map(Reply::Construct),
+            Call::Method(request) => self.call_method(*request).await.map(Reply::Method),
             Call::GetSchema(request) => self.ask_for_schema(request).await.map(Reply::Schema),
             Call::GetMapping(request) => self.ask_for_mapping(request).await.map(Reply::Mapping),
             Call::GetMappings(key) => self.ask_for_mappings(&key).await.map(Reply::Mappings),

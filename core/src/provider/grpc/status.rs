@@ -5,7 +5,7 @@ use std::{error::Error as _, fmt::Write as _};
 use prost::{DecodeError, Message};
 use stackwright_proto::{
     MESSAGE_LIMIT, google,
-    pulumirpc::{ConfigureErrorMissingKeys, ErrorResourceInitFailed},
+    pulumirpc::{ConfigureErrorMissingKeys, ErrorResourceInitFailed, InputPropertiesError},
 };
 use tonic::{Code, ConnectError, Status};
 
@@ -13,7 +13,7 @@ use crate::{
     error::{Error, ErrorKind},
     message::{Message::MissingConfiguration, Text},
     property::wire::{DecodeOptions, from_struct},
-    provider::{InitFailure, ProviderError, ProviderStatus},
+    provider::{CheckFailure, InitFailure, ProviderError, ProviderStatus},
 };
 
 /// The failure of a call without a response of the provider.
@@ -130,6 +130,14 @@ pub(super) fn provider_error(status: &Status) -> ProviderError {
             error.message = text.reference().to_owned();
             error.cause = Some(Error::new(ErrorKind::Provider, text).with_phase("configure"));
         }
+    }
+    let refused = detail::<InputPropertiesError>(status, "pulumirpc.InputPropertiesError");
+    if let Some(Ok(refused)) = refused {
+        let errors = refused.errors.into_iter().map(|error| CheckFailure {
+            property: error.property_path,
+            reason: error.reason,
+        });
+        error.input_errors = errors.collect();
     }
     error
 }

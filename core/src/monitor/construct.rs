@@ -1,0 +1,198 @@
+//! Remote components: their providers construct them, and register what belongs to them at this monitor.
+
+use std::sync::Arc;
+
+use crate::{
+    diagnostic::Diagnostic,
+    error::{Error, ErrorKind},
+    executor::Failure,
+    generator::{RunEnded, plain_text},
+    monitor::{
+        Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight,
+        register::Refused, server::Server,
+    },
+    property::{PropertyMap, PropertyPath},
+    provider::{ConstructRequest, MonitorHandle, ProviderError, ProviderHandle, ProviderStatus},
+    resource::{PropertyDependencies, ProviderReference},
+    urn::Urn,
+};
+
+impl Monitor {
+    /// Constructs a remote component; the registration is complete but for its provider.
+    pub(super) async fn construct(
+        &self,
+        registration: Box<Registration>,
+        flight: Flight,
+    ) -> Result<Registered, WireStatus> {
+        let constructed = self.construct_unguarded(registration).await;
+        drop(flight);
+        match constructed {
+            Ok(registered) => Ok(registered),
+            Err(refused) => Err(self.refused(refused).await),
+        }
+    }
+
+    async fn construct_unguarded(&self, registration: Box<Registration>) -> Result<Registered, Refused> {
+        let urn = self.component_urn(&registration);
+        let provider = self.component_provider(&registration, &urn).await?;
+        if provider.provider.is_unconfigured() {
+            // The provider cannot be called: the component is shown without its children.
+            let bare = Registration {
+                resource_type: registration.resource_type,
+                name: registration.name,
+                parent: registration.parent,
+                no_parent: registration.no_parent,
+                ..Registration::default()
+            };
+            let registered = self.register(bare).await?;
+            return Ok(Registered {
+                outputs: PropertyMap::new(),
+                ..registered
+            });
+        }
+        let (label, inputs) = (format!("inputs of {urn}"), registration.inputs.clone());
+        let inputs = self.inspect_assets(&label, inputs, &urn).await?;
+        let listed = registration.property_dependencies.clone();
+        let input_dependencies = listed.unwrap_or_else(|| {
+            let names = inputs.keys().cloned();
+            PropertyDependencies::sharing(names, registration.dependencies.clone())
+        });
+        let request = ConstructRequest {
+            monitor: self.handle(),
+            run: Arc::clone(self.run_info()),
+            resource_type: registration.resource_type.clone(),
+            name: registration.name.clone(),
+            parent: registration.parent.clone(),
+            inputs,
+            input_dependencies,
+            dependencies: registration.dependencies.clone(),
+            providers: registration.providers.clone(),
+            protect: registration.protect,
+            delete_before_replace: registration.delete_before_replace,
+            retain_on_delete: registration.retain_on_delete,
+            aliases: registration.aliases.clone(),
+            options: registration.options.clone(),
+            stack_trace_handle: String::new(),
+        };
+        let constructing = self.0.generator.executor().constructing(
+            &urn,
+            registration.resource_type.package(),
+        );
+        let answer = self.unless_ended(provider.provider.construct(request)).await?;
+        drop(constructing);
+        let sanitized = answer.and_then(|response| {
+            self.0.generator.executor().sanitizer().sanitize_construct(response)
+        });
+        let response = match sanitized {
+            Ok(response) => response,
+            Err(error) => {
+                let head = format!(
+                    "{} resource '{}' has a problem: ",
+                    registration.resource_type, registration.name
+                );
+                return Err(self.fail_call(&head, &error, &registration.inputs, registration.resource_type.package()));
+            }
+        };
+        self.learn(&response.outputs);
+        Ok(Registered {
+            urn: response.urn,
+            id: crate::token::ResourceId::default(),
+            outputs: response.outputs.collapse_outputs(),
+            output_dependencies: response.output_dependencies,
+            unknown: false,
+            failed: false,
+            skipped: false,
+        })
+    }
+
+    /// Returns the URN that the component will have when its provider registers it.
+    fn component_urn(&self, registration: &Registration) -> Urn {
+        let run = self.run_info();
+        let parent = registration.parent.as_ref().map_or("", Urn::qualified_type);
+        let resource_type = registration.resource_type.as_str();
+        Urn::new(&run.stack, &run.project, parent, resource_type, &registration.name)
+    }
+
+    async fn component_provider(
+        &self,
+        registration: &Registration,
+        urn: &Urn,
+    ) -> Result<ProviderHandle, Refused> {
+        let package = registration.resource_type.package();
+        let what = ProviderUse::Resource(urn);
+        let chosen = self.0.defaults.provider_for(package, &registration.package, what).await?;
+        let Some(chosen) = chosen else {
+            let text = format!("the default provider of package '{package}' failed");
+            return Err(WireStatus::unknown(text).into());
+        };
+        self.configured_provider(&chosen.reference)
+    }
+
+    /// Returns a configured provider.
+    pub(super) fn configured_provider(&self, reference: &ProviderReference) -> Result<ProviderHandle, Refused> {
+        let found = self.0.generator.registry().get(reference);
+        found.ok_or_else(|| WireStatus::unknown(format!("unknown provider '{reference}'")).into())
+    }
+
+    /// Awaits a provider's call, until the run has ended.
+    pub(super) async fn unless_ended<T>(&self, call: impl Future<Output = T>) -> Result<T, Refused> {
+        tokio::select! {
+            biased;
+            answer = call => Ok(answer),
+            () = self.0.closed.cancelled() => {
+                Err(WireStatus::shut_down("waiting on step's done channel").into())
+            }
+            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(RunEnded)),
+        }
+    }
+
+    /// Reports the failure of a component or a method, and ends the run; the status of the request is that of a run
+    /// that has ended. `head` is the beginning of the text.
+    pub(super) fn fail_call(
+        &self,
+        head: &str,
+        error: &ProviderError,
+        inputs: &PropertyMap,
+        package: &str,
+    ) -> Refused {
+        let executor = self.0.generator.executor();
+        if executor.control().is_stopped() {
+            // The run has ended already: the failure follows from that.
+            return Refused::Invalid(WireStatus::unknown("resource monitor shut down"));
+        }
+        let text = format!("{head}{}", with_input_errors(error, inputs));
+        executor.diagnose(Diagnostic::error(text.clone()));
+        let mut failure = Error::new(ErrorKind::Provider, text).with_provider(package);
+        if let Some(cause) = &error.cause {
+            failure = failure.with_facts_of(cause);
+        }
+        executor.control().fail(Failure::Bail(failure), true);
+        Refused::Invalid(WireStatus::new(ProviderStatus::Unknown, "resource monitor shut down"))
+    }
+
+    /// Returns the handle of this monitor, for code that the engine calls.
+    #[must_use]
+    pub fn handle(&self) -> MonitorHandle {
+        MonitorHandle::new(Arc::new(Server(self.clone())))
+    }
+
+    /// Returns the monitor of a handle.
+    #[must_use]
+    pub fn of(handle: &MonitorHandle) -> Option<Self> {
+        let server: Option<&Server> = handle.access().downcast_ref();
+        server.map(|server| server.0.clone())
+    }
+}
+
+/// Returns the message of an error, followed by a line for each refused input, with its value unless that is secret.
+fn with_input_errors(error: &ProviderError, inputs: &PropertyMap) -> String {
+    let mut text = error.message.clone();
+    for refused in &error.input_errors {
+        let path = PropertyPath::parse(&refused.property).ok();
+        let value = path.and_then(|path| path.get(inputs).cloned());
+        let value = value.map_or_else(|| "<nil>".to_owned(), |value| plain_text(&value));
+        let (property, reason) = (&refused.property, &refused.reason);
+        text.push_str(&format!("\n- property {property} with value '{value}' has a problem: {reason}"));
+    }
+    text
+}

@@ -1,0 +1,166 @@
+//! Methods of resources, components and providers.
+
+use std::{future::Future, sync::Arc};
+
+use crate::{
+    monitor::{Monitor, PackageChoice, WireStatus, defaults::ProviderUse, register::Refused},
+    property::{PropertyMap, PropertyValue, ResourceReference},
+    provider::{CheckFailure, MethodRequest, ProviderHandle},
+    resource::{PropertyDependencies, ProviderReference},
+    token::TypeToken,
+};
+
+/// A method to be called.
+#[derive(Clone, Debug, Default)]
+pub struct MethodCall {
+    /// The method: `package:module:Type/method`, or `pulumi:providers:package/method`.
+    pub token: String,
+    /// The arguments, with a reference to the resource as `__self__`.
+    pub arguments: PropertyMap,
+    /// The dependencies of each argument, beside those in its output values.
+    pub argument_dependencies: PropertyDependencies,
+    /// Options that choose the provider that has it.
+    pub package: PackageChoice,
+}
+
+/// The result of a method.
+#[derive(Clone, Debug, Default)]
+pub struct MethodResult {
+    /// The result; output values have their dependencies.
+    pub result: PropertyMap,
+    /// The dependencies of each property.
+    pub result_dependencies: PropertyDependencies,
+    /// The failures of arguments; empty when the method succeeded.
+    pub failures: Vec<CheckFailure>,
+}
+
+impl Monitor {
+    /// Calls a method and returns its result.
+    ///
+    /// The secrets in the arguments are registered with the redactor before the future is polled. A failed method ends the
+    /// run.
+    ///
+    /// # Errors
+    /// `Unknown` when the method has no provider, or fails; `Unavailable` when the run ended first.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call.
+    pub fn call_method(
+        &self,
+        call: MethodCall,
+    ) -> impl Future<Output = Result<MethodResult, WireStatus>> + Send + use<> {
+        self.learn(&call.arguments);
+        let monitor = self.clone();
+        async move {
+            let flight = match monitor.enter("sending resource registration") {
+                Ok(flight) => flight,
+                Err(refused) => return Err(monitor.refused(refused).await),
+            };
+            let called = monitor.call_provider_method(call).await;
+            drop(flight);
+            match called {
+                Ok(result) => Ok(result),
+                Err(refused) => Err(monitor.refused(refused).await),
+            }
+        }
+    }
+
+    async fn call_provider_method(&self, call: MethodCall) -> Result<MethodResult, Refused> {
+        let provider = self.method_provider(&call).await?;
+        self.inspect("arguments", &call.arguments)?;
+        let MethodCall {
+            token,
+            arguments,
+            mut argument_dependencies,
+            ..
+        } = call;
+        for (name, value) in arguments.iter() {
+            argument_dependencies.add_outputs(name, value);
+        }
+        // Providers find the dependencies of each argument in its value, too.
+        let arguments: PropertyMap = arguments
+            .into_iter()
+            .map(|(name, value)| match argument_dependencies.get(&name) {
+                Some(dependencies) if name != SELF => {
+                    let value = value.with_dependencies(dependencies);
+                    (name, value)
+                }
+                _ => (name, value),
+            })
+            .collect();
+        let package = TypeToken::from(token.as_str()).asked_package().to_owned();
+        let request = MethodRequest {
+            monitor: self.handle(),
+            run: Arc::clone(self.run_info()),
+            token: token.clone(),
+            arguments: arguments.clone(),
+            argument_dependencies,
+            stack_trace_handle: String::new(),
+        };
+        let answer = self.unless_ended(provider.provider.call_method(request)).await?;
+        let sanitizer = self.0.generator.executor().sanitizer();
+        match answer.and_then(|response| sanitizer.sanitize_method(response)) {
+            Ok(response) => Ok(MethodResult {
+                result: response.result,
+                result_dependencies: response.result_dependencies,
+                failures: response.failures,
+            }),
+            Err(error) => {
+                let head = format!("call to function '{token}' failed: ");
+                let refused = self.fail_call(&head, &error, &arguments, &package);
+                // The program is not to continue before the run has ended.
+                tokio::select! {
+                    () = self.0.closed.cancelled() => {}
+                    () = self.0.generator.executor().control().stopped() => {}
+                }
+                Err(refused)
+            }
+        }
+    }
+
+    /// Returns the provider of a method: that of the resource, an explicit one, or the default one of the package.
+    async fn method_provider(&self, call: &MethodCall) -> Result<ProviderHandle, Refused> {
+        let this = call.arguments.get(SELF).and_then(reference);
+        let is_of_provider = call.token.starts_with("pulumi:providers:");
+        let package = match call.token.strip_prefix("pulumi:providers:") {
+            Some(rest) => rest.split('/').next().unwrap_or_default().to_owned(),
+            None => TypeToken::from(call.token.as_str()).asked_package().to_owned(),
+        };
+        let mut choice = call.package.clone();
+        if is_of_provider {
+            let this = this.ok_or_else(|| WireStatus::unknown("missing __self__ argument for provider method call"))?;
+            let id = this.id.as_ref().and_then(|id| id.as_ref().ok());
+            let id = id.ok_or_else(|| WireStatus::unknown("missing __self__.id of a provider method call"))?;
+            let reference = ProviderReference::new(this.urn.clone(), id.clone());
+            return self.configured_provider(&reference);
+        }
+        if choice.provider.is_empty()
+            && let Some(this) = this
+        {
+            let urn = self.0.generator.registered_urn(&this.urn);
+            let state = self.0.generator.record_of(&urn);
+            let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {}", this.urn)))?;
+            choice.provider = state.provider.to_string();
+        }
+        let what = ProviderUse::Token(&call.token);
+        let chosen = self.0.defaults.provider_for(&package, &choice, what).await?;
+        let Some(chosen) = chosen else {
+            let text = format!("the default provider of package '{package}' failed");
+            return Err(WireStatus::unknown(text).into());
+        };
+        self.configured_provider(&chosen.reference)
+    }
+}
+
+/// The argument with the resource of a method.
+const SELF: &str = "__self__";
+
+/// Returns the resource that a value refers to.
+fn reference(value: &PropertyValue) -> Option<&ResourceReference> {
+    match value {
+        PropertyValue::ResourceReference(reference) => Some(reference),
+        PropertyValue::Output(output) => output.element.as_ref().and_then(reference),
+        PropertyValue::Secret(secret) => reference(&secret.element),
+        _ => None,
+    }
+}

@@ -1,0 +1,236 @@
+//! Construct and Call: requests and responses.
+
+use std::collections::BTreeMap;
+
+use stackwright_proto::{
+    pulumirpc::{self, call_response::ReturnDependencies, construct_request, construct_response},
+    values::Struct,
+};
+
+use super::{
+    GrpcProvider,
+    values::{Unknowns, encode, sending},
+};
+use crate::{
+    property::{
+        PropertyMap,
+        wire::{DecodeOptions, EncodeOptions, from_struct, to_value},
+    },
+    provider::{
+        Capabilities, CheckFailure, ConstructRequest, ConstructResponse, MethodRequest, MethodResponse,
+        ProviderError, ProviderResult, ProviderStatus,
+    },
+    resource::{PropertyDependencies, duration::seconds_text, wire},
+    run_info::RunInfo,
+    urn::Urn,
+};
+
+impl GrpcProvider {
+    pub(super) async fn construct_component(
+        &self,
+        request: ConstructRequest,
+    ) -> ProviderResult<ConstructResponse> {
+        let capabilities = self.configured().await?;
+        let unknowns = Unknowns::in_preview(request.run.dry_run);
+        let message = construct_message(request, capabilities, unknowns)?;
+        let answer = match self.client().construct(message).await {
+            Ok(answer) => answer.into_inner(),
+            Err(failure) => return Err(self.peer.call_error("Construct", failure, &self.runtime).await),
+        };
+        let malformed = |what: String| {
+            let text = format!("malformed Construct response from provider `{}`: {what}", self.name());
+            ProviderError::new(ProviderStatus::Internal, text)
+        };
+        let urn = Urn::parse(&answer.urn).map_err(|error| malformed(error.to_string()))?;
+        let outputs = decode_outputs("state", answer.state, unknowns).map_err(malformed)?;
+        let listed = answer.state_dependencies.into_iter();
+        let listed = listed.map(|(name, list): (_, construct_response::PropertyDependencies)| (name, list.urns));
+        let output_dependencies = dependencies(&outputs, listed).map_err(malformed)?;
+        Ok(ConstructResponse {
+            urn,
+            outputs,
+            output_dependencies,
+        })
+    }
+
+    pub(super) async fn call_method(&self, request: MethodRequest) -> ProviderResult<MethodResponse> {
+        let capabilities = self.configured().await?;
+        let unknowns = Unknowns::in_preview(request.run.dry_run);
+        let message = method_message(request, capabilities, unknowns)?;
+        let answer = match self.client().call(message).await {
+            Ok(answer) => answer.into_inner(),
+            Err(failure) => return Err(self.peer.call_error("Call", failure, &self.runtime).await),
+        };
+        let malformed = |what: String| {
+            let text = format!("malformed Call response from provider `{}`: {what}", self.name());
+            ProviderError::new(ProviderStatus::Internal, text)
+        };
+        let result = decode_outputs("return", answer.r#return, unknowns).map_err(malformed)?;
+        let listed = answer.return_dependencies.into_iter();
+        let listed = listed.map(|(name, list): (_, ReturnDependencies)| (name, list.urns));
+        let result_dependencies = dependencies(&result, listed).map_err(malformed)?;
+        let failures = answer.failures.into_iter().map(|failure| CheckFailure {
+            property: failure.property,
+            reason: failure.reason,
+        });
+        Ok(MethodResponse {
+            result,
+            result_dependencies,
+            failures: failures.collect(),
+        })
+    }
+}
+
+/// Returns the encoding of inputs; output values are sent to providers that accept them.
+const fn sending_inputs(label: &'static str, capabilities: Capabilities, unknowns: Unknowns) -> EncodeOptions {
+    EncodeOptions {
+        keep_outputs: capabilities.accept_outputs,
+        keep_resources: true,
+        ..sending(label, capabilities, unknowns)
+    }
+}
+
+fn decode_outputs(label: &'static str, message: Option<Struct>, unknowns: Unknowns) -> Result<PropertyMap, String> {
+    let options = DecodeOptions {
+        reject_unknowns: unknowns == Unknowns::Drop,
+        ..DecodeOptions::all(label)
+    };
+    from_struct(message.unwrap_or_default(), &options).map_err(|error| error.message().to_owned())
+}
+
+/// Returns the dependencies of each property: those that the message lists, and those in its output values.
+fn dependencies(
+    values: &PropertyMap,
+    listed: impl Iterator<Item = (String, Vec<String>)>,
+) -> Result<PropertyDependencies, String> {
+    let mut known = PropertyDependencies::new();
+    for (name, urns) in listed {
+        let urns: Result<Vec<_>, _> = urns.iter().map(|urn| Urn::parse(urn)).collect();
+        known.insert(name, urns.map_err(|error| error.to_string())?);
+    }
+    for (name, value) in values.iter() {
+        known.add_outputs(name, value);
+    }
+    Ok(known)
+}
+
+fn urns(urns: &[Urn]) -> Vec<String> {
+    urns.iter().map(Urn::to_string).collect()
+}
+
+fn construct_message(
+    request: ConstructRequest,
+    capabilities: Capabilities,
+    unknowns: Unknowns,
+) -> ProviderResult<pulumirpc::ConstructRequest> {
+    let address = request.monitor.address().map_err(unavailable)?;
+    let options = &request.options;
+    let replacement_trigger = match &options.replacement_trigger {
+        Some(trigger) => to_value(trigger, &sending("replacement trigger", capabilities, unknowns))
+            .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.message()))?,
+        None => None,
+    };
+    let input_dependencies = request.input_dependencies.iter().map(|(name, list)| {
+        let dependencies = construct_request::PropertyDependencies { urns: urns(list) };
+        (name.to_string(), dependencies)
+    });
+    let timeouts = options.custom_timeouts;
+    let hooks = wire::hooks(&options.resource_hooks);
+    let RunInfo {
+        project,
+        stack,
+        organization,
+        config,
+        config_secret_keys,
+        dry_run,
+        parallel,
+        ..
+    } = RunInfo::clone(&request.run);
+    Ok(pulumirpc::ConstructRequest {
+        project,
+        stack,
+        organization,
+        config,
+        config_secret_keys,
+        dry_run,
+        parallel,
+        monitor_endpoint: address,
+        r#type: request.resource_type.to_string(),
+        name: request.name,
+        parent: request.parent.as_ref().map(Urn::to_string).unwrap_or_default(),
+        inputs: encode(&request.inputs, &sending_inputs("inputs", capabilities, unknowns))?,
+        input_dependencies: input_dependencies.collect(),
+        dependencies: urns(&request.dependencies),
+        protect: request.protect,
+        providers: request.providers,
+        aliases: wire::aliases(&request.aliases),
+        custom_timeouts: (!timeouts.is_empty()).then(|| construct_request::CustomTimeouts {
+            create: seconds_text(timeouts.create),
+            update: seconds_text(timeouts.update),
+            delete: seconds_text(timeouts.delete),
+            read: seconds_text(timeouts.read),
+        }),
+        additional_secret_outputs: options.additional_secret_outputs.clone(),
+        deleted_with: options.deleted_with.as_ref().map(Urn::to_string).unwrap_or_default(),
+        delete_before_replace: request.delete_before_replace,
+        ignore_changes: options.ignore_changes.clone(),
+        replace_on_changes: options.replace_on_changes.clone(),
+        replace_with: urns(&options.replace_with),
+        replacement_trigger,
+        retain_on_delete: request.retain_on_delete,
+        // The component binds them again; those on errors are not passed on.
+        resource_hooks: hooks.map(|hooks| construct_request::ResourceHooksBinding {
+            before_create: hooks.before_create,
+            after_create: hooks.after_create,
+            before_update: hooks.before_update,
+            after_update: hooks.after_update,
+            before_delete: hooks.before_delete,
+            after_delete: hooks.after_delete,
+            on_error: Vec::new(),
+        }),
+        accepts_output_values: true,
+        stack_trace_handle: request.stack_trace_handle,
+    })
+}
+
+fn method_message(
+    request: MethodRequest,
+    capabilities: Capabilities,
+    unknowns: Unknowns,
+) -> ProviderResult<pulumirpc::CallRequest> {
+    let address = request.monitor.address().map_err(unavailable)?;
+    let dependencies = request.argument_dependencies.iter().map(|(name, list)| {
+        let dependencies = pulumirpc::call_request::ArgumentDependencies { urns: urns(list) };
+        (name.to_string(), dependencies)
+    });
+    let arg_dependencies: BTreeMap<_, _> = dependencies.collect();
+    let RunInfo {
+        project,
+        stack,
+        organization,
+        config,
+        config_secret_keys,
+        dry_run,
+        parallel,
+        ..
+    } = RunInfo::clone(&request.run);
+    Ok(pulumirpc::CallRequest {
+        tok: request.token,
+        args: encode(&request.arguments, &sending_inputs("arguments", capabilities, unknowns))?,
+        arg_dependencies,
+        project,
+        stack,
+        organization,
+        config,
+        config_secret_keys,
+        dry_run,
+        parallel,
+        monitor_endpoint: address,
+        accepts_output_values: true,
+        stack_trace_handle: request.stack_trace_handle,
+    })
+}
+
+fn unavailable(error: crate::Error) -> ProviderError {
+    ProviderError::new(ProviderStatus::Unavailable, error.message())
+}
