@@ -34,7 +34,7 @@ mod _stackwright {
         operation::{Events, Operation, OperationOutcome},
         program::{Registered, Run, check_options},
         provider::{
-            ResolutionRequest,
+            ConstructRequest, MethodRequest, ResolutionRequest,
             requests::{
                 Autonaming, CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest,
                 InvokeRequest, MappingRequest, ReadRequest, SchemaRequest, UpdateRequest,

@@ -17,12 +17,15 @@ _SECRET = "1b47061264138c4ac30d75fd1eb44270"
 
 
 class Play:
-    """A run of the program: its registered resources and invocations, by handle."""
+    """A run of the program, or of the code of a component or a method: its registered resources and invocations, by handle."""
 
-    def __init__(self, ctx: sw.Context) -> None:
+    def __init__(self, ctx: sw.Context, inputs: Message | None = None) -> None:
         self.ctx = ctx
         self.handles: dict[str, sw.Resource | sw.Invocation] = {}
-        self.finished: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        # The inputs of a component, or the arguments of a method.
+        self.inputs = inputs
+        self.loop = asyncio.get_running_loop()
+        self.finished: asyncio.Future[Message] = self.loop.create_future()
 
     def refer(self, value: Any) -> Any:
         """Converts JSON, which may contain references to outputs and resources, to a value."""
@@ -41,7 +44,12 @@ class Play:
             return parsed(value)
         return {key: self.refer(item) for key, item in value.items()}
 
-    def output(self, handle: str, *path: str) -> sw.Output[Any]:
+    def output(self, handle: str, *path: str) -> Any:
+        if handle == "inputs" and self.inputs is not None:
+            value: Any = self.inputs
+            for step in path:
+                value = _stepper(step)(value)
+            return value
         source = self.handles[handle]
         if isinstance(source, sw.Resource) and path == ("id",):
             return source.id
@@ -56,7 +64,7 @@ class Play:
         """Returns the options of a goal, named as in this binding."""
         options: Message = {}
         for name, value in goal.items():
-            if name in ("type", "name", "custom", "inputs", "id", "propertyDependencies"):
+            if name in ("type", "name", "custom", "remote", "inputs", "id", "propertyDependencies"):
                 continue
             if name == "dependencies":
                 options["depends_on"] = self.refer(value)
@@ -76,7 +84,7 @@ class Play:
         match message["do"]:
             case "register":
                 inputs = self.refer(goal.get("inputs") or {})
-                register = ctx.resource if goal["custom"] else ctx.component
+                register = ctx.resource if goal["custom"] else ctx.remote_component if goal.get("remote") else ctx.component
                 resource = register(goal["type"], goal["name"], inputs, **self.options(goal))
                 self.handles[message["as"]] = resource
                 return _registered(resource)
@@ -95,6 +103,13 @@ class Play:
                 if "as" in message:
                     self.handles[message["as"]] = invocation
                 return _invoked(invocation)
+            case "call":
+                options = {name: self.refer(goal[name]) for name in ("provider", "version") if name in goal}
+                of = self.refer(goal["of"]) if "of" in goal else None
+                call = ctx.call(goal["token"], of, self.refer(goal.get("arguments") or {}), **options)
+                if "as" in message:
+                    self.handles[message["as"]] = call
+                return _invoked(call)
             case "export":
                 ctx.export(message["name"], self.refer(message["value"]))
                 return now({})
@@ -103,10 +118,23 @@ class Play:
                 return now({})
             case "finish":
                 if not self.finished.done():
-                    self.finished.set_result(message.get("error"))
+                    self.finished.set_result(message)
                 return now({})
             case other:
                 raise ValueError(f"unknown request {other!r}")
+
+
+    async def performed_here(self, message: Message) -> Any:
+        """Starts a request of the director on the loop of the run, and returns its answer."""
+        return await self.perform(message)
+
+    async def result(self) -> sw.InvokeResult:
+        """Waits for the end of the code of a component or a method; returns what it returns."""
+        end = await self.finished
+        if "error" in end:
+            raise sw.ProviderError(end["error"])
+        failures = [sw.CheckFailure(item["reason"], item["property"]) for item in end.get("failures") or []]
+        return sw.InvokeResult(self.refer(end.get("outputs") or {}), failures)
 
 
 def _refers(value: Any) -> bool:

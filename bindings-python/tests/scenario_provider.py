@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import stackwright as sw
 
 from scenario_wire import Message, PendingCalls, parsed, plain
+
+RunBody = Callable[[sw.Context, Message, Message], Awaitable[sw.InvokeResult]]
+"""Runs the code of a component or a method: its context, its description, its inputs."""
 
 
 def view_message(view: sw.View) -> Message:
@@ -53,8 +57,9 @@ class Forwarding:
     accept_secrets = True
     supports_preview = True
 
-    def __init__(self, calls: PendingCalls, package: str, *, waits: bool = False) -> None:
+    def __init__(self, calls: PendingCalls, package: str, run: RunBody, *, waits: bool = False) -> None:
         self._calls = calls
+        self._run = run
         self._package = package
         self.waits_for_registrations = waits
 
@@ -226,6 +231,20 @@ class Forwarding:
         failures = [sw.CheckFailure(item["reason"], item.get("property", "")) for item in answer.get("failures") or []]
         return sw.InvokeResult(parsed(answer.get("result") or {}), failures)
 
+    async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> sw.InvokeResult:
+        inputs = plain(request.inputs)
+        facts = {"type": request.type, "name": request.name, "parent": request.parent, "preview": request.preview}
+        await self._ask("construct", {**facts, "inputs": inputs})
+        body = {"package": self._package, "method": "construct", "token": request.type, "name": request.name}
+        return await self._run(ctx, {**body, "inputs": inputs}, request.inputs)
+
+    async def call(self, ctx: sw.Context, request: sw.MethodRequest) -> sw.InvokeResult:
+        values = {name: value for name, value in request.arguments.items() if name != "__self__"}
+        arguments = plain(values)
+        await self._ask("call", {"token": request.token, "arguments": arguments, "preview": request.preview})
+        body = {"package": self._package, "method": "call", "token": request.token, "name": request.token}
+        return await self._run(ctx, {**body, "inputs": arguments}, values)
+
     async def cancel(self) -> None:
         await self._ask("cancel", {})
 
@@ -240,9 +259,11 @@ class Deleting(Forwarding):
         await self.remove(request)
 
 
-def forwarding(calls: PendingCalls, package: str, limits: Message, *, waits: bool = False) -> Forwarding:
+def forwarding(
+    calls: PendingCalls, package: str, limits: Message, run: RunBody, *, waits: bool = False
+) -> Forwarding:
     """Returns the provider of a package, with the declared limits."""
     made = Forwarding if limits.get("withoutDelete") else Deleting
-    provider = made(calls, package, waits=waits)
+    provider = made(calls, package, run, waits=waits)
     provider.accept_secrets = not limits.get("declinesSecrets")
     return provider

@@ -84,7 +84,11 @@ class Actor:
                 self.over.set()
                 return now({})
             case _:
-                return self.plays[message["program"]].perform(message)
+                play = self.plays[message["program"]]
+                if play.loop is asyncio.get_running_loop():
+                    return play.perform(message)
+                # The code of a component runs on the loop of the providers.
+                return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(play.performed_here(message), play.loop))
 
     async def open(self, message: Message) -> Message:
         if self.engine is None:
@@ -101,7 +105,9 @@ class Actor:
     def new_engine(self, message: Message) -> sw.Engine:
         waits, limits = message.get("waitsForRegistrations") or {}, message.get("limits") or {}
         providers = {
-            package: forwarding(self.calls, package, limits.get(package) or {}, waits=waits.get(package, False))
+            package: forwarding(
+                self.calls, package, limits.get(package) or {}, self.run_body, waits=waits.get(package, False)
+            )
             for package in message.get("packages") or []
         }
         addresses: dict[str, str] = message.get("addresses") or {}
@@ -158,12 +164,23 @@ class Actor:
         play = self.plays[number] = Play(ctx)
         self.wire.send({"program": number, "preview": ctx.dry_run, "stack": ctx.stack})
         try:
-            error = await play.finished
+            end = await play.finished
         except asyncio.CancelledError:
             self.wire.send({"programEnded": number})
             raise
-        if error is not None:
-            raise RuntimeError(error)
+        if "error" in end:
+            raise RuntimeError(end["error"])
+
+    async def run_body(self, ctx: sw.Context, body: Message, inputs: Message) -> sw.InvokeResult:
+        """Runs the code of a component or a method on the loop of the providers."""
+        number = next(self.programs)
+        play = self.plays[number] = Play(ctx, inputs)
+        self.wire.send({"program": number, "preview": ctx.dry_run, "stack": ctx.stack, "body": body})
+        try:
+            return await play.result()
+        except asyncio.CancelledError:
+            self.wire.send({"programEnded": number})
+            raise
 
 
 def described(output: sw.OutputValue[Any]) -> Message:

@@ -15,7 +15,7 @@ const STYLE: Style = Style {
 /// Objects that are passed by name or as dictionaries.
 const DICTIONARIES: &[&str] = &["PolicyPack", "OperationOptions", "StackSettings"];
 /// Options of resources and calls, each with whose options they are; their parts.
-const RESOURCE_OPTIONS: &[&str] = &["ResourceOptions", "ReadOptions", "InvokeOptions"];
+const RESOURCE_OPTIONS: &[&str] = &["ResourceOptions", "ReadOptions", "InvokeOptions", "CallOptions"];
 const RESOURCE_PARTS: &[&str] = &["Alias", "CustomTimeouts"];
 /// Objects that other code of the package represents.
 const OMITTED: &[&str] = &[

@@ -9,6 +9,7 @@ __all__ = [
     "Autonaming",
     "CheckRequest",
     "Completions",
+    "ConstructRequest",
     "ConfigureRequest",
     "CreateRequest",
     "DeleteRequest",
@@ -17,6 +18,7 @@ __all__ = [
     "Events",
     "InvokeRequest",
     "MappingRequest",
+    "MethodRequest",
     "Operation",
     "OperationOutcome",
     "ReadRequest",
@@ -171,7 +173,7 @@ class Run:
         self,
         resource_type: str,
         name: str,
-        custom: bool,
+        kind: str,
         inputs: dict[str, Any],
         dependencies: Sequence[str],
         property_dependencies: dict[str, list[str]] | None,
@@ -192,6 +194,16 @@ class Run:
         options: dict[str, Any] | None,
         completions: Completions,
         callback: Callable[[Registered | None, BaseException | None], None],
+    ) -> None: ...
+    def call_method(
+        self,
+        token: str,
+        of: str | None,
+        arguments: dict[str, Any],
+        argument_dependencies: dict[str, list[str]] | None,
+        options: dict[str, Any] | None,
+        completions: Completions,
+        callback: Callable[[dict[str, Any] | None, BaseException | None], None],
     ) -> None: ...
     def invoke(
         self,
@@ -459,6 +471,43 @@ class InvokeRequest:
     @property
     def preview(self) -> bool:
         """Whether this is a preview."""
+
+@final
+class ConstructRequest:
+    """Requests the construction of a component, which is registered already."""
+
+    @property
+    def urn(self) -> str:
+        """The URN of the component."""
+    @property
+    def type(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def parent(self) -> str | None:
+        """The URN of its parent."""
+    @property
+    def inputs(self) -> dict[str, Any]: ...
+    @property
+    def preview(self) -> bool:
+        """Whether this is a preview: unknowns may occur among the inputs."""
+    @property
+    def _run(self) -> Run: ...
+
+@final
+class MethodRequest:
+    """Calls a method of a resource, of a component, or of the provider itself."""
+
+    @property
+    def token(self) -> str:
+        """The method, as ``package:module:Type/method``."""
+    @property
+    def arguments(self) -> dict[str, Any]: ...
+    @property
+    def preview(self) -> bool:
+        """Whether this is a preview: unknowns may occur among the arguments."""
+    @property
+    def _run(self) -> Run: ...
 
 @final
 class SchemaRequest:

@@ -29,12 +29,14 @@ from ._substitution import checked, listed, plain_options, resolve_options, urns
 from .config import Config
 from .errors import CancelledError, InvalidInputError, StackwrightError
 from .output import Applied, Deferred, Output, sources_of, substitute, traced
-from .resource import UNKNOWN_ID, Inputs, Invocation, Resource, Task
+from .resource import UNKNOWN_ID, Inputs, Invocation, Resolved, Resource, Task
 from .resource_options import (
+    CALL_OPTIONS,
     INVOKE_OPTIONS,
     READ_OPTIONS,
     RESOURCE_OPTIONS,
     Alias,
+    CallOptions,
     CustomTimeouts,
     InvokeOptions,
     ReadOptions,
@@ -44,6 +46,7 @@ from .values import Awaited, PropertyValue, Secret, Unknown, is_unknown, secret
 
 __all__ = [
     "Alias",
+    "CallOptions",
     "Config",
     "Context",
     "CustomTimeouts",
@@ -70,9 +73,14 @@ def _given(option: str, values: Inputs | None, owner: str) -> dict[str, Property
 
 
 class Context:
-    """What a program registers its resources with. One run's own; to be used on the program's own thread."""
+    """What a program registers its resources with. One run's own; to be used on the program's own thread.
 
-    def __init__(self, run: Run, completions: Completions, loop: asyncio.AbstractEventLoop | None) -> None:
+    The context of a component registers resources below the component, unless they name another ``parent``.
+    """
+
+    def __init__(
+        self, run: Run, completions: Completions, loop: asyncio.AbstractEventLoop | None, component: str | None = None
+    ) -> None:
         self._run = run
         self._completions = completions
         # The event loop of an async program; without one, the program has a thread of its own.
@@ -82,6 +90,8 @@ class Context:
         self._work: deque[Callable[[], None]] = deque()
         self._over = False
         self._exports: dict[str, PropertyValue] = {}
+        # The URN of the component whose code runs.
+        self._component = component
         self.project: Final = run.project
         """The project."""
         self.stack: Final = run.stack
@@ -115,6 +125,47 @@ class Context:
         resource = Resource(self, type_, name, False)
         self._register(resource, inputs, options)
         return resource
+
+    def remote_component(
+        self, type_: str, name: str, inputs: Inputs | None = None, /, **options: Unpack[ResourceOptions]
+    ) -> Resource:
+        """Registers a component that its provider constructs, with all that is below it; the provider returns its outputs."""
+        resource = Resource(self, type_, name, False, remote=True)
+        self._register(resource, inputs, options)
+        return resource
+
+    def call(
+        self,
+        token: str,
+        of: Resource | None = None,
+        arguments: Inputs | None = None,
+        /,
+        **options: Unpack[CallOptions],
+    ) -> Invocation:
+        """Calls a method of a resource, of a component or of a provider; ``options`` are those of :class:`CallOptions`.
+
+        A failed method ends the run. Arguments may contain outputs::
+
+            ctx.call("box:index:Box/open", box, {"by": "hand"})["contents"]
+        """
+        require_given("token", token, str, "a method's token as a text")
+        require("of", of, Resource, "a resource")
+        owner = f"of the call of {token!r}"
+        arguments = _given("arguments", arguments, owner)
+        call = Invocation(self, token)
+
+        def start(_urns: list[str], by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
+            urn = None if of is None else of.registered.urn
+            named = {name: value for name, value in (named or {}).items() if name != "parent"}
+            self._run.call_method(
+                token, urn, substitute(arguments), by_property, named or None, self._completions, call._settle
+            )
+
+        self._require_running(f"the call of {token!r}")
+        given = checked("call", CALL_OPTIONS, options, f"the call of {token!r}")
+        # The resource has to be registered before its method is called.
+        self._defer(call, arguments, {**given, "parent": of}, start, call._settle, f"the call of {token!r}")
+        return call
 
     def provider(
         self, package: str, name: str, inputs: Inputs | None = None, /, **options: Unpack[ResourceOptions]
@@ -163,6 +214,7 @@ class Context:
             )
 
         self._require_running(f"the resource {name!r}")
+        self._place(options)
         given = checked("read", READ_OPTIONS, options, f"the resource {name!r}")
         self._defer(resource, {"id": id, **inputs}, given, start, resource._settle, f"the resource {name!r}")
         return resource
@@ -180,12 +232,15 @@ class Context:
             self._run.invoke(token, resolved, urns, named, self._completions, invocation._settle)
 
         self._require_running(f"the call of {token!r}")
+        self._place(options)
         given = checked("invoke", INVOKE_OPTIONS, options, f"the call of {token!r}")
         self._defer(invocation, arguments, given, start, invocation._settle, f"the call of {token!r}")
         return invocation
 
     def export(self, name: str, value: PropertyValue) -> None:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""
+        if self._component is not None:
+            raise InvalidInputError("a component has no stack outputs; return its outputs from construct()")
         try:
             require_given("name", name, str, "a text")
             self._require_running(f"the stack output {name!r}")
@@ -223,6 +278,11 @@ class Context:
         else:
             self._run.declaration_unreadable(described(error, error.__traceback__)[1], [])
 
+    def _place(self, options: Any) -> None:
+        """Puts what has no parent below the component whose code runs."""
+        if self._component is not None and options.get("parent") is None:
+            options["parent"] = self._component
+
     def _register(self, resource: Resource, inputs: Inputs | None, options: Mapping[str, Any]) -> None:
         try:
             self._declare(resource, inputs, options)
@@ -237,12 +297,15 @@ class Context:
         inputs = _given("inputs", inputs, f"of the resource {resource.name!r}")
         if self._over:
             self._require_running(f"the resource {resource.name!r}")
+        if self._component is not None:
+            options = dict(options)
+            self._place(options)
         if not options and not find_outputs(inputs):
             # The ordinary case, and the one that has to be fast: nothing to wait for, nothing to resolve.
             self._run.register(
                 resource.type,
                 resource.name,
-                resource.custom,
+                resource._kind,
                 inputs,
                 (),
                 None,
@@ -262,7 +325,7 @@ class Context:
             self._run.register(
                 resource.type,
                 resource.name,
-                resource.custom,
+                resource._kind,
                 substitute(inputs),
                 urns,
                 by_property,
@@ -326,6 +389,17 @@ class Context:
             self._report_unreadable(error)
             raise
         return task
+
+    def _resolve(self, values: Inputs) -> Resolved:
+        """Returns values that the end of the code waits for, with the URNs that each comes from."""
+        resolved = Resolved(self)
+
+        def start(_urns: list[str], by_property: dict[str, list[str]] | None, _named: dict[str, Any] | None) -> None:
+            resolved._settle((dict(substitute(values)), by_property or {}), None)
+
+        values = _given("outputs", values, "of a component or a method")
+        self._defer(resolved, values, {}, start, resolved._settle, "the outputs")
+        return resolved
 
     def _defer(
         self,

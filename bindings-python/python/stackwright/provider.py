@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from . import _callback
+from ._bodies import BODIES, body
 from ._callback import Described
 from ._checks import require, require_function
 from ._raised import Raised
@@ -21,17 +22,20 @@ from ._stackwright import (
     Autonaming,
     CheckRequest,
     ConfigureRequest,
+    ConstructRequest,
     CreateRequest,
     DeleteRequest,
     DiffRequest,
     InvokeRequest,
     MappingRequest,
+    MethodRequest,
     ReadRequest,
     ResolutionRequest,
     SchemaRequest,
     UpdateRequest,
 )
 from .errors import InitFailure, InvalidInputError, ProviderError, Status
+from .program import Context
 from .values import PropertyValue
 
 __all__ = [
@@ -40,6 +44,7 @@ __all__ = [
     "CheckRequest",
     "CheckResult",
     "ConfigureRequest",
+    "ConstructRequest",
     "CreateRequest",
     "CreateResult",
     "DeleteRequest",
@@ -51,6 +56,7 @@ __all__ = [
     "InvokeResult",
     "MappingRequest",
     "MappingResult",
+    "MethodRequest",
     "PropertyDiff",
     "Provider",
     "ProviderError",
@@ -286,6 +292,26 @@ class Provider:
         """Calls a function of the package."""
         raise NotImplementedError
 
+    def construct(
+        self, ctx: Context, request: ConstructRequest, /
+    ) -> Values | None | Awaitable[Values | None]:
+        """Constructs a component, which is registered already, and returns its outputs.
+
+        What is registered with ``ctx`` is below the component; the returned outputs may contain outputs of it::
+
+            async def construct(self, ctx, request):
+                note = ctx.resource("notes:index:Note", f"{request.name}-note", {"text": request.inputs["text"]})
+                return {"id": note.id}
+        """
+        raise NotImplementedError
+
+    def call(
+        self, ctx: Context, request: MethodRequest, /
+    ) -> InvokeResult | Values | None | Awaitable[InvokeResult | Values | None]:
+        """Calls a method of a resource or a component, which is ``request.arguments["__self__"]``; ``ctx`` registers what
+        the method makes."""
+        raise NotImplementedError
+
     def get_schema(self, request: SchemaRequest, /) -> str | Mapping[str, Any] | Awaitable[str | Mapping[str, Any]]:
         """Returns the schema of the package, as JSON or as what becomes it; used by code generators and other tools."""
         raise NotImplementedError
@@ -324,6 +350,8 @@ _METHODS: Final = (
     "update",
     "delete",
     "invoke",
+    "construct",
+    "call",
     "get_schema",
     "get_mapping",
     "get_mappings",
@@ -353,12 +381,14 @@ def describe(package: str, provider: object, raised: Raised) -> Description:
             continue
         if not callable(method):
             raise InvalidInputError(f"the provider of {package!r} has a {name} that is not a method")
-        require_function(f"the provider of {package!r}", method, 0 if name in ("cancel", "close") else 1, f"a method {name}")
+        count = 0 if name in ("cancel", "close") else 2 if name in BODIES else 1
+        require_function(f"the provider of {package!r}", method, count, f"a method {name}")
         is_async = inspect.iscoroutinefunction(method)
-        methods.append((name, raised.watched(method, is_async), is_async))
+        called = body(method, is_async) if name in BODIES else method
+        methods.append((name, raised.watched(called, is_async), is_async))
     defined = {name for name, _, _ in methods}
     missing = [name for name in ("create", "delete") if name not in defined]
-    if missing and "invoke" not in defined:
+    if missing and not defined & {"invoke", "construct", "call"}:
         raise InvalidInputError(f"the provider of {package!r} has no {' and no '.join(missing)} method")
     return methods, {
         "class": type(provider).__name__,

@@ -28,13 +28,14 @@ class Resource(Deferred["Resource"]):
     :attr:`outputs` of an awaited resource has those alone that are there.
     """
 
-    __slots__ = ("_children", "_registered", "custom", "name", "type")
+    __slots__ = ("_children", "_kind", "_registered", "custom", "name", "type")
 
-    def __init__(self, context: Context, type_: str, name: str, custom: bool) -> None:
+    def __init__(self, context: Context, type_: str, name: str, custom: bool, *, remote: bool = False) -> None:
         super().__init__(context)
         self.type: Final = type_
         self.name: Final = name
         self.custom: Final = custom
+        self._kind: Final = "custom" if custom else "remote" if remote else "component"
         self._registered: Registered | None = None
         self._children: list[Resource] = []
 
@@ -87,13 +88,16 @@ class Resource(Deferred["Resource"]):
             if name in outputs:
                 return outputs[name]
             # What is missing in a preview, or of a resource that was left out, may be there later.
-            unknown = registered.unknown or registered.failed or (self.custom and self._context.dry_run)
+            made = self.custom or self._kind == "remote"
+            unknown = registered.unknown or registered.failed or (made and self._context.dry_run)
             return UNKNOWN if unknown else None
 
         return Output((self,), read)
 
     def register_outputs(self, outputs: Inputs) -> Deferred[None]:
         """Sets the outputs of a component; they may contain outputs of other resources."""
+        if self._kind == "remote":
+            raise InvalidInputError(f"the provider registers the outputs of the remote component {self.name!r}")
         if self.custom:
             raise InvalidInputError(f"only components register outputs, and {self.name!r} is none")
         return self._context._register_outputs(self, outputs)
@@ -128,6 +132,24 @@ class Invocation(Deferred[Mapping[str, PropertyValue]]):
 
     def __getitem__(self, name: str) -> Output[Any]:
         return Output((self,), lambda: self._outcome().get(name, UNKNOWN if self._context.dry_run else None))
+
+
+class Resolved(Deferred[tuple[dict[str, Any], dict[str, list[str]]]]):
+    """Values without outputs among them, with the URNs of the resources that each comes from."""
+
+    __slots__ = ("_resolved",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._resolved: tuple[dict[str, Any], dict[str, list[str]]] = ({}, {})
+
+    def _settle(self, resolved: tuple[dict[str, Any], dict[str, list[str]]] | None, error: BaseException | None) -> None:
+        if resolved is not None:
+            self._resolved = resolved
+        self._finish(error)
+
+    def _value(self) -> tuple[dict[str, Any], dict[str, list[str]]]:
+        return self._resolved
 
 
 class Task(Deferred[None]):

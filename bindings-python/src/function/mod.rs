@@ -70,6 +70,11 @@ impl Caller {
         }
     }
 
+    /// Returns the handle of the engine's runtime.
+    pub(crate) fn handle(&self) -> Handle {
+        self.context.handle.clone()
+    }
+
     /// Returns the name of the class that the methods belong to.
     pub(crate) fn class(&self) -> &Arc<str> {
         &self.class

@@ -19,7 +19,7 @@ use crate::{
     gate,
 };
 
-pub(crate) use options::check_options;
+pub(crate) use options::{check_options, property_dependencies};
 pub(crate) use run::{Registered, Run};
 
 /// How long a program may take to unwind after its run has ended. A slower one keeps running, detached from the engine.

@@ -28,7 +28,7 @@ pub(super) fn urns(py: Python<'_>, texts: Vec<String>) -> PyResult<Vec<Urn>> {
 }
 
 /// Reads which resources each input depends on; inputs that are not named depend on none.
-pub(super) fn property_dependencies(
+pub(crate) fn property_dependencies(
     py: Python<'_>,
     dependencies: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PropertyDependencies> {

@@ -15,7 +15,7 @@ use pyo3::{
 use stackwright::{
     Error, ErrorKind,
     diagnostic::Severity,
-    monitor::{self, Invoke, Monitor, Read, WireStatus},
+    monitor::{self, Invoke, MethodCall, Monitor, Read, WireStatus},
     program::ProgramContext,
     token::ResourceId,
 };
@@ -39,18 +39,21 @@ pub(crate) struct Run {
     outcome: Mutex<Option<oneshot::Sender<Option<Failure>>>>,
 }
 
+/// Receives the end of a program: how it has failed, if it has.
+type Outcome = oneshot::Sender<Option<Failure>>;
+
 /// How a program has failed.
-pub(super) struct Failure {
+pub(crate) struct Failure {
     pub(super) message: String,
     /// Whether a diagnostic for it was emitted already.
     pub(super) is_reported: bool,
 }
 
 impl Run {
-    pub(super) fn new(
+    pub(crate) fn new(
         context: ProgramContext,
         handle: Handle,
-        outcome: oneshot::Sender<Option<Failure>>,
+        outcome: Outcome,
     ) -> Self {
         Self {
             context,
@@ -262,9 +265,9 @@ impl Run {
         Ok(())
     }
 
-    /// Registers a resource; `callback(registered, error)` gets the answer. Registrations count in the order of
+    /// Registers a resource, whose kind is `custom`, `component` or `remote`; `callback(registered, error)` gets the answer. Registrations count in the order of
     /// their calls.
-    #[pyo3(signature = (resource_type, name, custom, inputs, dependencies, property_dependencies, options, completions, callback))]
+    #[pyo3(signature = (resource_type, name, kind, inputs, dependencies, property_dependencies, options, completions, callback))]
     #[expect(
         clippy::too_many_arguments,
         reason = "called from one place, for every resource"
@@ -274,7 +277,7 @@ impl Run {
         py: Python<'_>,
         resource_type: &str,
         name: &str,
-        custom: bool,
+        kind: &str,
         inputs: &Bound<'_, PyDict>,
         dependencies: Vec<String>,
         property_dependencies: Option<&Bound<'_, PyDict>>,
@@ -286,7 +289,8 @@ impl Run {
         let registration = monitor::Registration {
             resource_type: resource_type.into(),
             name: name.to_owned(),
-            custom,
+            custom: kind == "custom",
+            remote: kind == "remote",
             inputs: convert::read_map(inputs, &format!("the inputs of {name:?}"))?,
             dependencies: options::urns(py, dependencies)?,
             property_dependencies: Some(options::property_dependencies(py, property_dependencies)?),
@@ -374,6 +378,38 @@ impl Run {
         let answer = self.monitor().invoke(invoke);
         self.settle(
             answer,
+            PendingCompletion::new(completions, callback),
+            |py, result| Ok(convert::dictionary(py, &result)?.into_any().unbind()),
+        );
+        Ok(())
+    }
+
+    /// Calls a method of the resource `of`, or of none; `callback(result, error)` gets the result with its failures.
+    #[pyo3(signature = (token, of, arguments, argument_dependencies, options, completions, callback))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
+    fn call_method(
+        &self,
+        py: Python<'_>,
+        token: &str,
+        of: Option<&str>,
+        arguments: &Bound<'_, PyDict>,
+        argument_dependencies: Option<&Bound<'_, PyDict>>,
+        options: Option<&Bound<'_, PyDict>>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        self.require_open(py)?;
+        let registration = options::read(options, &format!("the call of '{token}'"))?;
+        let call = MethodCall {
+            token: token.to_owned(),
+            of: of.map(|urn| convert::urn(py, urn)).transpose()?,
+            arguments: convert::read_map(arguments, &format!("the arguments of {token:?}"))?,
+            argument_dependencies: options::property_dependencies(py, argument_dependencies)?,
+            package: registration.package,
+        };
+        let (answer, token) = (self.monitor().call_method(call), token.to_owned());
+        self.settle(
+            async move { answer.await?.into_values(&token) },
             PendingCompletion::new(completions, callback),
             |py, result| Ok(convert::dictionary(py, &result)?.into_any().unbind()),
         );

@@ -46,7 +46,7 @@ impl Caller {
         self.ask(name, method, build, |_| Ok(())).await
     }
 
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         name: &'static str,
         method: &Method,

@@ -1,5 +1,6 @@
 //! Providers written in Python: a backend over an object with methods, blocking or asynchronous.
 
+mod bodies;
 mod call;
 mod installer;
 pub(crate) mod requests;
@@ -14,13 +15,14 @@ use pyo3::{prelude::*, types::PyTuple};
 use stackwright::provider::{Call, Capabilities, PluginInfo, ProviderBackend, ProviderResult, Reply};
 
 pub(crate) use self::{
+    bodies::{ConstructRequest, MethodRequest},
     installer::PythonInstaller,
     resolver::{PythonResolver, ResolutionRequest},
 };
 use crate::function::{Caller, HostContext, Method};
 
 /// The methods that an object may define, by the names of the calls.
-const METHODS: [&str; 15] = [
+const METHODS: [&str; 17] = [
     "check_config",
     "diff_config",
     "configure",
@@ -31,6 +33,8 @@ const METHODS: [&str; 15] = [
     "update",
     "delete",
     "invoke",
+    "construct",
+    "call",
     "get_schema",
     "get_mapping",
     "get_mappings",
@@ -174,6 +178,8 @@ impl ProviderBackend for PythonProvider {
                     .await
                     .map(Reply::Invoke)
             }
+            Call::Construct(request) => self.construct(method, *request).await,
+            Call::Method(request) => self.call_method(method, *request).await,
             other => self.call_about_package(method, other).await,
         }
     }

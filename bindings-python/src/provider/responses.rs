@@ -85,7 +85,7 @@ fn describe_unreadable(
             "create" => "CreateResult",
             "read" => "ReadResult or None",
             "update" => "UpdateResult or a mapping",
-            "invoke" => "InvokeResult or a mapping",
+            "invoke" | "construct" | "call" => "InvokeResult or a mapping",
             "get_schema" => "str or a mapping",
             "get_mapping" => "MappingResult or None",
             "get_mappings" => "a sequence of str or None",
@@ -180,7 +180,7 @@ fn is_mapping(object: &Bound<'_, PyAny>) -> bool {
     object.cast::<PyDict>().is_ok() || object.cast::<PyMapping>().is_ok()
 }
 
-fn failures(object: &Bound<'_, PyAny>) -> PyResult<Vec<CheckFailure>> {
+pub(super) fn failures(object: &Bound<'_, PyAny>) -> PyResult<Vec<CheckFailure>> {
     object
         .try_iter()?
         .map(|failure| {

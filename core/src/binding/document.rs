@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    monitor::{InvokeDocument, ReadDocument, RegistrationDocument},
+    monitor::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument},
     operation::OperationOptions,
     policy::PolicyPackOption,
 };
@@ -79,6 +79,7 @@ documents! {
         RegistrationDocument;
         ReadDocument;
         InvokeDocument;
+        MethodDocument;
     }
     written {
         RunDocument<'static>;

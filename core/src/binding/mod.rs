@@ -17,7 +17,9 @@ mod settings;
 mod stack;
 
 pub use document::{Document, schemas};
-pub use options::{OptionsOf, check_options, invoke, read_request, registration, registration_of_options};
+pub use options::{
+    OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,
+};
 pub use outputs::{output_values, outputs_document};
 pub use read::{read, stand_in};
 pub use refusal::unknown_name;

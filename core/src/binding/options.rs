@@ -10,7 +10,9 @@ use super::{
 use crate::{
     error::{Error, Result},
     message::Language,
-    monitor::{Invoke, InvokeDocument, Read, ReadDocument, Registration, RegistrationDocument},
+    monitor::{
+        Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument, Registration, RegistrationDocument,
+    },
 };
 
 /// Whose options a program writes.
@@ -22,10 +24,12 @@ pub enum OptionsOf {
     Read,
     /// A call of a function.
     Invoke,
+    /// A call of a method.
+    Call,
 }
 
 impl OptionsOf {
-    /// Returns the options of this name: `resource`, `read` or `invoke`.
+    /// Returns the options of this name: `resource`, `read`, `invoke` or `call`.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when there are none.
@@ -34,6 +38,7 @@ impl OptionsOf {
             "resource" => Ok(Self::Resource),
             "read" => Ok(Self::Read),
             "invoke" => Ok(Self::Invoke),
+            "call" => Ok(Self::Call),
             _ => Err(Error::invalid(format!("there are no options of {name:?}"))),
         }
     }
@@ -49,6 +54,7 @@ pub fn check_options(of: OptionsOf, options: Value, language: Language, subject:
         OptionsOf::Resource => checked::<RegistrationDocument>(options, language, subject),
         OptionsOf::Read => checked::<ReadDocument>(options, language, subject),
         OptionsOf::Invoke => checked::<InvokeDocument>(options, language, subject),
+        OptionsOf::Call => checked::<MethodDocument>(options, language, subject),
     };
     checked.map(|_| ())
 }
@@ -90,6 +96,15 @@ pub fn read_request(json: &[u8], language: Language) -> Result<Read> {
 pub fn invoke(json: &[u8], language: Language) -> Result<Invoke> {
     Invoke::from_json(json)
         .map_err(|error| explained::<InvokeDocument>(json, language, error, ["the call of", "token"]))
+}
+
+/// Reads the JSON of a method's call, as [`MethodCall::from_json`] does.
+///
+/// # Errors
+/// As [`super::read`].
+pub fn method_call(json: &[u8], language: Language) -> Result<MethodCall> {
+    MethodCall::from_json(json)
+        .map_err(|error| explained::<MethodDocument>(json, language, error, ["the call of", "token"]))
 }
 
 /// Returns the error of a document in the terms of its schema. The usual document is not read twice for that.

@@ -407,3 +407,39 @@ pub(crate) struct InvokeDocument {
     ))]
     pub(super) depends_on: Sources,
 }
+
+/// The options of a method's call.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "CallOptions")]
+pub(crate) struct MethodDocument {
+    /// The method, as `package:module:Type/method`, or `pulumi:providers:package/method`.
+    #[schemars(extend("x-in" = ["c"]))]
+    pub(super) token: String,
+    /// The resource whose method it is.
+    #[serde(default)]
+    #[schemars(with = "Option<Reference>", extend("x-in" = ["c"]))]
+    pub(super) of: Option<Urn>,
+    /// The arguments.
+    #[serde(default)]
+    #[schemars(with = "Map<String, Value>", extend("x-in" = ["c"]))]
+    pub(super) arguments: PlainMap,
+    /// The URNs of the resources that each argument comes from, by its name.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Vec<String>>", extend("x-in" = ["c"]))]
+    pub(super) argument_dependencies: Option<PropertyDependencies>,
+    /// The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that of the resource, or else the
+    /// default provider of the package.
+    #[serde(default)]
+    #[schemars(
+        with = "ProviderReference",
+        extend("x-python" = "Resource | str | None", "x-typescript" = "AnyResource | string")
+    )]
+    pub(super) provider: String,
+    /// The version of the package.
+    #[serde(default)]
+    pub(super) version: String,
+    /// The address from which the plugin of the package can be downloaded, for the resolver and the installer.
+    #[serde(default, rename = "pluginDownloadURL")]
+    pub(super) plugin_download_url: String,
+}

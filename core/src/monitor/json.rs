@@ -2,12 +2,15 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::documents::{AliasDocument, AliasParts, InvokeDocument, ReadDocument, RegistrationDocument};
+use super::documents::{
+    AliasDocument, AliasParts, InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument,
+};
 use crate::{
     error::{Error, Result},
-    monitor::{Invoke, PackageChoice, Read, Registered, Registration},
+    monitor::{Invoke, MethodCall, MethodResult, PackageChoice, Read, Registered, Registration},
     property::json::{self, PlainMap},
-    resource::{Alias, ResourceOptions},
+    provider::CheckFailure,
+    resource::{Alias, PropertyDependencies, ResourceOptions},
     token::ResourceId,
 };
 
@@ -137,18 +140,75 @@ impl Invoke {
     }
 }
 
+impl MethodCall {
+    /// Reads the JSON of a method's call: `token`, `arguments`, and any of the options.
+    ///
+    /// # Errors
+    /// As [`Registration::from_json`].
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        let document: MethodDocument = read(text, "call")?;
+        Ok(Self {
+            token: document.token,
+            of: document.of,
+            arguments: document.arguments.0,
+            argument_dependencies: document.argument_dependencies.unwrap_or_default(),
+            package: PackageChoice {
+                provider: document.provider,
+                version: document.version,
+                download_url: document.plugin_download_url,
+                ..PackageChoice::default()
+            },
+        })
+    }
+}
+
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MethodResultDocument<'a> {
+    result: PlainMap,
+    result_dependencies: &'a PropertyDependencies,
+    failures: Vec<FailureDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct FailureDocument<'a> {
+    property: &'a str,
+    reason: &'a str,
+}
+
+impl MethodResult {
+    /// Writes `{"result", "resultDependencies", "failures"}`; values have the plain form, secrets are readable.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::State`] when values nest too deep to be written.
+    pub fn to_json(&self) -> Result<Vec<u8>> {
+        let failure = |failure| {
+            let CheckFailure { property, reason } = failure;
+            FailureDocument { property, reason }
+        };
+        json::to_vec(&MethodResultDocument {
+            result: PlainMap(self.result.clone().collapse_outputs()),
+            result_dependencies: &self.result_dependencies,
+            failures: self.failures.iter().map(failure).collect(),
+        })
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct RegisteredDocument<'a> {
     urn: String,
     id: &'a ResourceId,
     outputs: PlainMap,
+    #[serde(skip_serializing_if = "PropertyDependencies::is_empty")]
+    output_dependencies: &'a PropertyDependencies,
     unknown: bool,
     failed: bool,
     skipped: bool,
 }
 
 impl Registered {
-    /// Writes `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`; values have the plain form, secrets are
+    /// Writes `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`, and `outputDependencies` of a remote component; values have the plain form, secrets are
     /// readable.
     ///
     /// # Errors
@@ -158,6 +218,7 @@ impl Registered {
             urn: self.urn.to_string(),
             id: &self.id,
             outputs: PlainMap(self.outputs.clone()),
+            output_dependencies: &self.output_dependencies,
             unknown: self.unknown,
             failed: self.failed,
             skipped: self.skipped,

@@ -2,12 +2,15 @@
 
 use std::{future::Future, sync::Arc};
 
+use smol_str::SmolStr;
+
 use crate::{
     monitor::{Monitor, PackageChoice, WireStatus, defaults::ProviderUse, register::Refused},
-    property::{PropertyMap, PropertyValue, ResourceReference},
+    property::{PropertyMap, PropertyValue, ResourceReference, Unknown},
     provider::{CheckFailure, MethodRequest, ProviderHandle},
     resource::{PropertyDependencies, ProviderReference},
     token::TypeToken,
+    urn::Urn,
 };
 
 /// A method to be called.
@@ -15,7 +18,9 @@ use crate::{
 pub struct MethodCall {
     /// The method: `package:module:Type/method`, or `pulumi:providers:package/method`.
     pub token: String,
-    /// The arguments, with a reference to the resource as `__self__`.
+    /// The resource whose method it is; `None` where the arguments have it as `__self__`, or the method has none.
+    pub of: Option<Urn>,
+    /// The arguments.
     pub arguments: PropertyMap,
     /// The dependencies of each argument, beside those in its output values.
     pub argument_dependencies: PropertyDependencies,
@@ -32,6 +37,20 @@ pub struct MethodResult {
     pub result_dependencies: PropertyDependencies,
     /// The failures of arguments; empty when the method succeeded.
     pub failures: Vec<CheckFailure>,
+}
+
+impl MethodResult {
+    /// Returns the plain values of the result.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with the first failure, under the name of the method.
+    pub fn into_values(self, token: &str) -> Result<PropertyMap, WireStatus> {
+        let Some(CheckFailure { property, reason }) = self.failures.into_iter().next() else {
+            return Ok(self.result.collapse_outputs());
+        };
+        let place = if property.is_empty() { property } else { format!("{property}: ") };
+        Err(WireStatus::invalid(format!("call to function '{token}' failed: {place}{reason}")))
+    }
 }
 
 impl Monitor {
@@ -65,7 +84,10 @@ impl Monitor {
         }
     }
 
-    async fn call_provider_method(&self, call: MethodCall) -> Result<MethodResult, Refused> {
+    async fn call_provider_method(&self, mut call: MethodCall) -> Result<MethodResult, Refused> {
+        if let Some(of) = call.of.take() {
+            call.arguments.insert(SELF, self.reference_to(&of)?);
+        }
         let provider = self.method_provider(&call).await?;
         self.inspect("arguments", &call.arguments)?;
         let MethodCall {
@@ -116,6 +138,22 @@ impl Monitor {
                 Err(refused)
             }
         }
+    }
+
+    /// Returns a reference to a registered resource.
+    fn reference_to(&self, urn: &Urn) -> Result<PropertyValue, Refused> {
+        let urn = self.0.generator.registered_urn(urn);
+        let state = self.0.generator.record_of(&urn);
+        let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {urn}")))?;
+        let id = match state.id.is_empty() {
+            false => Ok(state.id.clone()),
+            true => Err(Unknown::String),
+        };
+        Ok(PropertyValue::ResourceReference(Arc::new(ResourceReference {
+            urn,
+            id: state.custom.then_some(id),
+            package_version: SmolStr::default(),
+        })))
     }
 
     /// Returns the provider of a method: that of the resource, an explicit one, or the default one of the package.

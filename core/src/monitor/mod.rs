@@ -4,6 +4,7 @@
 //! [`Monitor::call`]; other processes reach the same monitor through the gRPC transport in `grpc`.
 
 mod call;
+mod component;
 mod construct;
 mod defaults;
 mod documents;
@@ -46,11 +47,12 @@ use crate::{
     urn::Urn,
 };
 
-pub(crate) use documents::{InvokeDocument, ReadDocument, RegistrationDocument};
+pub(crate) use documents::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument};
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub(crate) use plugin_service::EngineService;
 pub use registration::PackageChoice;
+pub use component::Component;
 pub use method::{MethodCall, MethodResult};
 pub use registration::{Invoke, Read, Registered, Registration};
 pub use crate::run_info::RunInfo;

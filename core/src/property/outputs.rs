@@ -51,7 +51,8 @@ impl PropertyValue {
 
     /// Returns the value with dependencies, as an output value. One that is an output value already gets those that it
     /// lacks; a secret or an unknown becomes part of the output value.
-    pub(crate) fn with_dependencies(self, dependencies: &[Urn]) -> Self {
+    #[must_use]
+    pub fn with_dependencies(self, dependencies: &[Urn]) -> Self {
         let mut output = match self {
             Self::Output(output) => Output::clone(&output),
             Self::Secret(secret) => {

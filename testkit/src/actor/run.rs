@@ -5,11 +5,12 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use futures::future::Either;
 use serde_json::{Value, json};
 use stackwright::{
     Error, ErrorKind,
     diagnostic::Severity,
-    monitor::{Invoke, Monitor, Read, Registered, Registration, WireStatus},
+    monitor::{Component, Invoke, MethodCall, MethodResult, Monitor, Read, Registered, Registration, WireStatus},
     property::json::{PlainMap, PlainValue},
     urn::Urn,
 };
@@ -23,14 +24,23 @@ pub(super) type Answer = Result<Value, Value>;
 /// One run of the program, until it is finished.
 pub(super) struct Run {
     monitor: Monitor,
-    finish: Mutex<Option<oneshot::Sender<Result<(), Error>>>>,
+    /// The component whose code runs.
+    component: Option<Component>,
+    finish: Mutex<Option<oneshot::Sender<End>>>,
 }
 
+/// How a run ended: with the `finish` request, or with an error of its own.
+pub(super) type End = Result<Value, Error>;
+
 impl Run {
-    pub(super) fn new(monitor: Monitor) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+    pub(super) fn new(
+        monitor: Monitor,
+        component: Option<Component>,
+    ) -> (Self, oneshot::Receiver<End>) {
         let (sender, receiver) = oneshot::channel();
         let run = Self {
             monitor,
+            component,
             finish: Mutex::new(Some(sender)),
         };
         (run, receiver)
@@ -46,14 +56,20 @@ impl Run {
         match verb {
             "register" => match Registration::from_json(goal.as_bytes()) {
                 Ok(registration) => {
-                    let answer = self.monitor.register(registration);
+                    let answer = match &self.component {
+                        Some(component) => Either::Left(component.register_child(registration)),
+                        None => Either::Right(self.monitor.register(registration)),
+                    };
                     later(async move { answer.await.map(registered).map_err(|status| refused(&status)) })
                 }
                 Err(it) => now(Err(error(&it))),
             },
             "read" => match Read::from_json(goal.as_bytes()) {
                 Ok(read) => {
-                    let answer = self.monitor.read(read);
+                    let answer = match &self.component {
+                        Some(component) => Either::Left(component.read_child(read)),
+                        None => Either::Right(self.monitor.read(read)),
+                    };
                     later(async move { answer.await.map(registered).map_err(|status| refused(&status)) })
                 }
                 Err(it) => now(Err(error(&it))),
@@ -61,17 +77,27 @@ impl Run {
             "registerOutputs" => self.outputs(message),
             "invoke" => match Invoke::from_json(goal.as_bytes()) {
                 Ok(invoke) => {
-                    let monitor = self.monitor.clone();
+                    let result = match &self.component {
+                        Some(component) => Either::Left(component.invoke(invoke)),
+                        None => Either::Right(self.monitor.invoke(invoke)),
+                    };
                     later(async move {
-                        let result = monitor.invoke(invoke).await.map_err(|status| refused(&status))?;
+                        let result = result.await.map_err(|status| refused(&status))?;
                         Ok(json!({ "result": plain(result) }))
                     })
                 }
                 Err(it) => now(Err(error(&it))),
             },
+            "call" => match MethodCall::from_json(goal.as_bytes()) {
+                Ok(call) => {
+                    let result = self.monitor.call_method(call);
+                    later(async move { method_result(&result.await.map_err(|status| refused(&status))?) })
+                }
+                Err(it) => now(Err(error(&it))),
+            },
             "export" => now(self.export(message)),
             "log" => now(self.log(message)),
-            "finish" => now(Ok(self.finish(message["error"].as_str()))),
+            "finish" => now(Ok(self.finish(message))),
             other => now(Err(broken(format!("a program cannot {other}")))),
         }
     }
@@ -110,9 +136,10 @@ impl Run {
         Ok(json!({}))
     }
 
-    fn finish(&self, error: Option<&str>) -> Value {
+    fn finish(&self, message: &Value) -> Value {
         let sender = self.finish.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let end = error.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Program, message)));
+        let error = message["error"].as_str();
+        let end = error.map_or_else(|| Ok(message.clone()), |text| Err(Error::new(ErrorKind::Program, text)));
         if let Some(sender) = sender {
             // The engine may have ended the run already.
             drop(sender.send(end));
@@ -136,6 +163,18 @@ fn registered(registered: Registered) -> Value {
         "urn": registered.urn, "id": registered.id, "outputs": plain(registered.outputs),
         "unknown": registered.unknown, "failed": registered.failed,
     })
+}
+
+/// Returns the result of a method; its failures are those of the program.
+fn method_result(result: &MethodResult) -> Answer {
+    let document = result.to_json().map_err(|it| error(&it))?;
+    let document: Value = serde_json::from_slice(&document).map_err(|error| broken(error.to_string()))?;
+    match result.failures.first() {
+        None => Ok(document),
+        Some(failure) => Err(json!({
+            "kind": "program", "message": format!("{}: {}", failure.property, failure.reason),
+        })),
+    }
 }
 
 fn refused(status: &WireStatus) -> Value {

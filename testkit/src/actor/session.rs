@@ -24,7 +24,7 @@ use super::{
     run::{Answer, Run, broken, error},
     wire::Wire,
 };
-use crate::provider::ScriptedProvider;
+use crate::provider::{AnswerSource, Body, ScriptedProvider};
 
 /// The state of an actor.
 pub(super) struct Session {
@@ -47,6 +47,38 @@ impl Resolver for Addresses {
     async fn resolve(&self, request: ResolutionRequest) -> stackwright::Result<Resolution> {
         let address = self.0.get(&request.name).cloned();
         Ok(address.map_or(Resolution::Default, Resolution::Address))
+    }
+}
+
+/// Answers from the director; runs the code of components and methods as runs of their own.
+struct Bodies {
+    wire: Arc<Wire>,
+    runs: Arc<Mutex<HashMap<u64, Arc<Run>>>>,
+}
+
+#[async_trait]
+impl AnswerSource for Bodies {
+    async fn answer(&self, package: &str, method: &str, request: Value) -> Result<Value, Value> {
+        self.wire.answer(package, method, request).await
+    }
+
+    async fn run(&self, body: Body) -> Result<Value, Value> {
+        let number = self.wire.number();
+        let (run, finished) = Run::new(body.monitor.clone(), body.component);
+        locked(&self.runs).insert(number, Arc::new(run));
+        let info = body.monitor.run_info();
+        self.wire.send(&json!({
+            "program": number, "preview": info.dry_run, "stack": info.stack, "body": body.description,
+        }));
+        let result = tokio::select! {
+            result = finished => result.unwrap_or(Ok(Value::Null)),
+            () = body.monitor.closed() => {
+                self.wire.send(&json!({ "programEnded": number }));
+                Ok(Value::Null)
+            }
+        };
+        locked(&self.runs).remove(&number);
+        result.map_err(|error| json!({ "status": 2, "message": error.message() }))
     }
 }
 
@@ -181,7 +213,11 @@ impl Session {
                 .as_bool()
                 .unwrap_or_default();
             let limits = serde_json::from_value(message["limits"][package].clone()).unwrap_or_default();
-            let provider = ScriptedProvider::new(package, Arc::new(Arc::clone(&self.wire)))
+            let source = Bodies {
+                wire: Arc::clone(&self.wire),
+                runs: Arc::clone(&self.runs),
+            };
+            let provider = ScriptedProvider::new(package, Arc::new(source))
                 .waits_for_registrations(waits)
                 .with_limits(limits);
             builder = builder.provider(package, Arc::new(provider));
@@ -205,12 +241,12 @@ impl Session {
             let (wire, runs) = (Arc::clone(&wire), Arc::clone(&runs));
             async move {
                 let number = wire.number();
-                let (run, finished) = Run::new(context.monitor.clone());
+                let (run, finished) = Run::new(context.monitor.clone(), None);
                 locked(&runs).insert(number, Arc::new(run));
                 let (preview, stack) = (context.info.dry_run, &context.info.stack);
                 wire.send(&json!({ "program": number, "preview": preview, "stack": stack }));
                 let result = tokio::select! {
-                    result = finished => result.unwrap_or(Ok(())),
+                    result = finished => result.unwrap_or(Ok(Value::Null)).map(drop),
                     () = context.ended() => {
                         wire.send(&json!({ "programEnded": number }));
                         Ok(())

@@ -68,6 +68,21 @@ impl GoalMaker<'_> {
         goal.into()
     }
 
+    /// Returns the goal of a method's call.
+    pub(super) fn call(&self, statement: &Statement, token: &str) -> Value {
+        let mut goal = json!({ "token": token, "arguments": self.inputs(&statement.inputs) });
+        if let Some(of) = &statement.of {
+            goal["of"] = self.resource(of);
+        }
+        if let Some(provider) = &statement.provider {
+            goal["provider"] = self.provider(provider);
+        }
+        if self.references == References::Resolved {
+            goal["argumentDependencies"] = self.property_dependencies(&statement.inputs);
+        }
+        goal
+    }
+
     /// Returns the goal of a function call.
     pub(super) fn invoke(&self, statement: &Statement, token: &str) -> Value {
         let mut goal = json!({ "token": token, "arguments": self.inputs(&statement.inputs) });
@@ -216,7 +231,7 @@ impl GoalMaker<'_> {
         urns
     }
 
-    fn property_dependencies(&self, inputs: &Map<String, Value>) -> Value {
+    pub(super) fn property_dependencies(&self, inputs: &Map<String, Value>) -> Value {
         let entries = inputs
             .iter()
             .map(|(name, value)| (name.clone(), json!(self.urns(value))));

@@ -36,6 +36,9 @@ pub enum ActorMessage {
         preview: bool,
         /// The stack whose program it is.
         stack: String,
+        /// The component or the method whose code runs: `package`, `method`, `token`, `name` and `inputs`; null for
+        /// the stack's program.
+        body: Value,
     },
     /// The engine ended a run of the program.
     ProgramEnded(u64),
@@ -190,6 +193,7 @@ impl Link {
                 number,
                 preview,
                 stack,
+                body: message["body"].take(),
             }
         } else if let Some(number) = number("programEnded") {
             ActorMessage::ProgramEnded(number)

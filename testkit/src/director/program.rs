@@ -16,12 +16,15 @@ use super::{
     reference::for_each_reference,
 };
 use crate::{
-    scenario::{Statement, StatementKind},
+    scenario::{BodyScript, Statement, StatementKind},
     script::Scene,
 };
 
 /// How long a statement waits for a label before it fails the scenario.
 const LABEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The handle of the inputs in the code of a component, and of the arguments in that of a method.
+pub(super) const INPUTS: &str = "inputs";
 
 /// One run of a program.
 pub(super) struct ProgramRun {
@@ -32,6 +35,8 @@ pub(super) struct ProgramRun {
     pub(super) references: References,
     /// The answers of all runs of the operation, for the checks.
     pub(super) answers: Arc<Mutex<Answers>>,
+    /// The component or the method whose code this run is.
+    pub(super) body: Option<BodyScript>,
     /// Becomes true when the engine ends the run.
     pub(super) ended: watch::Receiver<bool>,
 }
@@ -61,6 +66,10 @@ impl ProgramRun {
                     watch::Sender::new(Progress::Waiting),
                 )
             })
+            .chain(self.body.iter().map(|_| {
+                let answered = watch::Sender::new(Progress::Answered);
+                (INPUTS.to_owned(), answered)
+            }))
             .collect();
         let failure = Mutex::new(None);
         join_all(program.iter().map(|statement| async {
@@ -79,6 +88,19 @@ impl ProgramRun {
         let mut members = json!({ "program": self.number });
         if let Some(message) = failure {
             members["error"] = message.into();
+        } else if let Some(body) = &self.body {
+            let answers = self.answers();
+            let maker = GoalMaker {
+                references: self.references,
+                preview: self.preview,
+                answers: &answers,
+            };
+            members["outputs"] = maker.inputs(&body.outputs);
+            members["outputDependencies"] = maker.property_dependencies(&body.outputs);
+            let failures = body.failures.iter();
+            members["failures"] = failures
+                .map(|(property, reason)| json!({ "property": property, "reason": reason }))
+                .collect();
         }
         // Fails when the engine ends the run at the same time.
         drop(self.link.ask("finish", members).await);
@@ -225,6 +247,19 @@ impl ProgramRun {
                 members["goal"] = maker.goal(statement, token, false);
                 "register"
             }
+            StatementKind::Remote(token) => {
+                let mut goal = maker.goal(statement, token, false);
+                goal["remote"] = true.into();
+                if self.references == References::Resolved {
+                    goal["propertyDependencies"] = maker.property_dependencies(&statement.inputs);
+                }
+                members["goal"] = goal;
+                "register"
+            }
+            StatementKind::Call(token) => {
+                members["goal"] = maker.call(statement, token);
+                "call"
+            }
             StatementKind::Read(token) => {
                 let mut goal = maker.goal(statement, token, true);
                 let id = statement.id.clone().unwrap_or_default();
@@ -277,6 +312,7 @@ fn needs(statement: &Statement, kind: &StatementKind) -> Vec<(String, bool)> {
     let mut by_identity: BTreeSet<String> = BTreeSet::new();
     by_identity.extend(statement.parent.iter().cloned());
     by_identity.extend(statement.deleted_with.iter().cloned());
+    by_identity.extend(statement.of.iter().cloned());
     by_identity.extend(
         statement
             .depends_on

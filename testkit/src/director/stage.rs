@@ -15,12 +15,20 @@ use super::{
     actor_process::ActorProcess,
     goal::{Answers, References},
     link::{ActorMessage, Link},
-    program::ProgramRun,
+    program::{INPUTS, ProgramRun},
 };
 use crate::{
-    scenario::{CallRule, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
+    scenario::{BodyScript, CallRule, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
     script::{Providers, Scene},
 };
+
+/// The statements of one run.
+struct Script {
+    program: Vec<Statement>,
+    answers: Arc<Mutex<Answers>>,
+    /// The component or the method whose code it is.
+    body: Option<BodyScript>,
+}
 
 /// The program of one stack, and the answers that it received.
 #[derive(Default)]
@@ -103,8 +111,12 @@ impl Stage {
                     number,
                     preview,
                     stack,
+                    body,
                 }) => {
-                    let part = self.part(&stack);
+                    let Some(script) = self.script_of(&stack, &body) else {
+                        self.scene.problem(format!("the scenario has no code for {body}"));
+                        continue;
+                    };
                     let (end, ended) = watch::channel(false);
                     ends.insert(number, end);
                     let run = ProgramRun {
@@ -113,10 +125,11 @@ impl Stage {
                         number,
                         preview,
                         references: self.references,
-                        answers: Arc::clone(&part.answers),
+                        answers: script.answers,
+                        body: script.body,
                         ended,
                     };
-                    let (program, count) = (part.program.clone(), self.running.clone());
+                    let (program, count) = (script.program, self.running.clone());
                     count.send_modify(|count| *count += 1);
                     running.start(("program", number), async move {
                         run.run(program).await;
@@ -132,6 +145,29 @@ impl Stage {
                 None => return "the actor is gone".into(),
             }
         }
+    }
+
+    /// Returns the statements of a run: those of the stack's program, or of a component or a method.
+    fn script_of(&self, stack: &str, body: &Value) -> Option<Script> {
+        if body.is_null() {
+            let part = self.part(stack);
+            return Some(Script {
+                program: part.program.clone(),
+                answers: Arc::clone(&part.answers),
+                body: None,
+            });
+        }
+        let text = |name: &str| body[name].as_str().unwrap_or_default();
+        let script = self.providers.body(text("package"), text("method"), text("token"))?;
+        // Resources of several components of one type have names of their own.
+        let named = serde_json::to_string(&script.program).ok()?;
+        let named = named.replace("{name}", text("name"));
+        let inputs = json!({ "outputs": body["inputs"] });
+        Some(Script {
+            program: serde_json::from_str(&named).ok()?,
+            answers: Arc::new(Mutex::new(Answers::from([(INPUTS.to_owned(), inputs)]))),
+            body: Some(script),
+        })
     }
 
     /// Waits until every run of the program has ended.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use stackwright::{
+    monitor::{Component, Monitor},
     property::{PropertyMap, json::PlainMap},
     provider::{
-        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider,
-        ProviderError, ProviderResult, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse, Views,
+        Capabilities, CheckFailure, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest,
+        ConstructResponse, CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, Provider,
+        ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse, Views,
     },
 };
 
@@ -28,6 +29,21 @@ pub trait AnswerSource: Send + Sync + 'static {
     /// Answers a call; values in plain JSON form. An error has `status`, `message` and perhaps `initFailure`. The
     /// future is dropped when the engine cancels the call.
     async fn answer(&self, package: &str, method: &str, request: Value) -> Result<Value, Value>;
+
+    /// Runs the code of a component or a method; returns `outputs` and `failures`, or an error like [`Self::answer`].
+    async fn run(&self, body: Body) -> Result<Value, Value> {
+        Err(json!({ "status": 12, "message": format!("no code for {}", body.description) }))
+    }
+}
+
+/// The code of a component or a method.
+pub struct Body {
+    /// The monitor that it uses.
+    pub monitor: Monitor,
+    /// The component.
+    pub component: Option<Component>,
+    /// `package`, `method`, `token`, `name` and `inputs`.
+    pub description: Value,
 }
 
 /// Answers from the script of a scenario, or of a test.
@@ -102,6 +118,22 @@ impl ScriptedProvider {
         match self.source.answer(&self.package, method, request).await {
             Ok(answer) => reply::read(answer),
             Err(error) => Err(reply::failure(&error)),
+        }
+    }
+}
+
+/// A failure of a method's argument.
+#[derive(serde::Deserialize)]
+struct Failure {
+    property: String,
+    reason: String,
+}
+
+impl From<Failure> for CheckFailure {
+    fn from(failure: Failure) -> Self {
+        Self {
+            property: failure.property,
+            reason: failure.reason,
         }
     }
 }
@@ -206,6 +238,61 @@ impl Provider for ScriptedProvider {
             "token": request.token, "arguments": plain(request.arguments), "preview": request.preview,
         });
         self.ask("invoke", request).await
+    }
+
+    async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
+        let (token, name) = (request.resource_type.as_str(), request.name.as_str());
+        let options = json!({
+            "type": token, "name": name, "inputs": plain(request.inputs.clone()), "parent": request.parent,
+            "protect": request.protect, "providers": request.providers, "preview": request.run.dry_run,
+            "dependencies": request.dependencies, "ignoreChanges": request.options.ignore_changes,
+            "replaceOnChanges": request.options.replace_on_changes, "deletedWith": request.options.deleted_with,
+            "additionalSecretOutputs": request.options.additional_secret_outputs,
+            "retainOnDelete": request.retain_on_delete, "deleteBeforeReplace": request.delete_before_replace,
+        });
+        self.ask::<()>("construct", options).await?;
+        let component = Component::register(&request).await?;
+        let description = json!({
+            "package": self.package, "method": "construct", "token": token, "name": name,
+            "inputs": plain(request.inputs.clone()),
+        });
+        let body = Body {
+            monitor: component.monitor().clone(),
+            component: Some(component.clone()),
+            description,
+        };
+        let answer = self.source.run(body).await.map_err(|error| reply::failure(&error))?;
+        component.finish(reply::outputs(&answer)?).await
+    }
+
+    async fn call_method(&self, request: MethodRequest) -> ProviderResult<MethodResponse> {
+        let monitor = Monitor::of(&request.monitor).ok_or_else(|| {
+            ProviderError::new(ProviderStatus::FailedPrecondition, "a method without a monitor")
+        })?;
+        let mut arguments = request.arguments.clone();
+        let this = arguments.remove("__self__").map(|value| {
+            plain([("of", value)].into_iter().collect())
+        });
+        let asked = json!({
+            "token": request.token, "arguments": plain(arguments.clone()), "self": this, "preview": request.run.dry_run,
+        });
+        self.ask::<()>("call", asked).await?;
+        let description = json!({
+            "package": self.package, "method": "call", "token": request.token, "name": request.token,
+            "inputs": plain(arguments),
+        });
+        let body = Body {
+            monitor,
+            component: None,
+            description,
+        };
+        let answer = self.source.run(body).await.map_err(|error| reply::failure(&error))?;
+        let failures = serde_json::from_value::<Vec<Failure>>(answer["failures"].clone()).unwrap_or_default();
+        Ok(MethodResponse {
+            result: reply::outputs(&answer)?,
+            result_dependencies: reply::dependencies(&answer),
+            failures: failures.into_iter().map(CheckFailure::from).collect(),
+        })
     }
 
     async fn cancel(&self) {

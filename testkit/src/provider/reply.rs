@@ -6,11 +6,12 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use stackwright::{
     event::{DiffKind, PropertyDiff},
-    property::json::PlainMap,
+    property::{Key, PropertyMap, PropertyValue, json::PlainMap},
     provider::{
         CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InitFailure, InvokeResponse,
         ProviderError, ProviderResult, ProviderStatus, ReadResponse, UpdateResponse, ViewStep,
     },
+    resource::PropertyDependencies,
 };
 
 /// An answer that can be read from JSON.
@@ -237,4 +238,27 @@ impl Reply for InvokeResponse {
             failures: flaws(document.failures),
         }
     }
+}
+
+/// Reads the dependencies of outputs by name.
+pub(super) fn dependencies(answer: &Value) -> PropertyDependencies {
+    serde_json::from_value(answer["outputDependencies"].clone()).unwrap_or_default()
+}
+
+/// Reads outputs; each is an output value with its dependencies.
+pub(super) fn outputs(answer: &Value) -> ProviderResult<PropertyMap> {
+    let outputs = serde_json::from_value::<PlainMap>(answer["outputs"].clone()).map_err(|error| {
+        let text = format!("the outputs {} cannot be read: {error}", answer["outputs"]);
+        ProviderError::new(ProviderStatus::Internal, text)
+    })?;
+    let dependencies = dependencies(answer);
+    let with_dependencies = |(name, value): (Key, PropertyValue)| {
+        let listed = dependencies.get(&name).unwrap_or_default();
+        let value = match listed.is_empty() {
+            true => value,
+            false => value.with_dependencies(listed),
+        };
+        (name, value)
+    };
+    Ok(outputs.0.into_iter().map(with_dependencies).collect())
 }

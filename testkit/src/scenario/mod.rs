@@ -18,7 +18,7 @@ pub use expectation::{
 pub use operation::{OperationBeside, OperationKind, ScenarioOperation, WorldEdit};
 pub use policy::{PackScript, PolicyScript};
 pub use provider::{
-    CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits, Serving,
+    BodyScript, CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits, Serving,
     TypeScript,
 };
 pub use read::{ScenarioError, read_directory, read_scenario};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Statement;
+
 /// How the provider of one package answers.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -13,6 +15,10 @@ pub struct PackageScript {
     pub types: BTreeMap<String, TypeScript>,
     /// What functions return, by token.
     pub functions: BTreeMap<String, FunctionScript>,
+    /// The code of components, by type token.
+    pub components: BTreeMap<String, BodyScript>,
+    /// The code of methods, by token.
+    pub methods: BTreeMap<String, BodyScript>,
     /// Peculiarities of single calls; the first that fits counts.
     pub calls: Vec<CallRule>,
     /// Things that exist before the scenario begins, by id: their properties.
@@ -88,6 +94,18 @@ pub struct TypeScript {
 pub struct FunctionScript {
     /// The result.
     pub returns: Option<Map<String, Value>>,
+}
+
+/// The code of a component or of a method: a program of its own, whose handle `inputs` has the inputs or the arguments.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct BodyScript {
+    /// The statements; resources without a parent are below the component.
+    pub program: Vec<Statement>,
+    /// The outputs of the component, or the result of the method.
+    pub outputs: Map<String, Value>,
+    /// Failures of the method's arguments: reasons by property.
+    pub failures: BTreeMap<String, String>,
 }
 
 /// The peculiarity of a call.

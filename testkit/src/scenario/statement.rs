@@ -13,6 +13,12 @@ pub struct Statement {
     pub resource: Option<String>,
     /// Registers a component of this type.
     pub component: Option<String>,
+    /// Registers a component of this type, which its provider constructs.
+    pub remote: Option<String>,
+    /// Calls this method of the resource `of`.
+    pub call: Option<String>,
+    /// The handle of the resource whose method is called.
+    pub of: Option<String>,
     /// Registers a provider of this package.
     pub provider_of: Option<String>,
     /// Reads a resource of this type.
@@ -99,6 +105,10 @@ pub enum StatementKind {
     Resource(String),
     /// Registers a component of a type.
     Component(String),
+    /// Registers a component of a type, which its provider constructs.
+    Remote(String),
+    /// Calls a method.
+    Call(String),
     /// Registers a provider of a package.
     Provider(String),
     /// Reads a resource of a type.
@@ -132,6 +142,12 @@ impl Statement {
             self.component
                 .as_deref()
                 .map(|token| StatementKind::Component(token.to_owned())),
+            self.remote
+                .as_deref()
+                .map(|token| StatementKind::Remote(token.to_owned())),
+            self.call
+                .as_deref()
+                .map(|token| StatementKind::Call(token.to_owned())),
             self.provider_of
                 .as_deref()
                 .map(|package| StatementKind::Provider(package.to_owned())),

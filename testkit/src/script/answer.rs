@@ -20,7 +20,8 @@ impl Package {
                     ..TypeScript::default()
                 },
             ),
-            "configure" | "close" => json!({}),
+            // The code of a component or of a method is a program, which runs when this answer has come.
+            "configure" | "close" | "construct" | "call" => json!({}),
             "check" => self.check(request),
             "diff" => self.compare(request, &self.type_of(request)),
             "create" => self.create(call, request),

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::{
-    scenario::{CallRule, FailureScript, PACKAGE, PackageScript, WorldEdit},
+    scenario::{BodyScript, CallRule, FailureScript, PACKAGE, PackageScript, WorldEdit},
     trace::Trace,
     value,
 };
@@ -171,6 +171,17 @@ impl Providers {
             None if empty => Ok(()),
             None => Err(format!("there is no package {PACKAGE}")),
         }
+    }
+
+    /// Returns the code of a component or of a method of a package.
+    #[must_use]
+    pub fn body(&self, package: &str, method: &str, token: &str) -> Option<BodyScript> {
+        let script = &self.packages.get(package)?.script;
+        let bodies = match method {
+            "construct" => &script.components,
+            _ => &script.methods,
+        };
+        bodies.get(token).cloned()
     }
 
     /// Returns the ids of all things that exist.

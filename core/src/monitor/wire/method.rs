@@ -32,6 +32,7 @@ fn method_call(request: ResourceCallRequest) -> Result<MethodCall, WireStatus> {
     }
     Ok(MethodCall {
         token: request.tok,
+        of: None,
         arguments: options::values(request.args, &DecodeOptions::all("args"))?,
         argument_dependencies: dependencies,
         package: options::package(

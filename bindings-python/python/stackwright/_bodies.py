@@ -1,0 +1,72 @@
+"""The code of components and methods: what the engine calls, with a context of its own for each call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ._bridge import completions_of
+from ._secrecy import enter
+from ._stackwright import Completions, ConstructRequest, MethodRequest
+from .program import Context
+
+if TYPE_CHECKING:
+    from .provider import CheckFailure
+
+__all__ = ["BODIES", "body"]
+
+BODIES: Final = ("construct", "call")
+"""The methods of a provider that get a context."""
+
+Returned = tuple[dict[str, Any], dict[str, list[str]], "Sequence[CheckFailure]"]
+"""Values, the URNs that each comes from, and failures."""
+
+
+def body(method: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
+    """Returns what the engine calls in the place of a method that gets a context before the request."""
+    if is_async:
+
+        async def call_async(request: ConstructRequest | MethodRequest) -> Returned:
+            loop = asyncio.get_running_loop()
+            context = _context(request, completions_of(loop), loop)
+            try:
+                values, failures = _read(await method(context, request))
+                resolved = context._resolve(values)
+                await context._complete()
+                return (*resolved._value(), failures)
+            finally:
+                context._over = True
+
+        return call_async
+
+    def call_blocking(request: ConstructRequest | MethodRequest) -> Returned:
+        own = Completions(silent=True)
+        context = _context(request, own, None)
+        try:
+            values, failures = _read(method(context, request))
+            resolved = context._resolve(values)
+            context._complete_blocking()
+            return (*resolved._value(), failures)
+        finally:
+            context._over = True
+            own.close()
+
+    return call_blocking
+
+
+def _context(
+    request: ConstructRequest | MethodRequest, completions: Completions, loop: asyncio.AbstractEventLoop | None
+) -> Context:
+    enter(request._run)
+    component = request.urn if isinstance(request, ConstructRequest) else None
+    return Context(request._run, completions, loop, component)
+
+
+def _read(returned: Any) -> tuple[Any, Sequence[CheckFailure]]:
+    """Returns the values and the failures of what a method has returned: a mapping, an ``InvokeResult``, or nothing."""
+    if returned is None:
+        return {}, ()
+    if isinstance(returned, Mapping):
+        return returned, ()
+    return returned.result, returned.failures

@@ -1,0 +1,193 @@
+//! The code of components and methods: requests with a run through which the code registers resources.
+
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyTuple},
+};
+use stackwright::{
+    monitor::{Component, Monitor},
+    program::ProgramContext,
+    property::{Key, PropertyMap, PropertyValue},
+    provider::{self, MethodResponse, ProviderError, ProviderResult, ProviderStatus, Reply},
+    resource::PropertyDependencies,
+};
+
+use super::{PythonProvider, responses};
+use crate::{convert, function::Method, program::Run};
+
+/// Requests the construction of a component, which is registered already.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct ConstructRequest {
+    request: provider::ConstructRequest,
+    urn: String,
+    run: Py<Run>,
+    inputs: PyOnceLock<Py<PyDict>>,
+}
+
+#[pymethods]
+impl ConstructRequest {
+    /// The URN of the component.
+    #[getter]
+    fn urn(&self) -> &str {
+        &self.urn
+    }
+
+    #[getter]
+    fn r#type(&self) -> &str {
+        self.request.resource_type.as_str()
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.request.name
+    }
+
+    /// The URN of its parent.
+    #[getter]
+    fn parent(&self) -> Option<&str> {
+        self.request.parent.as_ref().map(|urn| urn.as_str())
+    }
+
+    #[getter]
+    fn inputs(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        let inputs = self
+            .inputs
+            .get_or_try_init(py, || convert::dictionary(py, &self.request.inputs).map(Bound::unbind));
+        inputs.map(|inputs| inputs.clone_ref(py))
+    }
+
+    /// Whether this is a preview: unknowns may occur among the inputs.
+    #[getter]
+    fn preview(&self) -> bool {
+        self.request.run.dry_run
+    }
+
+    #[getter]
+    fn _run(&self, py: Python<'_>) -> Py<Run> {
+        self.run.clone_ref(py)
+    }
+}
+
+/// Calls a method of a resource, of a component, or of the provider itself.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct MethodRequest {
+    request: provider::MethodRequest,
+    run: Py<Run>,
+    arguments: PyOnceLock<Py<PyDict>>,
+}
+
+#[pymethods]
+impl MethodRequest {
+    /// The method, as `package:module:Type/method`.
+    #[getter]
+    fn token(&self) -> &str {
+        &self.request.token
+    }
+
+    #[getter]
+    fn arguments(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        let arguments = self
+            .arguments
+            .get_or_try_init(py, || convert::dictionary(py, &self.request.arguments).map(Bound::unbind));
+        arguments.map(|arguments| arguments.clone_ref(py))
+    }
+
+    /// Whether this is a preview: unknowns may occur among the arguments.
+    #[getter]
+    fn preview(&self) -> bool {
+        self.request.run.dry_run
+    }
+
+    #[getter]
+    fn _run(&self, py: Python<'_>) -> Py<Run> {
+        self.run.clone_ref(py)
+    }
+}
+
+/// What the code of a component or a method has returned.
+struct Returned {
+    values: PropertyMap,
+    dependencies: PropertyDependencies,
+    failures: Vec<provider::CheckFailure>,
+}
+
+/// Reads `(values, dependencies by name, failures)`, from `stackwright._bodies`.
+fn returned(returned: &Bound<'_, PyAny>) -> PyResult<Returned> {
+    let (values, by_property, failed): (Bound<'_, PyAny>, Bound<'_, PyDict>, Bound<'_, PyAny>) =
+        returned.extract()?;
+    let dependencies = crate::program::property_dependencies(returned.py(), Some(&by_property))?;
+    let with_dependencies = |(name, value): (Key, PropertyValue)| {
+        let listed = dependencies.get(&name).unwrap_or_default();
+        let value = match listed.is_empty() {
+            true => value,
+            false => value.with_dependencies(listed),
+        };
+        (name, value)
+    };
+    let values = convert::read_map(&values, "the outputs")?;
+    Ok(Returned {
+        values: values.into_iter().map(with_dependencies).collect(),
+        dependencies,
+        failures: responses::failures(&failed)?,
+    })
+}
+
+impl PythonProvider {
+    fn run(&self, monitor: Monitor) -> ProviderResult<Run> {
+        let info = std::sync::Arc::clone(monitor.run_info());
+        let context = ProgramContext { info, monitor };
+        // The end of the code is the end of the call.
+        let (sender, _) = tokio::sync::oneshot::channel();
+        Ok(Run::new(context, self.caller.handle(), sender))
+    }
+
+    /// Constructs a component.
+    pub(super) async fn construct(
+        &self,
+        method: &Method,
+        request: provider::ConstructRequest,
+    ) -> ProviderResult<Reply> {
+        let component = Component::register(&request).await?;
+        let run = self.run(component.monitor().clone())?;
+        let urn = component.urn().to_string();
+        let build = Box::new(move |py: Python<'_>| {
+            let request = ConstructRequest {
+                request,
+                urn,
+                run: Py::new(py, run)?,
+                inputs: PyOnceLock::new(),
+            };
+            PyTuple::new(py, [Bound::new(py, request)?]).map(Bound::unbind)
+        });
+        let constructed = self.caller.ask("construct", method, build, returned).await?;
+        component.finish(constructed.values).await.map(Reply::Construct)
+    }
+
+    /// Calls a method.
+    pub(super) async fn call_method(
+        &self,
+        method: &Method,
+        request: provider::MethodRequest,
+    ) -> ProviderResult<Reply> {
+        let monitor = Monitor::of(&request.monitor).ok_or_else(|| {
+            let text = "the request of Call has no monitor of this process";
+            ProviderError::new(ProviderStatus::FailedPrecondition, text)
+        })?;
+        let run = self.run(monitor)?;
+        let build = Box::new(move |py: Python<'_>| {
+            let request = MethodRequest {
+                request,
+                run: Py::new(py, run)?,
+                arguments: PyOnceLock::new(),
+            };
+            PyTuple::new(py, [Bound::new(py, request)?]).map(Bound::unbind)
+        });
+        let result = self.caller.ask("call", method, build, returned).await?;
+        Ok(Reply::Method(MethodResponse {
+            result: result.values,
+            result_dependencies: result.dependencies,
+            failures: result.failures,
+        }))
+    }
+}
