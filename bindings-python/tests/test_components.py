@@ -1,0 +1,186 @@
+"""Components of the host: providers with ``construct`` and ``call``, in programs of both APIs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+from conftest import MakeEngine, Memory, states
+
+
+class Boxes(sw.Provider):
+    """Constructs boxes: a lid and a floor each."""
+
+    async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> dict[str, Any]:
+        lid = ctx.resource("things:index:Thing", f"{request.name}-lid", {"size": request.inputs["size"]})
+        floor = ctx.resource("things:index:Thing", f"{request.name}-floor", {"of": lid["size"]}, parent=lid)
+        return {"size": lid["size"], "floor": floor.id}
+
+    async def call(self, ctx: sw.Context, request: sw.MethodRequest) -> sw.InvokeResult | dict[str, Any]:
+        if "by" not in request.arguments:
+            return sw.InvokeResult({}, [sw.CheckFailure("is missing", "by")])
+        opened = ctx.resource("things:index:Thing", "opened", {"by": request.arguments["by"]})
+        return {"by": opened["by"], "box": request.arguments["__self__"].urn}
+
+
+class BlockingBoxes(Boxes):
+    """The same with ordinary methods."""
+
+    def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> dict[str, Any]:  # type: ignore[override]
+        lid = ctx.resource("things:index:Thing", f"{request.name}-lid", {"size": request.inputs["size"]})
+        lid.wait()
+        floor = ctx.resource("things:index:Thing", f"{request.name}-floor", {"of": lid["size"]}, parent=lid)
+        return {"size": lid["size"], "floor": floor.id}
+
+
+async def box(ctx: sw.Context) -> None:
+    made = ctx.remote_component("box:index:Box", "box", {"size": 3})
+    ctx.export("size", made["size"])
+    ctx.export("floor", made["floor"])
+
+
+@pytest.mark.parametrize("boxes", [Boxes(), BlockingBoxes()], ids=["async", "blocking"])
+async def test_a_component_of_the_host_lives_with_what_is_below_it(
+    make_engine: MakeEngine, memory: Memory, boxes: Boxes
+) -> None:
+    async with make_engine(things=memory, box=boxes) as engine:
+        stack = await engine.stack("shop/dev", box)
+        await stack.preview()
+        result = await stack.up()
+        assert (result.outputs["size"].value, result.outputs["floor"].value) == (3, "box-floor-2")
+        known = states(await stack.export_deployment())
+        assert known["box-lid"]["parent"] == known["box"]["urn"]
+        assert known["box-floor"]["parent"] == known["box-lid"]["urn"]
+        assert known["box"]["outputs"] == {"size": 3, "floor": "box-floor-2"}
+        again = await stack.up()
+        assert dict(again.changes) == {"same": 4}
+        await stack.destroy()
+        assert memory.things == {}
+
+
+async def test_components_inside_components_belong_to_their_parents(make_engine: MakeEngine, memory: Memory) -> None:
+    class Crates(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> dict[str, Any]:
+            made = [ctx.remote_component("box:index:Box", f"{request.name}-{n}", {"size": n}) for n in range(3)]
+            return {"sizes": [box["size"] for box in made]}
+
+    async def program(ctx: sw.Context) -> None:
+        crates = [ctx.remote_component("crate:index:Crate", name, {}) for name in ("a", "b")]
+        ctx.export("sizes", [crate["sizes"] for crate in crates])
+
+    async with make_engine(things=memory, box=Boxes(), crate=Crates()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        result = await stack.up(parallel=1)
+        assert result.outputs["sizes"].value == [[0, 1, 2], [0, 1, 2]]
+        known = states(await stack.export_deployment())
+        assert known["b-1"]["parent"] == known["b"]["urn"]
+        assert known["a-2-lid"]["parent"] == known["a-2"]["urn"]
+
+
+async def test_secrets_and_unknowns_stay_what_they_are(make_engine: MakeEngine, memory: Memory) -> None:
+    class Secretive(Boxes):
+        accept_secrets = True
+
+    async def program(ctx: sw.Context) -> None:
+        thing = ctx.resource("things:index:Thing", "thing", {"size": sw.secret("hunter2")})
+        made = ctx.remote_component("box:index:Box", "box", {"size": thing["size"]})
+        ctx.export("size", made["size"])
+
+    async with make_engine(things=memory, box=Secretive()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.preview()
+        result = await stack.up()
+        assert result.outputs["size"].secret and result.outputs["size"].value == "hunter2"
+        known = states(await stack.export_deployment())
+        assert "hunter2" not in str(known), "every copy is encrypted"
+
+
+async def test_a_method_gets_its_resource_and_may_register_others(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        made = ctx.remote_component("box:index:Box", "box", {"size": 3})
+        opened = ctx.call("box:index:Box/open", made, {"by": made["size"]})
+        ctx.export("by", opened["by"])
+        ctx.export("box", opened["box"])
+
+    async with make_engine(things=memory, box=Boxes()) as engine:
+        result = await (await engine.stack("shop/dev", program)).up()
+        assert result.outputs["by"].value == 3
+        assert result.outputs["box"].value.endswith("box:index:Box::box")
+
+
+async def test_failures_of_arguments_are_raised_where_the_method_is_awaited(
+    make_engine: MakeEngine, memory: Memory
+) -> None:
+    async def program(ctx: sw.Context) -> None:
+        made = ctx.remote_component("box:index:Box", "box", {"size": 3})
+        with pytest.raises(sw.InvalidInputError, match="by: is missing"):
+            await ctx.call("box:index:Box/open", made, {})
+
+    async with make_engine(things=memory, box=Boxes()) as engine:
+        await (await engine.stack("shop/dev", program)).up()
+
+
+async def test_an_exception_in_construct_fails_the_operation_with_type_and_name(
+    make_engine: MakeEngine, memory: Memory
+) -> None:
+    class Broken(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> None:
+            await ctx.resource("things:index:Thing", "made", {})
+            raise ValueError("no more wood")
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.remote_component("box:index:Box", "box")
+
+    async with make_engine(things=memory, box=Broken()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        with pytest.raises(sw.StackwrightError, match="box:index:Box resource 'box' has a problem: .*no more wood"):
+            await stack.up()
+        assert "made" in states(await stack.export_deployment()), "what was made is recorded"
+
+
+async def test_a_construct_that_waits_ends_with_a_cancelled_operation(make_engine: MakeEngine, memory: Memory) -> None:
+    began = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    class Waiting(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> None:
+            loop.call_soon_threadsafe(began.set)
+            await asyncio.Event().wait()
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.remote_component("box:index:Box", "box")
+
+    async with make_engine(things=memory, box=Waiting()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        operation = stack.up()
+        await asyncio.wait_for(began.wait(), 20)
+        operation.cancel()
+        operation.cancel()
+        result = await asyncio.wait_for(operation.wait(), 20)
+        assert result.outcome == "cancelled"
+
+
+async def test_a_component_has_no_stack_outputs(make_engine: MakeEngine, memory: Memory) -> None:
+    class Exporting(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> None:
+            ctx.export("x", 1)
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.remote_component("box:index:Box", "box")
+
+    async with make_engine(things=memory, box=Exporting()) as engine:
+        with pytest.raises(sw.StackwrightError, match="return its outputs from construct"):
+            await (await engine.stack("shop/dev", program)).up()
+
+
+def test_a_construct_needs_two_parameters() -> None:
+    class Wrong:
+        def construct(self, request: object) -> None: ...
+
+    with pytest.raises(sw.InvalidInputError, match="construct"):
+        sw.Engine(store="memory://", passphrase="x", providers={"box": Wrong()})
+
+
