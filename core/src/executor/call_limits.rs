@@ -59,6 +59,11 @@ impl CallLimits {
         self.constructs.begin(component, package)
     }
 
+    /// Returns whether a Construct is in flight.
+    pub(super) fn is_constructing(&self) -> bool {
+        !self.constructs.is_empty()
+    }
+
     fn call(&self, urn: &Urn, method: &'static str, waits: bool) -> Call {
         let below_construct = self.constructs.contains(urn);
         Call {

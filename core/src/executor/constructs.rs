@@ -49,6 +49,11 @@ impl Constructs {
         })
     }
 
+    /// Returns whether no Construct is in flight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Construct>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

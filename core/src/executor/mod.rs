@@ -211,6 +211,11 @@ impl Executor {
         self.applier.limits.constructing(component, package)
     }
 
+    /// Returns whether a component's Construct is in flight.
+    pub(crate) fn is_constructing(&self) -> bool {
+        self.applier.limits.is_constructing()
+    }
+
     /// Returns the hooks of the run.
     pub(crate) fn hooks(&self) -> &Arc<Hooks> {
         &self.hooks

@@ -367,9 +367,12 @@ impl Monitor {
         self.0.closed.is_cancelled()
     }
 
-    /// Waits until the session is released, for a request without an answer.
+    /// Waits until the session is released, for a request without an answer. A component that is being constructed
+    /// learns of the end at once: running calls of its provider may wait for what it registers, and the end for them.
     async fn unanswered(&self, waiting: &str) -> WireStatus {
-        self.0.closed.cancelled().await;
+        if !self.0.generator.executor().is_constructing() {
+            self.0.closed.cancelled().await;
+        }
         WireStatus::shut_down(waiting)
     }
 }
