@@ -2,12 +2,12 @@
 
 use stackwright::{diagnostic::Severity, urn::Urn};
 
-use super::{failed_calls::CallKind, sw_context_t};
+use super::{failed_calls::CallKind, sw_context_t, usable};
 use crate::{
     bytes::sw_bytes_view_t,
     error::sw_error_t,
     failure::Failure,
-    guard::{guard, live},
+    guard::guard,
     status::sw_status_t,
 };
 
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn sw_context_log(
 ) -> sw_status_t {
     let body = || {
         // SAFETY: null or alive by this function's contract.
-        let context = unsafe { live(context, "the context") }?;
+        let context = unsafe { usable(context) }?;
         let log = || {
             // SAFETY: readable by this function's contract.
             let message = unsafe { message.text("the message") }?;

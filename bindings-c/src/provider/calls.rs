@@ -40,7 +40,7 @@ impl CProvider {
             Call::GetSchema(_) => table.get_schema,
             Call::GetMapping(_) => table.get_mapping,
             Call::GetMappings(_) => table.get_mappings,
-            Call::Understands | Call::Cancel | Call::Close => None,
+            Call::Understands | Call::Construct(_) | Call::Method(_) | Call::Cancel | Call::Close => None,
         };
         (call.name(), function)
     }
@@ -77,7 +77,7 @@ fn info(document: &PluginInfoDocument) -> ProviderResult<PluginInfo> {
 #[async_trait]
 impl ProviderBackend for CProvider {
     async fn call(&self, call: Call) -> ProviderResult<Reply> {
-        match call {
+        let call = match call {
             Call::Cancel => {
                 self.notify(self.functions.cancel).await;
                 return Ok(Reply::Done);
@@ -86,8 +86,20 @@ impl ProviderBackend for CProvider {
                 self.notify(self.functions.close).await;
                 return Ok(Reply::Done);
             }
-            _ => {}
-        }
+            Call::Construct(request) => {
+                return match self.functions.construct {
+                    Some(function) => self.construct(function, *request).await,
+                    None => Call::Construct(request).without_method(),
+                };
+            }
+            Call::Method(request) => {
+                return match self.functions.call {
+                    Some(function) => self.call_method(function, *request).await,
+                    None => Call::Method(request).without_method(),
+                };
+            }
+            call => call,
+        };
         let (name, Some(function)) = self.function(&call) else {
             return call.without_method();
         };

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::MapAccess, ser::SerializeMap as _};
 use smol_str::SmolStr;
 
-use crate::{property::PropertyValue, urn::Urn};
+use crate::{
+    property::{Key, PropertyMap, PropertyValue},
+    urn::Urn,
+};
 
 /// The dependencies of each input property, in the order of the properties' names; a list may be empty.
 ///
@@ -92,6 +95,19 @@ impl PropertyDependencies {
             }
         };
         Arc::make_mut(&mut entries[position].1)
+    }
+
+    /// Returns values as output values with these dependencies; a property without dependencies is unchanged.
+    #[must_use]
+    pub fn attach(&self, values: PropertyMap) -> PropertyMap {
+        let attached = |(name, value): (Key, PropertyValue)| match self.get(&name) {
+            Some(urns) if !urns.is_empty() => {
+                let value = value.with_dependencies(urns);
+                (name, value)
+            }
+            _ => (name, value),
+        };
+        values.into_iter().map(attached).collect()
     }
 
     /// Adds the dependencies of the output values in a property's value to its list. A value without output values adds
