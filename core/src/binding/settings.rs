@@ -49,6 +49,15 @@ pub struct EngineDocument {
     /// The name and data that states record for the host's own encryption, where the host passes one.
     #[serde(default)]
     pub secrets: SecretsDocument,
+    /// Keeps secrets at any depth; true when left out. An input or output is then secret when it is at or below the path
+    /// of a secret input, also where its provider returns it without the mark. With false, outputs are marked by the
+    /// names of secret inputs at the top level only, as in the reference engine.
+    #[serde(default = "yes")]
+    pub nested_secrets: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// The name and data that states record for the host's own encryption.

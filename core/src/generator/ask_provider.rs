@@ -60,7 +60,11 @@ pub(super) async fn check(
         first.get_or_insert(text);
     }
     let Some(first) = first else {
-        return Ok(response.inputs);
+        // A secret input stays one, also where the provider has dropped the mark.
+        return Ok(match run.executor.options().nested_secrets {
+            true => response.inputs.with_secrets_of(&news),
+            false => response.inputs,
+        });
     };
     let text = Text::pair(format!("resource {urn} is invalid"), first.library());
     let package = registering.goal.resource_type.asked_package();

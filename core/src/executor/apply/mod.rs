@@ -18,6 +18,7 @@ use crate::{
         sanitize::Sanitizer,
     },
     message::Text,
+    property::PropertyMap,
     provider::{InitFailure, ProviderError, ProviderStatus},
     resource::ResourceState,
     runtime::{Clock, Timestamp},
@@ -78,6 +79,19 @@ impl Applier {
                 .publish_with_answer(std::mem::take(&mut failure.view_steps));
         }
         result
+    }
+
+    /// Marks the values at or below the path of a secret in `source`, unless the engine's settings turn that off. Texts
+    /// that become secret are redacted from then on.
+    pub(super) fn with_secrets_of(&self, values: PropertyMap, source: &PropertyMap) -> PropertyMap {
+        if !self.options.nested_secrets {
+            return values;
+        }
+        let marked = values.with_secrets_of(source);
+        if !marked.same_content(&values) {
+            self.sanitizer.learn(&marked);
+        }
+        marked
     }
 
     fn now(&self) -> Timestamp {
