@@ -29,7 +29,7 @@ use crate::{
     urn::Urn,
 };
 
-pub(crate) use control::{Control, Failure};
+pub(crate) use control::{AbandonedCall, Control, Failure};
 pub(crate) use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::run_in_order;
 pub(crate) use step::{Step, StepDetail, is_default_provider_name};

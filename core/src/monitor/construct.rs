@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
-    executor::Failure,
+    executor::{AbandonedCall, Failure},
     generator::{RunEnded, plain_text},
     monitor::{
         Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight,
@@ -78,7 +78,8 @@ impl Monitor {
             &urn,
             registration.resource_type.package(),
         );
-        let answer = self.unless_ended(provider.provider.construct(request)).await?;
+        let answer = provider.provider.construct(request);
+        let answer = self.unless_ended(answer, || AbandonedCall::on(&urn, "construct")).await?;
         drop(constructing);
         let sanitized = answer.and_then(|response| {
             self.0.generator.executor().sanitizer().sanitize_construct(response)
@@ -134,15 +135,23 @@ impl Monitor {
         found.ok_or_else(|| WireStatus::unknown(format!("unknown provider '{reference}'")).into())
     }
 
-    /// Awaits a provider's call, until the run has ended.
-    pub(super) async fn unless_ended<T>(&self, call: impl Future<Output = T>) -> Result<T, Refused> {
+    /// Awaits a provider's call, until the run has ended. `describe` describes a call that is given up.
+    pub(super) async fn unless_ended<T>(
+        &self,
+        call: impl Future<Output = T>,
+        describe: impl FnOnce() -> AbandonedCall,
+    ) -> Result<T, Refused> {
+        let executor = self.0.generator.executor();
         tokio::select! {
             biased;
             answer = call => Ok(answer),
             () = self.0.closed.cancelled() => {
                 Err(WireStatus::shut_down("waiting on step's done channel").into())
             }
-            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(RunEnded)),
+            () = executor.terminated() => {
+                executor.control().abandon(describe());
+                Err(Refused::Unanswered(RunEnded))
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{future::Future, sync::Arc};
 
 use crate::{
+    executor::AbandonedCall,
     monitor::{Monitor, PackageChoice, WireStatus, defaults::ProviderUse, register::Refused},
     property::{PropertyMap, PropertyValue, ResourceReference},
     provider::{CheckFailure, MethodRequest, ProviderHandle},
@@ -97,7 +98,8 @@ impl Monitor {
             argument_dependencies,
             stack_trace_handle: String::new(),
         };
-        let answer = self.unless_ended(provider.provider.call_method(request)).await?;
+        let answer = provider.provider.call_method(request);
+        let answer = self.unless_ended(answer, || AbandonedCall::of(&token, "call")).await?;
         let sanitizer = self.0.generator.executor().sanitizer();
         match answer.and_then(|response| sanitizer.sanitize_method(response)) {
             Ok(response) => Ok(MethodResult {

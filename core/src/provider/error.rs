@@ -156,6 +156,11 @@ impl ProviderError {
         }
     }
 
+    /// Returns whether the engine gave up a call that took too long.
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.outcome_unknown && self.status == ProviderStatus::DeadlineExceeded
+    }
+
     /// Creates the error of a call that created or changed the resource `id` with a malformed response. The record
     /// keeps the id and the previous outputs; with an empty id, only the outcome is marked unknown.
     pub fn unreadable(id: impl Into<String>, message: impl Into<String>) -> Self {

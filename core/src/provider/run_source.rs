@@ -103,6 +103,7 @@ impl ProviderSource for RunSource {
                 provider,
                 capabilities,
                 is_plugin: false,
+                call_limit: None,
             });
         }
         let spec = ProviderSpec::from(settings);
@@ -118,6 +119,7 @@ impl ProviderSource for RunSource {
             provider: prepared.provider,
             capabilities: prepared.capabilities,
             is_plugin: !prepared.shared,
+            call_limit: self.loader.call_limit(&spec),
         })
     }
 

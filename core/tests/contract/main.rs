@@ -34,6 +34,7 @@ mod snippets;
 mod stacks;
 mod supplied;
 mod supplied_secrets;
+mod timeouts;
 mod unreadable;
 mod values;
 mod views;

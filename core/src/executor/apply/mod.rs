@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::{
     executor::{
-        Control, ExecutorOptions, Step, StepFailure,
+        AbandonedCall, Control, ExecutorOptions, Step, StepFailure,
         call_limits::CallLimits,
         outcome::{Applied, join_reasons},
         sanitize::Sanitizer,
@@ -65,10 +65,13 @@ impl Applier {
         let mut result = tokio::select! {
             biased;
             result = call => result,
-            () = self.control.terminated() => Err(ProviderError::new(
-                ProviderStatus::Cancelled,
-                format!("the {phase} of {} was given up because the operation was terminated", step.urn),
-            )),
+            () = self.control.terminated() => {
+                self.control.abandon(AbandonedCall::on(&step.urn, phase));
+                Err(ProviderError::new(
+                    ProviderStatus::Cancelled,
+                    format!("the {phase} of {} was given up because the operation was terminated", step.urn),
+                ))
+            }
         };
         if let Err(ProviderError {
             init_failure: Some(failure),
