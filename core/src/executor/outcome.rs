@@ -96,7 +96,7 @@ impl StepFailure {
 
     /// Creates the failure of a provider's call.
     pub(crate) fn provider(error: &ProviderError) -> Self {
-        let unknown = error.status.leaves_state_unknown() || error.is_timeout();
+        let unknown = !error.must_wait && error.status.leaves_state_unknown() || error.is_timeout();
         Self {
             status: if unknown {
                 OperationStatus::Unknown

@@ -57,6 +57,8 @@ impl Monitor {
             let names = inputs.keys().cloned();
             PropertyDependencies::sharing(names, registration.dependencies.clone())
         });
+        // Known until the component is constructed.
+        let trace = self.issue_trace(&registration.source_position, &registration.stack_trace);
         let request = ConstructRequest {
             monitor: self.handle(),
             run: Arc::clone(self.run_info()),
@@ -72,7 +74,7 @@ impl Monitor {
             retain_on_delete: registration.retain_on_delete,
             aliases: registration.aliases.clone(),
             options: registration.options.clone(),
-            stack_trace_handle: String::new(),
+            stack_trace_handle: trace.text(),
         };
         let constructing = self.0.generator.executor().constructing(
             &urn,
@@ -80,7 +82,7 @@ impl Monitor {
         );
         let answer = provider.provider.construct(request);
         let answer = self.unless_ended(answer, || AbandonedCall::on(&urn, "construct")).await?;
-        drop(constructing);
+        drop((constructing, trace));
         let sanitized = answer.and_then(|response| {
             self.0.generator.executor().sanitizer().sanitize_construct(response)
         });
@@ -198,7 +200,7 @@ fn with_input_errors(error: &ProviderError, inputs: &PropertyMap) -> String {
     let mut text = error.message.clone();
     for refused in &error.input_errors {
         let path = PropertyPath::parse(&refused.property).ok();
-        let value = path.and_then(|path| path.get(inputs).cloned());
+        let value = path.and_then(|path| path.get_marked(inputs));
         let value = value.map_or_else(|| "<nil>".to_owned(), |value| plain_text(&value));
         let (property, reason) = (&refused.property, &refused.reason);
         text.push_str(&format!("\n- property {property} with value '{value}' has a problem: {reason}"));

@@ -36,7 +36,7 @@ impl Monitor {
                 return Ok(PropertyMap::new());
             };
             match answer.failures.first() {
-                None => Ok(answer.result),
+                None => Ok(answer.result.collapse_outputs()),
                 Some(failure) if failure.property.is_empty() => Err(WireStatus::invalid(format!(
                     "invocation of {token} returned an error: {}",
                     failure.reason

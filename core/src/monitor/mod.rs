@@ -7,6 +7,7 @@ mod call;
 mod construct;
 mod defaults;
 mod documents;
+mod exists;
 mod features;
 mod grpc;
 mod in_flight;
@@ -22,6 +23,7 @@ mod registration;
 mod run_packages;
 mod server;
 mod status;
+mod traces;
 mod version_range;
 mod wire;
 
@@ -41,12 +43,14 @@ use crate::{
     message::text_of_program,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     provider::{ProviderSpec, settings::ProviderSettings},
+    resource::SourcePosition,
     runtime::Runtime,
     secrets::Redactor,
     urn::Urn,
 };
 
 pub(crate) use documents::{InvokeDocument, ReadDocument, RegistrationDocument};
+pub use exists::Exists;
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub(crate) use plugin_service::EngineService;
@@ -61,6 +65,7 @@ use defaults::DefaultProviders;
 pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
 use parents::Parents;
+use traces::{StackTraces, TraceHandle};
 
 /// The API of a running program. Cloning is cheap; all clones share the monitor.
 #[derive(Clone)]
@@ -83,6 +88,8 @@ struct Shared {
     defaults: DefaultProviders,
     parents: Parents,
     positions: wire::Positions,
+    /// The stack traces of the requests whose components and methods are running.
+    traces: StackTraces,
     in_flight: InFlight,
     /// The clients that are still to be notified of a cancellation.
     hearing: InFlight,
@@ -122,6 +129,7 @@ impl Monitor {
             defaults,
             parents: Parents::default(),
             positions: wire::Positions::default(),
+            traces: StackTraces::default(),
             in_flight,
             hearing: InFlight::default(),
             root: Arc::default(),
@@ -175,6 +183,15 @@ impl Monitor {
 
     fn positions(&self) -> &wire::Positions {
         &self.0.positions
+    }
+
+    fn traces(&self) -> &StackTraces {
+        &self.0.traces
+    }
+
+    /// Returns a handle of the stack trace of a request, for the component or the method that it calls.
+    fn issue_trace(&self, position: &SourcePosition, trace: &[SourcePosition]) -> TraceHandle {
+        self.0.traces.issue(&*self.runtime().random, position, trace)
     }
 
     /// Sets the packages that the program needs; their versions are the defaults of requests.

@@ -104,6 +104,8 @@ pub struct ProviderError {
     /// True if the call was sent but no response could be decoded: the response is malformed, or the provider ended.
     /// The call may have taken effect.
     pub outcome_unknown: bool,
+    /// True if a Create or Update could not begin because the provider has to wait: nothing was created or changed.
+    pub must_wait: bool,
     /// Missing configuration keys with their descriptions.
     pub missing_keys: Vec<(String, String)>,
     /// The inputs that a component or a method refuses, by path.
@@ -120,6 +122,7 @@ impl ProviderError {
             message: message.into(),
             init_failure: None,
             outcome_unknown: false,
+            must_wait: false,
             missing_keys: Vec::new(),
             input_errors: Vec::new(),
             cause: None,

@@ -14,9 +14,9 @@ pub(in crate::monitor) fn invoke(
 ) -> impl Future<Output = Result<ResourceInvokeResponse, WireStatus>> + Send + use<> {
     // That function returns references to resources also to programs that do not accept them.
     let resources = request.accept_resources || request.tok == "pulumi:pulumi:getResource";
-    let bytes = request.accepts_byte_string;
+    let (bytes, outputs) = (request.accepts_byte_string, request.accept_output_values);
     let invoking = invocation(request).map(|invoke| monitor.invoke_raw(invoke));
-    async move { response(invoking?.await?, resources, bytes) }
+    async move { response(invoking?.await?, resources, bytes, outputs) }
 }
 
 fn invocation(request: ResourceInvokeRequest) -> Result<Invoke, WireStatus> {
@@ -35,7 +35,12 @@ fn invocation(request: ResourceInvokeRequest) -> Result<Invoke, WireStatus> {
     })
 }
 
-fn response(invoked: Invoked, resources: bool, bytes: bool) -> Result<ResourceInvokeResponse, WireStatus> {
+fn response(
+    invoked: Invoked,
+    resources: bool,
+    bytes: bool,
+    outputs: bool,
+) -> Result<ResourceInvokeResponse, WireStatus> {
     let answer = match invoked {
         Invoked::Unknown => {
             return Ok(ResourceInvokeResponse {
@@ -54,7 +59,13 @@ fn response(invoked: Invoked, resources: bool, bytes: bool) -> Result<ResourceIn
         })
         .collect();
     Ok(ResourceInvokeResponse {
-        r#return: Some(options::answer(&answer.result, true, resources, bytes)?),
+        r#return: Some(options::answer_with(
+            &answer.result,
+            true,
+            resources,
+            bytes,
+            outputs,
+        )?),
         failures,
         unknown: false,
     })

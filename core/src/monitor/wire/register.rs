@@ -110,7 +110,10 @@ fn registration_of(
         }
         .into(),
         source_position: monitor.positions().position(root, request.source_position),
-        stack_trace: monitor.positions().trace(root, request.stack_trace),
+        stack_trace: monitor.traces().prepended(
+            &request.parent_stack_trace_handle,
+            monitor.positions().trace(root, request.stack_trace),
+        ),
     })
 }
 

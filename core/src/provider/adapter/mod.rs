@@ -325,6 +325,7 @@ mod tests {
             resource_type: "pulumi:providers:files".into(),
             name: "files".to_owned(),
             olds: None,
+            old_outputs: None,
             news: secrets(),
             random_seed: Vec::new(),
             preview: false,
