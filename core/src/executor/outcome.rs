@@ -128,3 +128,36 @@ pub(crate) fn join_reasons(reasons: &[String]) -> Text {
         format!("it exists, but its initialization failed: {}", reasons.join("; ")),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_states_what_is_known_of_the_resource() {
+        let refused = ProviderError::new(ProviderStatus::Unknown, "no");
+        let waits = ProviderError {
+            must_wait: true,
+            ..refused.clone()
+        };
+        let timed_out = ProviderError::without_answer(ProviderStatus::DeadlineExceeded, "too long");
+        let status = |error| StepFailure::provider(error).status;
+        assert_eq!(status(&refused), OperationStatus::Unknown);
+        assert_eq!(status(&waits), OperationStatus::Ok);
+        assert_eq!(status(&timed_out), OperationStatus::Unknown);
+    }
+
+    #[test]
+    fn the_beginning_of_a_step_that_was_given_up_stays_on_record() {
+        let timed_out = ProviderError::without_answer(ProviderStatus::DeadlineExceeded, "too long");
+        let lost = ProviderError::without_answer(ProviderStatus::Unavailable, "the plugin has ended");
+        let hides = |error, op| StepFailure::provider(error).hides_a_change(op);
+        for op in [StepOp::Create, StepOp::CreateReplacement, StepOp::Update] {
+            assert!(hides(&timed_out, op) && hides(&lost, op), "{op:?}");
+        }
+        for op in [StepOp::Delete, StepOp::DeleteReplaced] {
+            assert!(hides(&timed_out, op) && !hides(&lost, op), "{op:?}");
+        }
+        assert!(!hides(&timed_out, StepOp::Read));
+    }
+}

@@ -195,8 +195,11 @@ impl Monitor {
     }
 
     /// Sets the packages that the program needs; their versions are the defaults of requests.
-    pub(crate) fn require(&self, packages: Vec<ProviderSettings>) {
-        self.0.defaults.require(packages);
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] when one version of a package has two sources.
+    pub(crate) fn require(&self, packages: Vec<ProviderSettings>) -> Result<(), Error> {
+        self.0.defaults.require(packages)
     }
 
     /// Installs plugins before the program runs; returns whether the program is to run.

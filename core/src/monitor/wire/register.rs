@@ -147,6 +147,13 @@ fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
             "state migrations are not supported by this deployment",
         ));
     }
+    if !request.snippet_id.is_empty() {
+        let text = format!(
+            "resource '{}' is of the snippet '{}', and snippets are not supported by this engine",
+            request.name, request.snippet_id
+        );
+        return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
+    }
     if !request.env_var_mappings.is_empty() && !request.r#type.starts_with("pulumi:providers:") {
         return Err(WireStatus::invalid(
             "envVarMappings can only be used with provider resources",
@@ -281,6 +288,25 @@ impl Accepts {
 mod tests {
     use super::*;
     use crate::property::Output;
+
+    #[test]
+    fn what_is_not_supported_is_refused_by_name() {
+        let refused = |request| refuse_unsupported(&request).unwrap_err().message;
+        let snippet = RegisterResourceRequest {
+            name: "a".to_owned(),
+            snippet_id: "s-1".to_owned(),
+            ..RegisterResourceRequest::default()
+        };
+        assert_eq!(
+            refused(snippet),
+            "resource 'a' is of the snippet 's-1', and snippets are not supported by this engine"
+        );
+        let migrated = RegisterResourceRequest {
+            state_migrations: vec![Default::default()],
+            ..RegisterResourceRequest::default()
+        };
+        assert_eq!(refused(migrated), "state migrations are not supported by this deployment");
+    }
 
     #[test]
     fn dependencies_in_output_values_add_to_those_of_the_resource() {
