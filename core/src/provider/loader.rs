@@ -73,6 +73,8 @@ pub(crate) struct ProviderSpec {
     pub checksums: BTreeMap<String, String>,
     /// The parameter of a parameterized package.
     pub parameter: Option<Parameter>,
+    /// Variables of the host's environment with the names under which the plugin sees their values, too.
+    pub environment: BTreeMap<String, String>,
 }
 
 impl ProviderSpec {
@@ -91,6 +93,7 @@ impl From<ProviderSettings> for ProviderSpec {
             download_url,
             checksums,
             base,
+            environment,
         } = settings;
         let (plugin, version, parameter) = match base {
             None => (package, version, None),
@@ -109,6 +112,7 @@ impl From<ProviderSettings> for ProviderSpec {
             download_url,
             checksums,
             parameter,
+            environment,
         }
     }
 }

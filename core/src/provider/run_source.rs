@@ -83,7 +83,6 @@ impl RunSource {
                 project: surroundings.project.clone(),
                 runtime_options: surroundings.runtime_options.clone(),
                 config: config.collect(),
-                mapped: BTreeMap::new(),
             },
             sink: surroundings.sink.clone(),
             cancelled: surroundings.cancelled.clone(),

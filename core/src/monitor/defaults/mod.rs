@@ -156,7 +156,7 @@ impl DefaultProviders {
             version: version_of(choice)?,
             download_url: choice.download_url.clone(),
             checksums: choice.checksums.clone(),
-            base: None,
+            ..ProviderSettings::default()
         })
     }
 

@@ -96,6 +96,7 @@ fn registration_of(
         delete_before_replace: delete_before_replace.then_some(request.delete_before_replace),
         aliases,
         retain_on_delete: request.retain_on_delete,
+        env_var_mappings: request.env_var_mappings,
         options: ResourceOptions {
             ignore_changes: request.ignore_changes,
             replace_on_changes: request.replace_on_changes,
@@ -154,17 +155,8 @@ fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
         );
         return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
     }
-    if !request.env_var_mappings.is_empty() && !request.r#type.starts_with("pulumi:providers:") {
-        return Err(WireStatus::invalid(
-            "envVarMappings can only be used with provider resources",
-        ));
-    }
     if !request.transforms.is_empty() {
         return refuse("transforms");
-    }
-    if !request.env_var_mappings.is_empty() {
-        // Host variables are not read here, so that none can be passed under another name.
-        return refuse("envVarMappings");
     }
     Ok(())
 }
