@@ -68,8 +68,7 @@ impl Monitor {
             package: mut choice,
         } = exists;
         if !resource_type.is_full() {
-            let text =
-                format!("Type '{resource_type}' is not a valid type token (must have format '*:*:*')");
+            let text = format!("Type '{resource_type}' is not a valid type token (must have format '*:*:*')");
             return Err(WireStatus::invalid(text).into());
         }
         if id.is_empty() {
@@ -95,7 +94,13 @@ impl Monitor {
         let run = self.run_info();
         let parent_type = parent.as_ref().map_or("", Urn::qualified_type);
         // A resource that is not part of the stack has no name: its id takes the place of one.
-        let urn = Urn::new(&run.stack, &run.project, parent_type, resource_type.as_str(), id.as_str());
+        let urn = Urn::new(
+            &run.stack,
+            &run.project,
+            parent_type,
+            resource_type.as_str(),
+            id.as_str(),
+        );
         let request = ReadRequest {
             urn: urn.clone(),
             resource_type: resource_type.clone(),
@@ -108,10 +113,14 @@ impl Monitor {
             views: Views::default(),
         };
         let answer = provider.provider.read(request);
-        let answer = self.unless_ended(answer, || AbandonedCall::on(&urn, "read")).await?;
+        let answer = self
+            .unless_ended(answer, || AbandonedCall::on(&urn, "read"))
+            .await?;
         let about = format!("whether the resource '{id}' of type '{resource_type}' exists");
         match answer {
-            Ok(ReadResponse { is_recorded: true, .. }) => Err(WireStatus::new(
+            Ok(ReadResponse {
+                is_recorded: true, ..
+            }) => Err(WireStatus::new(
                 ProviderStatus::Unimplemented,
                 format!("{about} is not known: provider '{package}' cannot read resources"),
             )

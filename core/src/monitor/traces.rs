@@ -88,7 +88,11 @@ mod tests {
         assert_eq!(traces.prepended(&handle.text(), inner.clone()), expected);
         let text = handle.text();
         drop(handle);
-        assert_eq!(traces.prepended(&text, inner.clone()), inner, "the outer request has ended");
+        assert_eq!(
+            traces.prepended(&text, inner.clone()),
+            inner,
+            "the outer request has ended"
+        );
         assert_eq!(traces.prepended("", inner.clone()), inner);
     }
 
@@ -96,7 +100,10 @@ mod tests {
     fn a_request_without_a_trace_is_known_by_its_position() {
         let (traces, random) = (StackTraces::default(), SeededRandom::new(7));
         let handle = traces.issue(&random, &position("project:///main.py#1"), &[]);
-        assert_eq!(traces.prepended(&handle.text(), Vec::new()), [position("project:///main.py#1")]);
+        assert_eq!(
+            traces.prepended(&handle.text(), Vec::new()),
+            [position("project:///main.py#1")]
+        );
         let handle = traces.issue(&random, &None, &[]);
         assert_eq!(traces.prepended(&handle.text(), Vec::new()), []);
     }

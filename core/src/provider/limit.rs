@@ -167,15 +167,27 @@ mod tests {
 
     #[tokio::test]
     async fn a_longer_timeout_of_the_resource_with_a_margin_takes_precedence() {
-        let error = limit(130).call(&Hanging::default(), create(100.0)).await.unwrap_err();
+        let error = limit(130)
+            .call(&Hanging::default(), create(100.0))
+            .await
+            .unwrap_err();
         assert!(error.message.ends_with("within 130 s"), "{error}");
-        let error = limit(60).call(&Hanging::default(), create(20.0)).await.unwrap_err();
+        let error = limit(60)
+            .call(&Hanging::default(), create(20.0))
+            .await
+            .unwrap_err();
         assert!(error.message.ends_with("within 60 s"), "{error}");
     }
 
     #[tokio::test]
     async fn a_configuration_in_the_background_is_named_by_its_call() {
-        let error = limit(60).call(&Hanging::default(), Call::Understands).await.unwrap_err();
-        assert_eq!(error.message, "provider `test` did not return from configure within 60 s");
+        let error = limit(60)
+            .call(&Hanging::default(), Call::Understands)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            error.message,
+            "provider `test` did not return from configure within 60 s"
+        );
     }
 }

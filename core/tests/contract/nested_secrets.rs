@@ -115,7 +115,10 @@ fn inputs(user: &'static str) -> PropertyMap {
     let login = object([("password", secret(PASSWORD)), ("user", user.into())]);
     let inputs = [
         ("login", login),
-        ("list", vec!["open".into(), object([("token", secret(TOKEN))])].into()),
+        (
+            "list",
+            vec!["open".into(), object([("token", secret(TOKEN))])].into(),
+        ),
         ("keys", PropertyValue::secret(object([("first", KEY.into())]))),
     ];
     inputs.into_iter().collect()
@@ -179,9 +182,25 @@ async fn texts(operation: Operation) -> (Arc<OperationResult>, Vec<String>) {
     texts.push(String::from_utf8(document).unwrap());
     texts.push(result.tree());
     texts.extend(result.error.iter().map(|error| format!("{error:?}")));
-    texts.extend(result.steps.iter().map(|step| binding::step_document(&result, step, Language::C).to_string()));
-    texts.extend(result.diagnostics.iter().map(|each| binding::diagnostic_document(each).to_string()));
-    texts.extend(result.plan.iter().filter_map(|plan| plan.document()).map(str::to_owned));
+    texts.extend(
+        result
+            .steps
+            .iter()
+            .map(|step| binding::step_document(&result, step, Language::C).to_string()),
+    );
+    texts.extend(
+        result
+            .diagnostics
+            .iter()
+            .map(|each| binding::diagnostic_document(each).to_string()),
+    );
+    texts.extend(
+        result
+            .plan
+            .iter()
+            .filter_map(|plan| plan.document())
+            .map(str::to_owned),
+    );
     let deployment = result.deployment().unwrap();
     texts.extend(deployment.map(|bytes| String::from_utf8(bytes).unwrap()));
     texts.push(format!("{result:?}"));
@@ -215,12 +234,25 @@ async fn nothing_that_a_run_writes_or_emits_has_a_nested_secret_in_plaintext() {
     ];
     for (what, kind, options, program) in runs {
         let (result, texts) = texts(host.stack.start(kind, options, Some(program))).await;
-        assert_eq!(result.error.is_some(), what == "failure", "{what}: {:?}", result.error);
+        assert_eq!(
+            result.error.is_some(),
+            what == "failure",
+            "{what}: {:?}",
+            result.error
+        );
         assert!(texts.len() > 5, "{what}");
         assert_sealed(what, &texts);
         if what != "destroy" {
-            let state = result.snapshot.resources.iter().find(|state| state.urn.name() == "a");
-            let expected = inputs(if matches!(what, "change" | "failure") { "you" } else { "me" });
+            let state = result
+                .snapshot
+                .resources
+                .iter()
+                .find(|state| state.urn.name() == "a");
+            let expected = inputs(if matches!(what, "change" | "failure") {
+                "you"
+            } else {
+                "me"
+            });
             if let Some(state) = state {
                 assert_eq!(state.inputs, expected, "{what}");
                 assert_eq!(state.outputs, expected, "{what}");
@@ -229,12 +261,20 @@ async fn nothing_that_a_run_writes_or_emits_has_a_nested_secret_in_plaintext() {
     }
     assert_sealed("files after all runs", &contents(host.folder.path()));
     let files = host.provider.files.lock().unwrap();
-    assert!(files.iter().any(|text| text.contains("echo:index:Echo")), "files were seen");
+    assert!(
+        files.iter().any(|text| text.contains("echo:index:Echo")),
+        "files were seen"
+    );
     assert_sealed("files during the runs", &*files);
     let entries = host.entries.0.lock().unwrap();
     let entries: Vec<_> = entries
         .iter()
-        .flat_map(|entry| [entry_to_json(entry, SecretForm::Base64).unwrap(), format!("{entry:?}")])
+        .flat_map(|entry| {
+            [
+                entry_to_json(entry, SecretForm::Base64).unwrap(),
+                format!("{entry:?}"),
+            ]
+        })
         .collect();
     assert_sealed("the journal of the host", &entries);
 }

@@ -121,9 +121,14 @@ async fn stack(provider: Arc<dyn ProviderBackend>) -> (Stack, Arc<Passing>) {
         call_timeouts: [("echo".to_owned(), CALL)].into(),
         ..PluginSettings::default()
     };
-    let engine = engine().runtime(runtime).plugins(plugins).provider("echo", provider);
+    let engine = engine()
+        .runtime(runtime)
+        .plugins(plugins)
+        .provider("echo", provider);
     let engine = engine.build().unwrap();
-    let stack = engine.create_or_select_stack("shop/dev", StackSettings::default()).await;
+    let stack = engine
+        .create_or_select_stack("shop/dev", StackSettings::default())
+        .await;
     (stack.unwrap(), clock)
 }
 
@@ -173,7 +178,13 @@ async fn a_check_that_hangs_fails_and_leaves_nothing_pending() {
 async fn a_deletion_that_hangs_fails_and_its_resource_stays_recorded() {
     let result = hangs(OperationKind::Destroy, "delete").await;
     assert_eq!(pending(&result), [("Deleting".to_owned(), "a")]);
-    assert!(result.snapshot.resources.iter().any(|state| state.urn.as_str() == URN));
+    assert!(
+        result
+            .snapshot
+            .resources
+            .iter()
+            .any(|state| state.urn.as_str() == URN)
+    );
 }
 
 fn limited() -> OperationOptions {
@@ -228,8 +239,16 @@ async fn an_operation_that_takes_too_long_lets_its_calls_complete() {
     let result = operation.ended().await;
     let error = result.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert_eq!(error.message(), "update canceled, because it did not end within 3600 s");
-    let names: Vec<_> = result.snapshot.resources.iter().map(|state| state.urn.name()).collect();
+    assert_eq!(
+        error.message(),
+        "update canceled, because it did not end within 3600 s"
+    );
+    let names: Vec<_> = result
+        .snapshot
+        .resources
+        .iter()
+        .map(|state| state.urn.name())
+        .collect();
     assert!(names.contains(&"waits") && !names.contains(&"never"), "{names:?}");
     assert_eq!(pending(&result), []);
 }

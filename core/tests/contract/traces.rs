@@ -10,8 +10,9 @@ use stackwright::{
     program::from_fn,
     property::PropertyMap,
     provider::{
-        Capabilities, ConstructRequest, ConstructResponse, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest,
-        MethodRequest, MethodResponse, Provider, ProviderError, ProviderResult, ProviderStatus,
+        Capabilities, ConstructRequest, ConstructResponse, CreateRequest, CreateResponse, DeleteRequest,
+        HandshakeRequest, MethodRequest, MethodResponse, Provider, ProviderError, ProviderResult,
+        ProviderStatus,
     },
     resource::PropertyDependencies,
     urn::Urn,
@@ -37,7 +38,9 @@ fn trace(file: &str, line: i32) -> Option<StackTrace> {
 }
 
 async fn register(monitor: &Monitor, request: RegisterResourceRequest) -> ProviderResult<Urn> {
-    let answer = monitor.call("ResourceMonitor/RegisterResource", request.encode_to_vec().into()).await;
+    let answer = monitor
+        .call("ResourceMonitor/RegisterResource", request.encode_to_vec().into())
+        .await;
     let answer = answer.map_err(|status| ProviderError::new(ProviderStatus::Unknown, status.message))?;
     let answer = RegisterResourceResponse::decode(&*answer).unwrap();
     Ok(Urn::parse(&answer.urn).unwrap())
@@ -133,14 +136,22 @@ async fn what_a_component_or_a_method_registers_points_into_the_program() {
             stack_trace: trace("main.py", 4),
             ..ResourceCallRequest::default()
         };
-        let called = context.monitor.call("ResourceMonitor/Call", method.encode_to_vec().into());
+        let called = context
+            .monitor
+            .call("ResourceMonitor/Call", method.encode_to_vec().into());
         called.await.unwrap();
         Ok(())
     });
     let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
     let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    assert_eq!(frames(&result, "box"), ["project:///main.py#3", "project:///box.py#7"]);
+    assert_eq!(
+        frames(&result, "box"),
+        ["project:///main.py#3", "project:///box.py#7"]
+    );
     assert_eq!(frames(&result, "child"), ["project:///main.py#3"]);
-    assert_eq!(frames(&result, "made"), ["project:///main.py#4", "project:///box.py#20"]);
+    assert_eq!(
+        frames(&result, "made"),
+        ["project:///main.py#4", "project:///box.py#20"]
+    );
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use stackwright::{
     Engine,
     provider::{
-        Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, InitFailure, Provider, ProviderError,
-        ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
+        Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, InitFailure, Provider,
+        ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
     },
     secrets::Base64Provider,
     store::MemoryStore,
@@ -34,11 +34,20 @@ impl Provider for Finds {
     }
 
     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        let has_properties = request.properties.as_ref().is_some_and(|values| values.get("value").is_some());
-        self.0.lock().unwrap().push((request.urn.to_string(), has_properties));
+        let has_properties = request
+            .properties
+            .as_ref()
+            .is_some_and(|values| values.get("value").is_some());
+        self.0
+            .lock()
+            .unwrap()
+            .push((request.urn.to_string(), has_properties));
         match request.id.as_str() {
             "gone" => Ok(ReadResponse::default()),
-            "hidden" => Err(ProviderError::new(ProviderStatus::PermissionDenied, "may not look")),
+            "hidden" => Err(ProviderError::new(
+                ProviderStatus::PermissionDenied,
+                "may not look",
+            )),
             "ailing" => Err(ProviderError::init_failed(InitFailure {
                 id: "ailing".to_owned(),
                 reasons: vec!["not ready".to_owned()],
@@ -77,7 +86,10 @@ async fn a_provider_finds_a_resource_without_making_it_part_of_the_stack() {
         let unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
         let answer = client.exists_resource(asked("echo:index:Echo", unknown)).await;
         assert!(answer.unwrap().into_inner().unknown);
-        let hidden = client.exists_resource(asked("echo:index:Echo", "hidden")).await.unwrap_err();
+        let hidden = client
+            .exists_resource(asked("echo:index:Echo", "hidden"))
+            .await
+            .unwrap_err();
         assert_eq!(
             (hidden.code(), hidden.message()),
             (
@@ -86,7 +98,10 @@ async fn a_provider_finds_a_resource_without_making_it_part_of_the_stack() {
             )
         );
         for (resource_type, id) in [("echo", "there"), ("echo:index:Echo", "")] {
-            let refused = client.exists_resource(asked(resource_type, id)).await.unwrap_err();
+            let refused = client
+                .exists_resource(asked(resource_type, id))
+                .await
+                .unwrap_err();
             assert_eq!(refused.code(), Code::InvalidArgument, "{resource_type} {id}");
         }
     });
@@ -99,7 +114,12 @@ async fn a_provider_finds_a_resource_without_making_it_part_of_the_stack() {
         .unwrap();
     let result = update(&stack(&engine, "shop/dev", program).await).await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    let recorded: Vec<_> = result.snapshot.resources.iter().map(|state| state.urn.name()).collect();
+    let recorded: Vec<_> = result
+        .snapshot
+        .resources
+        .iter()
+        .map(|state| state.urn.name())
+        .collect();
     assert_eq!(recorded, ["default"], "the provider alone");
     let read = provider.0.lock().unwrap();
     let first = ("urn:pulumi:dev::shop::echo:index:Echo::there".to_owned(), true);
