@@ -513,13 +513,15 @@ impl Message<'_> {
                 operation,
                 seconds,
                 abandoned,
-            } => {
-                let calls = abandoned.join("; ");
-                let separator = if calls.is_empty() { "" } else { ": " };
-                format!("{operation} canceled, because it did not end within {seconds} s{separator}{calls}")
-            }
+            } => timed_out(operation, *seconds, abandoned),
         }
     }
+}
+
+fn timed_out(operation: &str, seconds: f64, abandoned: &[String]) -> String {
+    let calls = abandoned.join("; ");
+    let separator = if calls.is_empty() { "" } else { ": " };
+    format!("{operation} canceled, because it did not end within {seconds} s{separator}{calls}")
 }
 
 /// Lists places with the reasons why they did not match, one per line.

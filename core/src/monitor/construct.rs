@@ -207,3 +207,49 @@ fn with_input_errors(error: &ProviderError, inputs: &PropertyMap) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        property::{Output, PropertyValue},
+        provider::CheckFailure,
+    };
+
+    #[test]
+    fn every_refused_input_is_listed_with_its_path_and_its_value_unless_that_is_secret() {
+        let refused = |property: &str, reason: &str| CheckFailure {
+            property: property.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let error = ProviderError {
+            input_errors: vec![
+                refused("size", "too large"),
+                refused("login.password", "too short"),
+                refused("keys[1]", "is no key"),
+                refused("name", "is required"),
+            ],
+            ..ProviderError::new(ProviderStatus::InvalidArgument, "bad inputs")
+        };
+        let size = PropertyValue::Output(Arc::new(Output {
+            element: Some(7.0.into()),
+            secret: false,
+            dependencies: Vec::new(),
+        }));
+        let login = PropertyMap::from_iter([("password", PropertyValue::from("pw"))]);
+        let keys = vec!["a".into(), PropertyValue::secret("b".into())];
+        let inputs = PropertyMap::from_iter([
+            ("size", size),
+            ("login", PropertyValue::secret(login.into())),
+            ("keys", keys.into()),
+        ]);
+        assert_eq!(
+            with_input_errors(&error, &inputs),
+            "bad inputs\n\
+             - property size with value '7' has a problem: too large\n\
+             - property login.password with value '[secret]' has a problem: too short\n\
+             - property keys[1] with value '[secret]' has a problem: is no key\n\
+             - property name with value '<nil>' has a problem: is required"
+        );
+    }
+}
