@@ -70,3 +70,35 @@ fn response(
         unknown: false,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        property::{
+            Output, PropertyMap, PropertyValue,
+            wire::{DecodeOptions, from_struct},
+        },
+        provider::InvokeResponse,
+        urn::Urn,
+    };
+
+    #[test]
+    fn output_values_are_returned_to_programs_that_accept_them() {
+        let output = PropertyValue::Output(std::sync::Arc::new(Output {
+            element: Some("x".into()),
+            secret: false,
+            dependencies: vec![Urn::new("dev", "shop", "", "files:index:File", "a")],
+        }));
+        let result = PropertyMap::from_iter([("path", output.clone())]);
+        for (accepts, expected) in [(true, output), (false, "x".into())] {
+            let answer = InvokeResponse {
+                result: result.clone(),
+                failures: Vec::new(),
+            };
+            let message = response(Invoked::Answer(answer), true, true, accepts).unwrap();
+            let returned = from_struct(message.r#return.unwrap(), &DecodeOptions::all("return")).unwrap();
+            assert_eq!(returned.get("path"), Some(&expected));
+        }
+    }
+}
