@@ -1080,6 +1080,7 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  * - `provider` (string): The provider resource that manages it, or its reference, `<urn>::<id>`. Left out, it is that
  *   of the parent, or else the default provider of the package.
  * - `providers` (object of string): Provider resources for a component's children, by package.
+ * - `remote` (boolean): Whether it is a component whose provider constructs it, with the resources below it.
  * - `replaceOnChanges` (array of string): Paths of properties whose changes replace it.
  * - `replaceWith` (string or array of string): Resources, or their URNs, whose replacement replaces this one, too:
  *   one or several.
