@@ -308,7 +308,7 @@ export interface Provider {
     invoke?(request: InvokeRequest, signal: AbortSignal): Answer<InvokeAnswer>;
     /**
      * Constructs a component, which is registered already, and returns its outputs: an object of values, which may contain
-     * outputs of what it has registered. What `context` registers is below the component. Needs the capability `secrets`.
+     * outputs of what it has registered. What `context` registers is below the component. Secrets arrive as `Secret` in any case.
      */
     construct?(context: ProgramContext, request: ConstructRequest, signal: AbortSignal): Answer<Inputs>;
     /** Calls a method of a resource or a component; `context` registers what the method makes. */
