@@ -114,8 +114,8 @@ export declare class Stack {
 export declare class StackConfig {}
 
 /**
- * Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read` or `invoke`, and `owner` names
- * their owner in errors.
+ * Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read`, `invoke` or `call`, and
+ * `owner` names their owner in errors.
  */
 export declare function checkOptions(of: string, options: string, owner: string): void
 
