@@ -9,6 +9,7 @@ import {
     fromPlainJson,
     InitFailedError,
     isUnknown,
+    OutputValue,
     ProviderError,
     secret,
     Secret,
@@ -243,10 +244,13 @@ class Run {
     }
 }
 
-/** Returns a member of a value; what is in a secret is secret, and what is in an unknown unknown. */
+/** Returns a member of a value: of a secret, an output or an unknown it is one as well. */
 function memberOf(value, name) {
     if (isUnknown(value)) {
         return value;
+    }
+    if (value instanceof OutputValue) {
+        return new OutputValue(memberOf(value.value, name), value.secret, value.dependencies);
     }
     return value instanceof Secret ? secret(memberOf(value.value, name)) : (value[name] ?? null);
 }
