@@ -260,7 +260,11 @@ impl Bridge {
         let method = registration::method(&document, inputs).map_err(|error| errors::to_napi(&error))?;
         let token = method.token.clone();
         let calling = run.monitor.call_method(method);
-        self.answer_later(&run, call, async move { Answer::of_method(calling.await, &token) });
+        self.answer_later(
+            &run,
+            call,
+            async move { Answer::of_method(calling.await, &token) },
+        );
         Ok(())
     }
 

@@ -29,7 +29,10 @@ pub(crate) struct Body {
 
 enum Asked {
     /// A component, which is registered already.
-    Construct { request: Box<ConstructRequest>, urn: Urn },
+    Construct {
+        request: Box<ConstructRequest>,
+        urn: Urn,
+    },
     Method(Box<MethodRequest>),
 }
 
