@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { InvalidInputError, isUnknown, OutputValue, ProviderError, Secret, secret } from "../index.mjs";
+import * as pulumi from "@pulumi/pulumi";
+
+import { InvalidInputError, isUnknown, OutputValue, ProviderError, sdkProgram, Secret, secret } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 /** Constructs boxes: a lid, and a floor below it. */
@@ -314,4 +316,40 @@ test("the options of a method's call are checked where it is called", async (t) 
     });
     await stack.up();
     assert.equal(failure, undefined);
+});
+
+class SdkThing extends pulumi.CustomResource {
+    constructor(name, inputs) {
+        super("mem:index:Thing", name, { content: undefined, ...inputs });
+    }
+}
+
+class SdkBox extends pulumi.ComponentResource {
+    constructor(name, inputs) {
+        super("box:index:Box", name, { floor: undefined, ...inputs }, {}, true);
+    }
+
+    open(by) {
+        return pulumi.runtime.call("box:index:Box/open", { __self__: this, by }, this);
+    }
+}
+
+test("a program of the SDK uses a component of the host and its method", async (t) => {
+    const program = sdkProgram(() => {
+        const thing = new SdkThing("thing", { content: pulumi.secret("hunter2") });
+        const made = new SdkBox("box", { content: thing.content });
+        return { content: made.content, floor: made.floor, opened: made.open(made.content) };
+    });
+    const stack = await stackOf(t, program);
+    await stack.preview();
+    const { outputs } = await stack.up();
+    const known = await records(stack);
+    assert.deepEqual([outputs.content.value, outputs.content.secret], ["hunter2", true]);
+    assert.match(outputs.floor.value, /^box-floor-/);
+    assert.deepEqual(outputs.opened.value, { by: "hunter2", token: "box:index:Box/open", box: known.box.urn });
+    assert.equal(outputs.opened.secret, true);
+    assert.equal(known["box-lid"].parent, known.box.urn);
+    assert.ok(known.box.dependencies.includes(known.thing.urn));
+    assert.ok(!JSON.stringify(known).includes("hunter2"), "every copy is encrypted");
+    await stack.destroy();
 });
