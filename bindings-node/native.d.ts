@@ -21,6 +21,8 @@ export declare class Bridge {
   read(run: number, call: number, document: string, inputs: unknown): void
   /** Calls a function of a package; the document is all but its arguments. */
   invoke(run: number, call: number, document: string, inputs: unknown): void
+  /** Calls a method of a resource, or of none; the document is all but its arguments. */
+  callMethod(run: number, call: number, document: string, inputs: unknown): void
   /** Sets an output of the stack. */
   export(run: number, name: string, value: unknown): void
   /** Reports a declaration that could not be read: the run fails with it, also where the program catches the error. */
@@ -112,8 +114,8 @@ export declare class Stack {
 export declare class StackConfig {}
 
 /**
- * Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read` or `invoke`, and `owner` names
- * their owner in errors.
+ * Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read`, `invoke` or `call`, and
+ * `owner` names their owner in errors.
  */
 export declare function checkOptions(of: string, options: string, owner: string): void
 

@@ -1,4 +1,5 @@
 /** The JavaScript side of the bridge to the engine: takes waiting messages in one call, and dispatches each to its receiver. */
+import { type BodyStart, callBody, isBody } from "./bodies";
 import { fromNative, fromText, guarded } from "./errors";
 import { native, type Native } from "./native";
 import type { HostObject } from "./host";
@@ -264,8 +265,13 @@ export class Bridge {
         let isThenable: boolean;
         try {
             // The native side asks only for methods that the object had when it was given.
-            const method = provider?.[name as keyof Callee] as (request: unknown, signal?: AbortSignal) => unknown;
-            if (method.length === 1) {
+            const method = provider?.[name as keyof Callee] as (...given: unknown[]) => unknown;
+            if (isBody(name)) {
+                const keepsOutputs = provider?.capabilities?.outputs ?? false;
+                result = callBody(this, asked.request as BodyStart, keepsOutputs, (...given) =>
+                    Reflect.apply(method, provider, given),
+                );
+            } else if (method.length === 1) {
                 // It declares only the request: creating a signal is expensive in thousands of calls.
                 result = Reflect.apply(method, provider, [asked.request]);
             } else {

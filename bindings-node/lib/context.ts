@@ -1,6 +1,11 @@
-/** The context of a program of our own API: it registers and reads resources, calls functions, exports and logs. */
+/**
+ * The context of a program of our own API, and of the code of components and methods: it registers and reads resources, calls
+ * functions and methods, exports and logs.
+ */
 import { following } from "./cycles";
 import {
+    CALL_OPTIONS,
+    type CallOptions,
     INVOKE_OPTIONS,
     type InvokeOptions,
     READ_OPTIONS,
@@ -10,11 +15,10 @@ import {
 } from "./documents";
 import { Config } from "./config";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
-import { toPlainJson } from "./json";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
-import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
-import { addTo, aliasOf, listed, providerReference, urnOf, urnsOf } from "./references";
+import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
+import { addTo, named, type Named, settingsOf, urnOf, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
 import { fullTextOf, isA, wellFormed } from "./thrown";
@@ -25,7 +29,32 @@ import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, 
 /** A program of our own API. */
 export type Program = (context: ProgramContext) => unknown;
 
-/** A program's view of the deployment that it is part of. */
+/**
+ * The code of a component or a method.
+ * @internal
+ */
+export interface Place {
+    /** What it is, for errors. */
+    readonly what: string;
+    /** The URN of the component. */
+    readonly component?: string;
+    /** The URNs of the resources that the arguments of a method come from: what the method registers depends on them. */
+    readonly origins?: readonly string[];
+}
+
+/** What a registration is: a resource of a provider, a component of the program, or one that a provider constructs. */
+type Kind = "custom" | "component" | "remote";
+
+/** The result of a method as the engine answers it. */
+interface MethodResult {
+    readonly value: PropertyMap;
+    readonly dependencies: readonly string[];
+}
+
+/**
+ * A program's view of the deployment that it is part of. The context of a component registers and reads resources below the
+ * component, unless they name another `parent`.
+ */
 export class ProgramContext {
     /** Emits diagnostics. An `error` fails the operation once the program has ended; nothing is deleted then. */
     readonly log: Readonly<Record<Severity, (message: string, resource?: AnyResource) => void>>;
@@ -34,6 +63,7 @@ export class ProgramContext {
     /** The stack's configuration. */
     readonly config: Config;
     readonly #run: Run;
+    readonly #place: Place | undefined;
     /** How many things the program has started that have not ended. */
     #pending = 0;
     #settled: (() => void) | undefined;
@@ -41,8 +71,9 @@ export class ProgramContext {
     readonly #failures: { error: unknown; observed: () => boolean }[] = [];
 
     /** @internal */
-    constructor(run: Run) {
+    constructor(run: Run, place?: Place) {
         this.#run = run;
+        this.#place = place;
         this.config = new Config(run.info.project, run.info.config, run.info.configSecretKeys);
         const controller = new AbortController();
         this.signal = controller.signal;
@@ -82,7 +113,7 @@ export class ProgramContext {
         options: ResourceOptions = {},
     ): Resource<Outputs> {
         options = given(options);
-        const answer = this.#register(type, name, true, inputs, options) as Promise<Registered<Outputs>>;
+        const answer = this.#register(type, name, "custom", inputs, options) as Promise<Registered<Outputs>>;
         return new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun, this.#await);
     }
 
@@ -94,13 +125,28 @@ export class ProgramContext {
     /** Registers a component: a resource that no provider manages, and that groups others. */
     component(type: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Component {
         options = given(options);
-        const answer = this.#register(type, name, false, inputs, options);
+        const answer = this.#register(type, name, "component", inputs, options);
         const register = (component: Component, outputs: object) => {
             const registered = this.#declaringLater(untraced(() => this.#outputs(component, outputs as Inputs)));
             this.#track(registered);
             return registered;
         };
         return new Component(type, name, answer, componentOf(options.parent), this.dryRun, this.#await, register);
+    }
+
+    /**
+     * Registers a component that its provider constructs, with all that is below it; the provider returns its outputs. Their
+     * types can be declared, as those of resources.
+     */
+    remoteComponent<Outputs extends object = PropertyMap>(
+        type: string,
+        name: string,
+        inputs: Inputs = {},
+        options: ResourceOptions = {},
+    ): Resource<Outputs> {
+        options = given(options);
+        const answer = this.#register(type, name, "remote", inputs, options) as Promise<Registered<Outputs>>;
+        return new Resource(type, name, false, answer, componentOf(options.parent), this.dryRun, this.#await);
     }
 
     /**
@@ -120,12 +166,13 @@ export class ProgramContext {
         learnIn(this.#run, inputs);
         const answer = untraced(async () => {
             this.#refuseLate(`the resource "${name}" was read`);
-            const [settledId, sent, settings] = [await resolve(id), await resolve(inputs, inputsOf(name)), await this.#settings(options)];
+            const [settledId, sent] = [await resolve(id), await resolve(inputs, inputsOf(name))];
+            const settings = await settingsOf(this.#below(options));
             const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
             if (typeof plainId !== "string") {
                 throw new InvalidInputError(`the id of the resource "${name}" is a string, not ${described(plainId)}`);
             }
-            const dependencies = await urnsOf([...settledId.sources, ...sent.sources]);
+            const dependencies = await urnsOf([...settledId.sources, ...sent.sources, ...this.#origins]);
             addTo(settings, "dependencies", dependencies);
             const document = JSON.stringify({ ...settings, type, name, id: plainId });
             return this.#run.request<Registered<Outputs>>((call) =>
@@ -151,7 +198,7 @@ export class ProgramContext {
             if (containsUnknown(sent.value)) {
                 return { value: new Unknown(), sources: sent.sources };
             }
-            const settings = await this.#settings(options);
+            const settings = await settingsOf(this.#below(options));
             addTo(settings, "dependencies", await urnsOf([...sent.sources]));
             const { dependencies: dependsOn, ...rest } = settings as { dependencies?: string[] };
             const document = JSON.stringify({ ...rest, dependsOn, token });
@@ -162,6 +209,53 @@ export class ProgramContext {
             const planned = this.dryRun && dependsOn?.length !== 0 && isEmpty(value);
             return { value: planned ? new Unknown() : value, sources: sent.sources };
         });
+        return this.#result(traced);
+    }
+
+    /**
+     * Calls a method of a resource or a component, or, without one, of a provider. The failure of an argument rejects the
+     * result; a failure of the method ends the run.
+     */
+    call(
+        token: string,
+        of?: AnyResource | string | null,
+        inputs: Inputs = {},
+        options: CallOptions = {},
+    ): Output<PropertyMap> {
+        options = given(options);
+        if (typeof token !== "string") {
+            throw new InvalidInputError(`the token of a method is a string, not ${described(token)}`);
+        }
+        const resource = of ?? undefined;
+        if (resource !== undefined && typeof resource !== "string" && !(resource instanceof Resource)) {
+            throw new InvalidInputError(`the call of ${token} is of a resource or its URN, not of ${described(resource)}`);
+        }
+        requireValues(inputs, `the arguments of ${token}`);
+        checkOptions("call", `the call of ${token}`, options, CALL_OPTIONS);
+        learnIn(this.#run, inputs);
+        const traced = untraced(async () => {
+            this.#refuseLate(`the method ${token} was called`);
+            const settings = await settingsOf(options);
+            if (resource !== undefined) {
+                settings["of"] = await urnOf(resource);
+            }
+            const sent = await named(inputs, (name) => `the values of the argument ${name} of ${token}`);
+            const document = JSON.stringify({ ...settings, token, argumentDependencies: sent.dependencies });
+            const { value, dependencies } = await this.#run.request<MethodResult>((call) =>
+                this.#native.callMethod(this.#run.number, call, document, sent.values),
+            );
+            const sources = new Set<Origin>([new KnownOrigin([...Object.values(sent.dependencies).flat(), ...dependencies])]);
+            if (resource !== undefined) {
+                sources.add(typeof resource === "string" ? new KnownOrigin([resource]) : resource);
+            }
+            // In previews, what is missing may be there later.
+            return { value: this.dryRun && isEmpty(value) ? new Unknown() : value, sources };
+        });
+        return this.#result(traced);
+    }
+
+    /** Returns the output of a call, whose failure the program's end reports unless the program handles it. */
+    #result(traced: Promise<Traced>): Output<PropertyMap> {
         let observed = false;
         this.#await(traced, () => observed);
         return new Output<PropertyMap>(traced, () => (observed = true), this.#await);
@@ -169,6 +263,10 @@ export class ProgramContext {
 
     /** Sets an output of the stack. */
     export(name: string, value: Input): void {
+        if (this.#place !== undefined) {
+            const result = this.#place.component === undefined ? "its result from call()" : "its outputs from construct()";
+            throw new InvalidInputError(`${this.#place.what} has no stack outputs; return ${result}`);
+        }
         this.#declaring(() => this.#setOutput(name, value));
     }
 
@@ -196,6 +294,17 @@ export class ProgramContext {
             return value.derive<Secret>(traced);
         }
         return secret(value as PropertyValue);
+    }
+
+    /**
+     * @internal Awaits what the code of a component or a method has returned, which the end of the code waits for, and returns it
+     * with the URNs that each value comes from.
+     */
+    resolveReturned(values: Inputs): Promise<Named> {
+        const owner = this.#place?.what ?? "the program";
+        const settled = untraced(() => named(values, (name) => `the values of the output ${name} of ${owner}`));
+        this.#track(settled);
+        return settled;
     }
 
     /**
@@ -268,7 +377,7 @@ export class ProgramContext {
     #register(
         type: string,
         name: string,
-        custom: boolean,
+        kind: Kind,
         inputs: Inputs,
         options: ResourceOptions,
     ): Promise<Registered> {
@@ -276,7 +385,7 @@ export class ProgramContext {
         if (late !== undefined) {
             return Promise.reject(late);
         }
-        return this.#declaring(() => this.#declare(type, name, custom, inputs, options));
+        return this.#declaring(() => this.#declare(type, name, kind, inputs, options));
     }
 
     /** Runs `body`, which declares a resource or an output, and reports a declaration that cannot be read to the engine. */
@@ -304,14 +413,16 @@ export class ProgramContext {
     #declare(
         type: string,
         name: string,
-        custom: boolean,
+        kind: Kind,
         inputs: Inputs,
         options: ResourceOptions,
     ): Promise<Registered> {
         const { number } = this.#run;
+        const custom = kind === "custom";
         requireNamed(type, name, inputs);
+        const isBare = isEmpty(options) && kind !== "remote" && this.#place === undefined;
         // Plain inputs without options are sent in this turn: there is nothing to await.
-        if (following(inputs, inputsOf(name), () => isPlain(inputs)) && isEmpty(options)) {
+        if (following(inputs, inputsOf(name), () => isPlain(inputs)) && isBare) {
             return this.#run.request((call) =>
                 this.#declaring(() =>
                     guarded(() => this.#native.register(number, call, type, name, custom, inputs, undefined)),
@@ -321,31 +432,30 @@ export class ProgramContext {
         checkOptions("resource", `the resource ${name}`, options, RESOURCE_OPTIONS);
         learnIn(this.#run, inputs);
         const declared = untraced(async () => {
-            const settings = await this.#settings(options);
-            const names = Object.keys(inputs);
-            const sent: PropertyMap = {};
-            const byProperty: { [name: string]: string[] } = {};
-            const all = new Set<string>();
-            await Promise.all(
-                names.map(async (property) => {
-                    const traced = await resolve(inputs[property], `the values of the input ${property} of the resource "${name}"`);
-                    sent[property] = traced.value;
-                    byProperty[property] = await urnsOf([...traced.sources]);
-                    for (const urn of byProperty[property]) {
-                        all.add(urn);
-                    }
-                }),
-            );
-            addTo(settings, "dependencies", [...all]);
-            if (all.size !== 0) {
-                settings["propertyDependencies"] = byProperty;
+            const settings = await settingsOf(this.#below(options));
+            const sent = await named(inputs, (property) => `the values of the input ${property} of the resource "${name}"`);
+            const all = Object.values(sent.dependencies).flat();
+            addTo(settings, "dependencies", [...all, ...(await urnsOf(this.#origins))]);
+            if (all.length !== 0) {
+                settings["propertyDependencies"] = sent.dependencies;
             }
-            const document = JSON.stringify({ ...settings, type, name, custom });
+            const document = JSON.stringify({ ...settings, type, name, custom, remote: kind === "remote" });
             return this.#run.request<Registered>((call) =>
-                this.#native.register(number, call, type, name, custom, sent, document),
+                this.#native.register(number, call, type, name, custom, sent.values, document),
             );
         });
         return this.#declaringLater(declared);
+    }
+
+    /** What everything depends on that the code of a method registers. */
+    get #origins(): readonly string[] {
+        return this.#place?.origins ?? [];
+    }
+
+    /** Puts what has no parent below the component whose code runs. */
+    #below<Options extends { parent?: AnyResource | string }>(options: Options): Options {
+        const component = this.#place?.component;
+        return component === undefined || options.parent !== undefined ? options : { ...options, parent: component };
     }
 
     async #outputs(component: Component, outputs: Inputs): Promise<void> {
@@ -356,41 +466,6 @@ export class ProgramContext {
         await this.#run.request((call) =>
             this.#native.registerOutputs(this.#run.number, call, urn, sent.value),
         );
-    }
-
-    /** Makes the registration's settings of options: resources become URNs and references. */
-    async #settings(options: ResourceOptions): Promise<{ [name: string]: unknown }> {
-        const { parent, dependsOn, provider, providers, aliases, deletedWith, replaceWith, replacementTrigger, ...rest } = options;
-        const settings: { [name: string]: unknown } = { ...rest };
-        if (parent !== undefined) {
-            settings["parent"] = await urnOf(parent);
-        }
-        if (dependsOn !== undefined) {
-            settings["dependencies"] = await urnsOf(listed(dependsOn));
-        }
-        if (provider !== undefined) {
-            settings["provider"] = await providerReference(provider);
-        }
-        if (providers !== undefined) {
-            const entries = Object.entries(providers).map(
-                async ([name, resource]) => [name, await providerReference(resource)] as const,
-            );
-            settings["providers"] = Object.fromEntries(await Promise.all(entries));
-        }
-        if (aliases !== undefined) {
-            settings["aliases"] = await Promise.all(aliases.map(aliasOf));
-        }
-        if (deletedWith !== undefined) {
-            settings["deletedWith"] = await urnOf(deletedWith);
-        }
-        if (replaceWith !== undefined) {
-            settings["replaceWith"] = await Promise.all(listed(replaceWith).map(urnOf));
-        }
-        if (replacementTrigger !== undefined) {
-            const { value } = await resolve(replacementTrigger, "the values of replacementTrigger");
-            settings["replacementTrigger"] = toPlainJson(value);
-        }
-        return settings;
     }
 }
 

@@ -1,10 +1,10 @@
-/** Programs that are generators: calling one runs nothing, so it would register no resources. */
+/** Programs and methods that are generators: calling one runs nothing, so it would register no resources. */
 import { InvalidInputError } from "./errors";
 
 /** Refuses a function with a `yield` in it, and what calling one returns. */
-export function refuseGenerator(value: unknown): void {
+export function refuseGenerator(value: unknown, what = "the program"): void {
     const kind = Object.prototype.toString.call(value);
     if (/^\[object (Async)?Generator(Function)?\]$/.test(kind)) {
-        throw new InvalidInputError("the program is a generator (function*), whose body would never run; make it a function");
+        throw new InvalidInputError(`${what} is a generator (function*), whose body would never run; make it a function`);
     }
 }

@@ -6,6 +6,7 @@ export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,
+    type CallOptions,
     type CustomTimeouts,
     type Diagnostic,
     type EnforcementLevel,
@@ -75,7 +76,9 @@ export {
     type CheckAnswer,
     type CheckFailure,
     type CheckRequest,
+    type ComponentOptions,
     type ConfigureRequest,
+    type ConstructRequest,
     type CreateAnswer,
     type CreateRequest,
     type DeleteRequest,
@@ -87,6 +90,8 @@ export {
     type InvokeRequest,
     type MappingAnswer,
     type MappingRequest,
+    type MethodAnswer,
+    type MethodRequest,
     type Provider,
     type ProviderCapabilities,
     ProviderError,

@@ -2,7 +2,7 @@
 import { DEPTH_LIMIT, explained, TOO_DEEP } from "./cycles";
 import { type AnyResource, Resource } from "./resource";
 import { currentTrace, Trace } from "./tracing";
-import { brandOf, isSecret, isUnknown, type PropertyValue, Secret } from "./values";
+import { brandOf, isSecret, isUnknown, OUTPUT_BRAND, type PropertyValue, Secret, withoutOutputs } from "./values";
 
 /** What a program can pass as an input: values, outputs, resources, and promises of them, at any depth. */
 export type Input =
@@ -16,10 +16,27 @@ export type Input =
 /** Inputs by name. */
 export type Inputs = { readonly [name: string]: Input };
 
-/** A settled value, and the resources that it came from. */
+/** What a value comes from: a resource, or resources by their URNs. */
+export interface Origin {
+    /** Adds the URNs that a dependency on this stands for. */
+    collect(urns: Set<string>): Promise<void>;
+}
+
+/** Resources of which only the URNs are known. */
+export class KnownOrigin implements Origin {
+    constructor(readonly urns: Iterable<string>) {}
+
+    async collect(urns: Set<string>): Promise<void> {
+        for (const urn of this.urns) {
+            urns.add(urn);
+        }
+    }
+}
+
+/** A settled value, and what it came from. */
 export interface Traced {
     value: PropertyValue;
-    sources: ReadonlySet<AnyResource>;
+    sources: ReadonlySet<Origin>;
 }
 
 /**
@@ -139,8 +156,9 @@ export function isPlain(value: Input, depth = 0): boolean {
     if (isSecret(value)) {
         return isPlain(value.value, depth + 1);
     }
-    if (brandOf(value) !== undefined || ArrayBuffer.isView(value)) {
-        return true;
+    const brand = brandOf(value);
+    if (brand !== undefined || ArrayBuffer.isView(value)) {
+        return brand !== OUTPUT_BRAND;
     }
     for (const name in value) {
         if (!isPlain((value as { [name: string]: Input })[name], depth + 1)) {
@@ -155,7 +173,7 @@ export function isPlain(value: Input, depth = 0): boolean {
  * one that contains itself or is nested too deep.
  */
 export async function resolve(input: Input, what = "values"): Promise<Traced> {
-    const sources = new Set<AnyResource>();
+    const sources = new Set<Origin>();
     try {
         return { value: await settle(input, sources), sources };
     } catch (error) {
@@ -170,7 +188,7 @@ interface Holder {
     readonly depth: number;
 }
 
-async function settle(input: Input, sources: Set<AnyResource>, holder?: Holder): Promise<PropertyValue> {
+async function settle(input: Input, sources: Set<Origin>, holder?: Holder): Promise<PropertyValue> {
     if (isPlain(input)) {
         return input as PropertyValue;
     }
@@ -190,6 +208,12 @@ async function settle(input: Input, sources: Set<AnyResource>, holder?: Holder):
     if (input instanceof Resource) {
         sources.add(input);
         return input.reference();
+    }
+    if (brandOf(input) === OUTPUT_BRAND) {
+        const urns = new Set<string>();
+        const value = withoutOutputs(input as PropertyValue, urns);
+        sources.add(new KnownOrigin(urns));
+        return value;
     }
     if (isPromise(input)) {
         return settle((await (input as PromiseLike<unknown>)) as Input, sources, here);

@@ -1,7 +1,9 @@
 /** Providers that are JavaScript objects: their shape, their errors, and how their answers are given back. */
+import type { ProgramContext } from "./context";
 import type { StepOp } from "./documents";
 import type { HostObject } from "./host";
 import { native } from "./native";
+import type { Inputs } from "./output";
 import { attempt, fullTextOf } from "./thrown";
 import type { PropertyMap } from "./values";
 
@@ -194,6 +196,51 @@ export interface InvokeAnswer {
     failures?: CheckFailure[];
 }
 
+/** Requests the construction of a component, which is registered already. */
+export interface ConstructRequest {
+    /** The URN of the component. */
+    urn: string;
+    type: string;
+    name: string;
+    /** The URN of its parent. */
+    parent?: string;
+    inputs: PropertyMap;
+    /** The options of the component. What is below it inherits them. */
+    options: ComponentOptions;
+    /** True while previewing; unknowns may occur. */
+    preview: boolean;
+}
+
+/** Options of a component, as its provider gets them: only those that are given. Resources are URNs. */
+export interface ComponentOptions {
+    protect?: boolean;
+    deleteBeforeReplace?: boolean;
+    retainOnDelete?: boolean;
+    ignoreChanges?: string[];
+    replaceOnChanges?: string[];
+    additionalSecretOutputs?: string[];
+    dependsOn?: string[];
+    deletedWith?: string;
+    /** References of providers, `<urn>::<id>`, by package. */
+    providers?: { [packageName: string]: string };
+}
+
+/** Calls a method of a resource, of a component, or of the provider itself. */
+export interface MethodRequest {
+    /** The method: `package:module:Type/method`. */
+    token: string;
+    /** The arguments, with the resource as `__self__`, a `ResourceReference`. */
+    arguments: PropertyMap;
+    /** True while previewing; unknowns may occur. */
+    preview: boolean;
+}
+
+export interface MethodAnswer {
+    /** May contain outputs of what the method has registered. */
+    result?: Inputs;
+    failures?: CheckFailure[];
+}
+
 /** Asks for the schema of the package. */
 export interface SchemaRequest {
     /** The package that a parameter made of the provider; empty for the provider's own. */
@@ -228,7 +275,7 @@ export interface ConfigureRequest {
 export interface ProviderCapabilities {
     /** Secrets arrive wrapped, as `Secret`; else they arrive plain, and are put back on what is answered. Off. */
     secrets?: boolean;
-    /** Values with dependencies arrive as `OutputValue`, for those who construct components. Off. */
+    /** `construct` and `call` get values with dependencies as `OutputValue`; else they get the values alone. Off. */
     outputs?: boolean;
     /** `create` and `update` are called in previews too, and make nothing then. Off. */
     preview?: boolean;
@@ -259,6 +306,13 @@ export interface Provider {
     update?(request: UpdateRequest, signal: AbortSignal): Answer<UpdateAnswer>;
     delete?(request: DeleteRequest, signal: AbortSignal): Answer<ViewAnswer>;
     invoke?(request: InvokeRequest, signal: AbortSignal): Answer<InvokeAnswer>;
+    /**
+     * Constructs a component, which is registered already, and returns its outputs: an object of values, which may contain
+     * outputs of what it has registered. What `context` registers is below the component. Secrets arrive as `Secret` in any case.
+     */
+    construct?(context: ProgramContext, request: ConstructRequest, signal: AbortSignal): Answer<Inputs>;
+    /** Calls a method of a resource or a component; `context` registers what the method makes. */
+    call?(context: ProgramContext, request: MethodRequest, signal: AbortSignal): Answer<MethodAnswer>;
     /** Gives the schema of the package, as JSON or as what becomes it, for code generators and other tools. */
     getSchema?(request: SchemaRequest, signal: AbortSignal): string | object | PromiseLike<string | object>;
     /** Gives a mapping from another ecosystem to the package, for converters; no answer: there is none. */

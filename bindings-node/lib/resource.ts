@@ -1,5 +1,5 @@
 /** Resources of our own API: registered as soon as they are made, whether or not they are awaited. */
-import { Output, type Traced, type Track } from "./output";
+import { type Origin, Output, type Traced, type Track } from "./output";
 import { currentTrace } from "./tracing";
 import { type PropertyMap, ResourceReference, Unknown } from "./values";
 
@@ -16,6 +16,8 @@ export interface Registered<Outputs extends object = PropertyMap> {
     readonly failed: boolean;
     /** True when it was not worked on at all, because something that it depends on failed; `failed` is true as well. */
     readonly skipped: boolean;
+    /** @internal What the outputs of a remote component depend on. */
+    readonly dependencies?: readonly string[];
 }
 
 /** A resource with outputs of any types. */
@@ -114,7 +116,7 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
     }
 
     #output(take: (registered: Registered<Outputs>) => Traced["value"]): Output<unknown> {
-        const sources = new Set<AnyResource>([this]);
+        const sources = new Set<Origin>([this]);
         // Only awaiting an output marks failures as handled, not taking one.
         return new Output(
             this.answer.then((registered) => ({ value: take(registered), sources })),
@@ -134,11 +136,12 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
 
     /** @internal Collects the URNs that a dependency on this resource stands for: a component's are those below it. */
     async collect(urns: Set<string>): Promise<void> {
-        const { urn } = await this.answer;
+        const { urn, dependencies = [] } = await this.answer;
         if (urns.has(urn)) {
             return;
         }
         urns.add(urn);
+        dependencies.forEach((dependency) => urns.add(dependency));
         if (!this.custom) {
             await Promise.all(this.#children.map((child) => child.collect(urns)));
         }

@@ -1,6 +1,6 @@
 /**
- * One run of a program: what belongs to it is known by its asynchronous context, so that a stray failure of one program
- * ends that program's run and nothing else in the process.
+ * One run of a program, or of the code of a component or a method: what belongs to it is known by its asynchronous context, so
+ * that a stray failure ends that run and nothing else in the process.
  */
 import type { Bridge, Callback, RunInfo } from "./bridge";
 import { CancelledError } from "./errors";
@@ -18,7 +18,10 @@ export function currentRun(): Run | undefined {
     return owner instanceof Run ? owner : undefined;
 }
 
-/** A program's run. */
+/** What runs: a program, or the code of a component or a method. */
+export type Code = "program" | "method";
+
+/** A run. */
 export class Run implements Owner {
     /** Resolves when the program should end: its operation failed or was cancelled, or a stray failure was seen. */
     readonly over: Promise<void>;
@@ -40,6 +43,7 @@ export class Run implements Owner {
         readonly bridge: Bridge,
         readonly number: number,
         readonly info: RunInfo,
+        readonly code: Code = "program",
     ) {
         this.over = new Promise((resolve) => (this.#end = resolve));
     }
@@ -63,7 +67,7 @@ export class Run implements Owner {
             return undefined;
         }
         const error = new CancelledError(
-            `${what} after the program had ended: what a program starts must be awaited, or its promise be returned`,
+            `${what} after the ${this.code} had ended: what a ${this.code} starts must be awaited, or its promise be returned`,
         );
         if (!this.#closed) {
             // The end has not been reported yet.
@@ -193,6 +197,50 @@ function ended(): CancelledError {
     return new CancelledError("the operation has ended");
 }
 
+/** How the code of a run ended: what it returned, or how it failed; neither when the run was over before. */
+interface End<T> {
+    /** Resolves when the code has ended, which may be later. */
+    readonly settled: Promise<void>;
+    readonly returned: { value: T } | undefined;
+    readonly failure: { error: unknown } | undefined;
+}
+
+/** Runs `body` as the code of a run until it ends, fails, or is over for another reason. */
+async function play<T>(run: Run, body: () => T | PromiseLike<T>): Promise<End<T>> {
+    run.bridge.onStop(run.number, () => run.stop());
+    enter(run);
+    let returned: { value: T } | undefined;
+    let failure: { error: unknown } | undefined;
+    const settled = owned(run, async () => {
+        try {
+            returned = { value: await body() };
+        } catch (error) {
+            failure = { error };
+        }
+    });
+    await Promise.race([settled, run.over]);
+    // A rejection without a handler is reported after the promises of its turn: let those come first.
+    await new Promise((resolve) => setImmediate(resolve));
+    failure ??= run.stray;
+    if (failure !== undefined || run.stopped) {
+        // Each call is answered once the operation wants no more of the run.
+        await run.quiet();
+    }
+    return { settled, returned, failure };
+}
+
+/** Reports the end of a run to the engine; nothing that its code does later is a part of it. */
+function conclude(run: Run, { settled, failure }: End<unknown>, ending: Ending | undefined): void {
+    run.flush();
+    if (failure === undefined && !run.stopped) {
+        run.end();
+    }
+    run.close();
+    run.bridge.finishRun(run.number, ending);
+    leaveWithoutRoots(run);
+    void settled.then(() => setImmediate(leave, run));
+}
+
 /**
  * Runs `body` as the run's program until it ends, fails, or is over for another reason, and reports the end to the engine.
  * `describe` makes the displayed text of an error.
@@ -202,37 +250,26 @@ export async function runProgram(
     body: () => unknown,
     describe: (error: unknown, run: Run) => Ending,
 ): Promise<void> {
-    run.bridge.onStop(run.number, () => run.stop());
-    enter(run);
-    let failure: { error: unknown } | undefined;
-    const settled = owned(run, async () => {
-        try {
-            await body();
-        } catch (error) {
-            failure = { error };
-        }
-    });
-    await Promise.race([settled, run.over]);
-    // A rejection without a handler is reported after the promises of its turn: let those come first.
-    await new Promise((resolve) => setImmediate(resolve));
-    failure ??= run.stray;
+    const end = await play(run, body);
     let ending: Ending | undefined;
-    if (failure !== undefined && !run.stopped) {
-        await run.quiet();
-        ending = describe(failure.error, run);
-        run.bridge.raised.ofProgram(run.info.project, run.info.stack, failure.error);
-    } else if (run.stopped) {
-        // Each call is answered once the operation wants no more of the run.
-        await run.quiet();
+    if (end.failure !== undefined && !run.stopped) {
+        ending = describe(end.failure.error, run);
+        run.bridge.raised.ofProgram(run.info.project, run.info.stack, end.failure.error);
     }
-    run.flush();
-    if (failure === undefined && !run.stopped) {
-        run.end();
+    conclude(run, end, ending);
+}
+
+/** Runs `body` as the code of a component or a method, and returns its result; throws what it throws. */
+export async function runBody<T>(run: Run, body: () => Promise<T>): Promise<T> {
+    const end = await play(run, body);
+    conclude(run, end, end.failure && { message: fullTextOf(end.failure.error), reported: false });
+    if (end.failure !== undefined) {
+        throw end.failure.error;
     }
-    run.close();
-    run.bridge.finishRun(run.number, ending);
-    leaveWithoutRoots(run);
-    void settled.then(() => setImmediate(leave, run));
+    if (end.returned === undefined) {
+        throw ended();
+    }
+    return end.returned.value;
 }
 
 /**

@@ -1,15 +1,14 @@
 /** Records what a function of `apply()` awaits: its result depends on that. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import type { Traced } from "./output";
-import type { AnyResource } from "./resource";
+import type { Origin, Traced } from "./output";
 import { isSecret, isUnknown, type PropertyValue, Secret, Unknown } from "./values";
 
 const current = new AsyncLocalStorage<Trace | undefined>();
 
 /** All that one call of a function has awaited so far. */
 export class Trace {
-    readonly #sources = new Set<AnyResource>();
+    readonly #sources = new Set<Origin>();
     #secret = false;
     #unknown = false;
 
@@ -19,7 +18,7 @@ export class Trace {
     }
 
     /** Records a value and what it came from. */
-    add(value: unknown, sources: Iterable<AnyResource>): void {
+    add(value: unknown, sources: Iterable<Origin>): void {
         this.#secret ||= isSecret(value);
         this.#unknown ||= isUnknown(value) || (isSecret(value) && isUnknown(value.value));
         for (const source of sources) {

@@ -180,7 +180,7 @@ export function isUnknown(value: unknown): value is Unknown {
 /** Returns whether a value wraps another one: a secret, or an output. */
 function isWrapper(value: unknown): value is Secret | OutputValue {
     const brand = brandOf(value);
-    return brand === 1 || brand === 6;
+    return brand === 1 || brand === OUTPUT_BRAND;
 }
 
 /** Returns whether an unknown is anywhere in a value. */
@@ -210,6 +210,35 @@ export function unwrap(value: PropertyValue): PropertyValue {
     }
     return Object.fromEntries(Object.entries(value as PropertyMap).map(([name, member]) => [name, unwrap(member)]));
 }
+
+/**
+ * Returns a value without outputs around it or inside it, secret ones as a `Secret`; adds what they depend on to `urns`.
+ * @internal
+ */
+export function withoutOutputs(value: PropertyValue, urns: Set<string>): PropertyValue {
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) {
+        return value;
+    }
+    const brand = brandOf(value);
+    if (isWrapper(value)) {
+        const inner = withoutOutputs(value.value, urns);
+        if (brand === OUTPUT_BRAND) {
+            (value as OutputValue).dependencies.forEach((urn) => urns.add(urn));
+        }
+        return brand === OUTPUT_BRAND && !(value as OutputValue).secret ? inner : new Secret(inner);
+    }
+    if (brand !== undefined) {
+        return value;
+    }
+    if (Array.isArray(value)) {
+        return value.map((element: PropertyValue) => withoutOutputs(element, urns));
+    }
+    const members = Object.entries(value as PropertyMap);
+    return Object.fromEntries(members.map(([name, member]) => [name, withoutOutputs(member, urns)]));
+}
+
+/** The number of `OutputValue`. */
+export const OUTPUT_BRAND = 6;
 
 /**
  * Returns the number of a value's class; `undefined` for plain values.

@@ -8,7 +8,6 @@ use napi_derive::napi;
 use stackwright::{
     Error, ErrorKind,
     diagnostic::{Diagnostic, Severity},
-    monitor::{Registered, WireStatus},
     urn::Urn,
 };
 
@@ -117,13 +116,13 @@ impl Bridge {
             )))
         })?;
         if method.starts_with("Engine/") || AT_ONCE.contains(&method.as_str()) {
-            let answer = protocol_answer(run.monitor.call_at_once(&method, request));
+            let answer = Answer::of_protocol(run.monitor.call_at_once(&method, request));
             self.shared.send(Message::Answer { call, answer });
             return Ok(());
         }
         // Claims are decided here, in the order of the calls; the rest runs in a task.
         let answer = run.monitor.call(&method, request);
-        self.answer_soon(&run, call, answer.map(protocol_answer));
+        self.answer_soon(&run, call, answer.map(Answer::of_protocol));
         Ok(())
     }
 
@@ -178,7 +177,7 @@ impl Bridge {
             registration::registration(resource_type, name, custom, inputs, document.as_deref())
                 .map_err(|error| errors::to_napi(&error))?;
         let registered = run.monitor.register(registration);
-        self.answer_later(&run, call, async move { registered_answer(registered.await) });
+        self.answer_later(&run, call, async move { Answer::of_resource(registered.await) });
         Ok(())
     }
 
@@ -219,7 +218,7 @@ impl Bridge {
         let inputs = convert::map_of(env, &inputs, "inputs")?;
         let read = registration::read(&document, inputs).map_err(|error| errors::to_napi(&error))?;
         let read = run.monitor.read(read);
-        self.answer_later(&run, call, async move { registered_answer(read.await) });
+        self.answer_later(&run, call, async move { Answer::of_resource(read.await) });
         Ok(())
     }
 
@@ -243,6 +242,29 @@ impl Bridge {
                 Err(status) => Answer::Failed(status.into()),
             }
         });
+        Ok(())
+    }
+
+    /// Calls a method of a resource, or of none; the document is all but its arguments.
+    #[napi(catch_unwind)]
+    pub fn call_method(
+        &self,
+        env: &Env,
+        run: u32,
+        call: u32,
+        document: String,
+        #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
+    ) -> Result<()> {
+        let run = self.run(run)?;
+        let inputs = convert::map_of(env, &inputs, "arguments")?;
+        let method = registration::method(&document, inputs).map_err(|error| errors::to_napi(&error))?;
+        let token = method.token.clone();
+        let calling = run.monitor.call_method(method);
+        self.answer_later(
+            &run,
+            call,
+            async move { Answer::of_method(calling.await, &token) },
+        );
         Ok(())
     }
 
@@ -305,26 +327,5 @@ impl Bridge {
                 Some(message) => Err(Error::new(kind, message)),
             });
         }
-    }
-}
-
-fn protocol_answer(result: std::result::Result<Vec<u8>, WireStatus>) -> Answer {
-    match result {
-        Ok(content) => Answer::Bytes(content),
-        Err(WireStatus { code, message }) => Answer::Status { code, message },
-    }
-}
-
-fn registered_answer(result: std::result::Result<Registered, WireStatus>) -> Answer {
-    match result {
-        Ok(registered) => Answer::Registered {
-            urn: registered.urn.to_string(),
-            id: registered.id.to_string(),
-            outputs: registered.outputs,
-            unknown: registered.unknown,
-            failed: registered.failed,
-            skipped: registered.skipped,
-        },
-        Err(status) => Answer::Failed(status.into()),
     }
 }

@@ -3,18 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use napi::Result;
 use stackwright::{
     Error, ErrorKind,
-    monitor::RunInfo,
     program::{LanguageRuntimeProgram, Program, ProgramContext},
 };
 use tokio::sync::oneshot;
 
-use crate::{
-    bridge::{Ended, Message, Payload, Run, Shared},
-    convert::{Js, Writer},
-};
+use crate::bridge::{Ended, Facts, Message, OpenRun, Run, Shared};
 
 /// The façade's description of a program.
 #[napi_derive::napi(object)]
@@ -41,37 +36,6 @@ impl ProgramEntry {
     }
 }
 
-/// The start message of a run.
-struct Start {
-    info: Arc<RunInfo>,
-}
-
-impl Payload for Start {
-    /// Makes the object with a program's run info.
-    fn write(&self, writer: &Writer) -> Result<Js> {
-        let scope = writer.scope();
-        let info = &*self.info;
-        let object = scope.object()?;
-        writer.set_text(object, "project", &info.project)?;
-        writer.set_text(object, "stack", &info.stack)?;
-        writer.set_text(object, "organization", &info.organization)?;
-        if let Some(directory) = &info.root_directory {
-            writer.set_text(object, "rootDirectory", &directory.to_string_lossy())?;
-        }
-        let config = scope.object()?;
-        for (key, value) in &info.config {
-            writer.set_text(config, key, value)?;
-        }
-        scope.set_named(object, "config", config)?;
-        let secret_keys = writer.texts(&info.config_secret_keys)?;
-        scope.set_named(object, "configSecretKeys", secret_keys)?;
-        writer.set_bool(object, "dryRun", info.dry_run)?;
-        let parallel = scope.number(f64::from(info.parallel))?;
-        scope.set_named(object, "parallel", parallel)?;
-        Ok(object)
-    }
-}
-
 /// A program in JavaScript, by the façade's number.
 pub(crate) struct JsProgram {
     shared: Arc<Shared>,
@@ -93,20 +57,6 @@ impl Drop for JsProgram {
     }
 }
 
-/// Removes the run when it is dropped, also when the engine drops the program.
-struct RemoveOnDrop<'program> {
-    shared: &'program Shared,
-    run: u32,
-}
-
-impl Drop for RemoveOnDrop<'_> {
-    fn drop(&mut self) {
-        if self.shared.runs.remove(self.run).is_some() {
-            self.shared.send(Message::ProgramStop(self.run));
-        }
-    }
-}
-
 #[async_trait]
 impl Program for JsProgram {
     async fn run(&self, context: ProgramContext) -> Ended {
@@ -114,28 +64,21 @@ impl Program for JsProgram {
             context.monitor.register_root_stack().await?;
         }
         let (end, mut ended) = oneshot::channel();
-        let run = Arc::new(Run::new(context.monitor.clone(), end));
-        let number = self.shared.runs.put(Arc::clone(&run));
-        let guard = RemoveOnDrop {
-            shared: &self.shared,
-            run: number,
-        };
-        let start = Start {
-            info: Arc::clone(&context.info),
-        };
+        let run = Arc::new(Run::of_program(context.monitor.clone(), end));
+        let open = OpenRun::new(&self.shared, Arc::clone(&run));
         self.shared.send(Message::Program {
-            run: number,
+            run: open.number(),
             program: self.number,
-            start: Box::new(start),
+            start: Box::new(Facts(Arc::clone(&context.info))),
         });
         let result = tokio::select! {
             result = &mut ended => result,
             () = run.drained(&context) => {
-                self.shared.send(Message::ProgramStop(number));
+                self.shared.send(Message::ProgramStop(open.number()));
                 ended.await
             }
         };
-        drop(guard);
+        drop(open);
         result.unwrap_or_else(|_| {
             Err(Error::new(
                 ErrorKind::Program,

@@ -1,9 +1,9 @@
-//! Registrations, reads and invokes from the façade: common members as arguments, all others in one JSON document.
+//! Registrations, reads and calls from the façade: common members as arguments, all others in one JSON document.
 
 use stackwright::{
     Error, Language, Result,
     binding::{self, OptionsOf},
-    monitor::{Invoke, Read, Registration},
+    monitor::{Invoke, MethodCall, Read, Registration},
     property::{PropertyMap, PropertyValue, json::PlainValue},
     token::TypeToken,
 };
@@ -45,6 +45,13 @@ pub(crate) fn invoke(document: &str, arguments: PropertyMap) -> Result<Invoke> {
     Ok(invoke)
 }
 
+/// Makes a method's call; `document` contains it without its arguments.
+pub(crate) fn method(document: &str, arguments: PropertyMap) -> Result<MethodCall> {
+    let mut call = binding::method_call(document.as_bytes(), Language::Node)?;
+    call.arguments = arguments;
+    Ok(call)
+}
+
 /// Writes a value in the engine's plain JSON form; secrets are in plain text.
 pub(crate) fn value_to_json(value: PropertyValue) -> Result<String> {
     serde_json::to_string(&PlainValue(value))
@@ -58,8 +65,8 @@ pub(crate) fn value_from_json(text: &str) -> Result<PropertyValue> {
         .map_err(|error| Error::invalid(format!("the text is not a value: {error}")))
 }
 
-/// Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read` or `invoke`, and `owner` names
-/// their owner in errors.
+/// Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read`, `invoke` or `call`, and
+/// `owner` names their owner in errors.
 #[napi_derive::napi(catch_unwind)]
 pub fn check_options(of: String, options: String, owner: String) -> napi::Result<()> {
     let checked = OptionsOf::named(&of).and_then(|of| {

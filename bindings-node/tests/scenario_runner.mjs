@@ -9,6 +9,7 @@ import {
     fromPlainJson,
     InitFailedError,
     isUnknown,
+    OutputValue,
     ProviderError,
     secret,
     Secret,
@@ -38,7 +39,25 @@ function forwarder(name, waitsForRegistrations, limits = {}) {
     for (const method of METHODS.filter((each) => each !== "delete" || !limits.withoutDelete)) {
         provider[method] = (request, signal) => forward(name, method, request, signal);
     }
+    provider.construct = async (context, { inputs, options, ...request }, signal) => {
+        const { dependsOn: dependencies, ...given } = options;
+        await forward(name, "construct", { ...request, ...given, dependencies, inputs }, signal);
+        const described = { package: name, method: "construct", token: request.type, name: request.name };
+        return (await runBody(context, described, inputs)).result;
+    };
+    provider.call = async (context, { token, arguments: given, preview }, signal) => {
+        const { __self__: self, ...inputs } = given;
+        await forward(name, "call", { token, arguments: inputs, self: self && { of: toPlainJson(self) }, preview }, signal);
+        return runBody(context, { package: name, method: "call", token, name: token }, inputs);
+    };
     return provider;
+}
+
+/** Runs the code of a component or a method as a run of its own. */
+async function runBody(context, described, inputs) {
+    const run = new Run(context, inputs);
+    const { outputs = {}, failures = [] } = await play(run, { ...described, inputs: toPlainJson(inputs) });
+    return { result: run.value(outputs), failures };
 }
 
 function forward(name, method, request = {}, signal) {
@@ -88,10 +107,12 @@ function withValues(answer) {
 class Run {
     handles = new Map();
 
-    constructor(context) {
+    /** `inputs` are those of a component, or the arguments of a method. */
+    constructor(context, inputs) {
         this.context = context;
+        this.inputs = inputs;
         this.finished = new Promise((resolve, reject) => {
-            this.finish = (error) => (error === undefined ? resolve() : reject(new Error(error)));
+            this.finish = (end) => (end.error === undefined ? resolve(end) : reject(new Error(end.error)));
         });
     }
 
@@ -101,6 +122,9 @@ class Run {
     }
 
     output([handle, ...path]) {
+        if (handle === "inputs" && this.inputs !== undefined) {
+            return path.reduce(memberOf, this.inputs);
+        }
         const source = this.handles.get(handle);
         const [first, ...rest] = path;
         const start = first === "urn" || first === "id" ? source[first] : source.get(first);
@@ -134,7 +158,7 @@ class Run {
     }
 
     options(goal) {
-        const { type, name, custom, id, inputs, dependencies, providers, ...rest } = goal;
+        const { type, name, custom, remote, id, inputs, dependencies, providers, ...rest } = goal;
         const options = { ...rest };
         for (const member of ["parent", "provider", "deletedWith"]) {
             if (rest[member] !== undefined) {
@@ -160,7 +184,7 @@ class Run {
     }
 
     register({ as, goal }) {
-        const make = goal.custom === false ? "component" : "resource";
+        const make = goal.remote ? "remoteComponent" : goal.custom === false ? "component" : "resource";
         const made = this.context[make](goal.type, goal.name, this.value(goal.inputs ?? {}), this.options(goal));
         return this.keep(as, made);
     }
@@ -198,6 +222,17 @@ class Run {
         return isUnknown(value) ? { unknown: true } : { result: toPlainJson(value) };
     }
 
+    async call({ as, goal }) {
+        const { token, of, arguments: given, provider, ...options } = goal;
+        if (provider !== undefined) {
+            options.provider = this.resource(provider);
+        }
+        const result = this.context.call(token, of && this.resource(of), this.value(given ?? {}), options);
+        this.handles.set(as, result);
+        const value = await result;
+        return isUnknown(value) ? { unknown: true } : { result: toPlainJson(value) };
+    }
+
     export({ name, value }) {
         this.context.export(name, this.value(value));
         return {};
@@ -207,6 +242,17 @@ class Run {
         this.context.log[severity](message);
         return {};
     }
+}
+
+/** Returns a member of a value: of a secret, an output or an unknown it is one as well. */
+function memberOf(value, name) {
+    if (isUnknown(value)) {
+        return value;
+    }
+    if (value instanceof OutputValue) {
+        return new OutputValue(memberOf(value.value, name), value.secret, value.dependencies);
+    }
+    return value instanceof Secret ? secret(memberOf(value.value, name)) : (value[name] ?? null);
 }
 
 const runs = new Map();
@@ -219,14 +265,22 @@ const stacks = new Map();
 const operations = new Map();
 
 async function program(context) {
+    await play(new Run(context));
+}
+
+/** Announces a run to the director, which sends its statements; returns what finishes it. */
+async function play(run, body) {
     const number = nextRun++;
-    const run = new Run(context);
     runs.set(number, run);
-    const ended = new Promise((resolve) => context.signal.addEventListener("abort", () => resolve("ended")));
-    send({ program: number, preview: context.dryRun, stack: context.stack });
-    if ((await Promise.race([run.finished, ended])) === "ended") {
-        send({ programEnded: number });
+    const { signal, dryRun, stack } = run.context;
+    const ended = new Promise((resolve) => signal.addEventListener("abort", () => resolve("ended")));
+    send({ program: number, preview: dryRun, stack, body });
+    const end = await Promise.race([run.finished, ended]);
+    if (end !== "ended") {
+        return end;
     }
+    send({ programEnded: number });
+    return {};
 }
 
 function newEngine({ store, passphrase, packages, waitsForRegistrations, limits, addresses, commands }) {
@@ -297,12 +351,12 @@ const asked = {
         return {};
     },
     bye: () => ({}),
-    finish({ program, error }) {
-        runs.get(program).finish(error);
+    finish(message) {
+        runs.get(message.program).finish(message);
         return {};
     },
 };
-for (const name of ["register", "read", "registerOutputs", "invoke", "export", "log"]) {
+for (const name of ["register", "read", "registerOutputs", "invoke", "call", "export", "log"]) {
     asked[name] = (request) => runs.get(request.program)[name](request);
 }
 

@@ -1,14 +1,18 @@
 /** Programs that the types allow or refuse. Type-checked, never run. */
 import {
     CancelledError,
+    type ConstructRequest,
     type EngineEvent,
     Engine,
     type JournalEntry,
     languageRuntime,
+    type MethodAnswer,
+    type MethodRequest,
     type Operation,
     Output,
     type Outputs,
     type PropertyMap,
+    type Provider,
     type Registered,
     Secret,
     secret,
@@ -34,6 +38,11 @@ export async function allowed(engine: Engine): Promise<void> {
             const ports: number[] = (await host).outputs.ports;
             const found: Output<number> = context.read<{ size: number }>("a:b:C", "r", "id").get("size");
             context.resource("a:b:C", "e", { address, ports, found, host }, { parent: host, replaceWith: host });
+            const box = context.remoteComponent<{ size: number }>("a:b:Box", "box", { host }, { protect: true });
+            const size: Output<number> = box.get("size");
+            const opened: Output<PropertyMap> = context.call("a:b:Box/open", box, { by: size }, { version: "1.0.0" });
+            context.call("pulumi:providers:a/method");
+            context.export("opened", opened.get("by"));
         },
     });
     const operation: Operation = stack.up({ signal: AbortSignal.timeout(1000), targets: ["urn"] });
@@ -82,6 +91,25 @@ export async function hosting(): Promise<void> {
     new Engine({ store: "memory://", secrets: { encrypt: (texts) => texts } });
 }
 
+export const boxes: Provider = {
+    async construct(context, request: ConstructRequest, signal) {
+        const lid = context.resource("a:b:Lid", `${request.name}-lid`, { size: request.inputs["size"] });
+        console.log(request.urn, request.parent?.length, request.options.protect, request.preview, signal.aborted);
+        return { size: lid.get("size"), lids: [lid.id], color: "red" };
+    },
+    call(context, { token, arguments: given }: MethodRequest): MethodAnswer {
+        const made = context.resource("a:b:Lid", token, { by: given["by"] });
+        return given["by"] === undefined ? { failures: [{ property: "by", reason: "is missing" }] } : { result: { by: made.get("by") } };
+    },
+};
+
+export const wrong: Provider = {
+    // @ts-expect-error a date is no output
+    construct: () => ({ when: new Date() }),
+    // @ts-expect-error an answer has a result
+    call: () => ({ size: 1 }),
+};
+
 export async function refused(engine: Engine): Promise<void> {
     // @ts-expect-error an engine needs a store
     new Engine({ passphrase: "x" });
@@ -100,6 +128,8 @@ export async function refused(engine: Engine): Promise<void> {
             context.read("a:b:C", "c", "id", {}, { protect: true });
             // @ts-expect-error there is no such option
             context.resource("a:b:C", "c", {}, { protected: true });
+            // @ts-expect-error a method's call has no such option
+            context.call("a:b:C/d", undefined, {}, { protect: true });
         },
     });
     // @ts-expect-error there is no such option of operations

@@ -1,7 +1,13 @@
 //! Messages from Rust to JavaScript, and their layout in the flat list that JavaScript takes.
 
 use napi::Result;
-use stackwright::{Error, property::PropertyMap};
+use stackwright::{
+    Error,
+    monitor::{MethodResult, Registered, WireStatus},
+    property::PropertyMap,
+    resource::PropertyDependencies,
+    urn::Urn,
+};
 
 use crate::{
     convert::{Js, Writer},
@@ -68,12 +74,19 @@ pub(crate) enum Answer {
         urn: String,
         id: String,
         outputs: PropertyMap,
+        /// What the outputs of a remote component depend on.
+        dependencies: Vec<String>,
         unknown: bool,
         failed: bool,
         skipped: bool,
     },
     /// Values by name.
     Values(PropertyMap),
+    /// The result of a method, with what it depends on.
+    Result {
+        values: PropertyMap,
+        dependencies: Vec<String>,
+    },
     /// Success without a value.
     Nothing,
     /// Failure.
@@ -126,6 +139,42 @@ impl Message {
 }
 
 impl Answer {
+    /// Returns the answer to a protocol message.
+    pub(crate) fn of_protocol(result: std::result::Result<Vec<u8>, WireStatus>) -> Self {
+        match result {
+            Ok(content) => Self::Bytes(content),
+            Err(WireStatus { code, message }) => Self::Status { code, message },
+        }
+    }
+
+    /// Returns the answer to a registration or a read.
+    pub(crate) fn of_resource(result: std::result::Result<Registered, WireStatus>) -> Self {
+        match result {
+            Ok(registered) => Self::Registered {
+                urn: registered.urn.to_string(),
+                id: registered.id.to_string(),
+                outputs: registered.outputs,
+                dependencies: urns(&registered.output_dependencies),
+                unknown: registered.unknown,
+                failed: registered.failed,
+                skipped: registered.skipped,
+            },
+            Err(status) => Self::Failed(status.into()),
+        }
+    }
+
+    /// Returns the answer to a method's call.
+    pub(crate) fn of_method(result: std::result::Result<MethodResult, WireStatus>, token: &str) -> Self {
+        let result = result.and_then(|result| {
+            let dependencies = urns(&result.result_dependencies);
+            result.into_values(token).map(|values| (values, dependencies))
+        });
+        match result {
+            Ok((values, dependencies)) => Self::Result { values, dependencies },
+            Err(status) => Self::Failed(status.into()),
+        }
+    }
+
     fn write(self, writer: &Writer) -> Result<(f64, Js, Js)> {
         let scope = writer.scope();
         let nothing = scope.undefined()?;
@@ -139,6 +188,7 @@ impl Answer {
                 urn,
                 id,
                 outputs,
+                dependencies,
                 unknown,
                 failed,
                 skipped,
@@ -149,9 +199,19 @@ impl Answer {
                     writer.set_text(object, "id", &id)?;
                 }
                 writer.set_map(object, "outputs", &outputs)?;
+                if !dependencies.is_empty() {
+                    scope.set_named(object, "dependencies", writer.texts(&dependencies)?)?;
+                }
                 writer.set_bool(object, "unknown", unknown)?;
                 writer.set_bool(object, "failed", failed)?;
                 writer.set_bool(object, "skipped", skipped)?;
+                (tag::ANSWERED, object, nothing)
+            }
+            Self::Result { values, dependencies } => {
+                let dependencies = writer.texts(&dependencies)?;
+                let object = scope.object()?;
+                writer.set_map(object, "value", &values)?;
+                scope.set_named(object, "dependencies", dependencies)?;
                 (tag::ANSWERED, object, nothing)
             }
             Self::Values(values) => (tag::ANSWERED, writer.map(&values)?, nothing),
@@ -159,4 +219,9 @@ impl Answer {
             Self::Failed(error) => (tag::FAILED, scope.text(&errors::to_json(&error))?, nothing),
         })
     }
+}
+
+/// Returns all URNs in dependencies.
+fn urns(dependencies: &PropertyDependencies) -> Vec<String> {
+    dependencies.lists().flatten().map(Urn::to_string).collect()
 }

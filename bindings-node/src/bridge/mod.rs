@@ -28,7 +28,7 @@ use tokio::runtime::Handle;
 
 pub(crate) use message::{Answer, Message, Payload};
 pub(crate) use pending::Pending;
-pub(crate) use run::{Ended, Run};
+pub(crate) use run::{Ended, Facts, OpenRun, Run};
 pub use values::Values;
 
 use crate::{
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     handle: Handle,
     /// Provider calls that JavaScript has not answered.
     pub(crate) provider_calls: Pending<Box<dyn PendingCall>>,
-    /// Programs that run in JavaScript.
+    /// The runs of code in JavaScript.
     pub(crate) runs: Pending<Arc<Run>>,
     /// The monitors of runs whose programs have ended, as long as their operations go on.
     ended_runs: Mutex<HashMap<u32, Monitor>>,

@@ -15,7 +15,11 @@ use stackwright::{
     },
 };
 
-use super::{ProviderEntry, method, package, provider_of, views};
+use super::{
+    ProviderEntry,
+    bodies::{self, Returned},
+    method, package, provider_of, views,
+};
 use crate::{
     bridge::Shared,
     convert::{Js, Reader},
@@ -25,6 +29,8 @@ use crate::{
 pub(crate) enum Answered {
     /// To a provider's call.
     Reply(Reply),
+    /// What the code of a component or a method has returned.
+    Returned(Returned),
     Resolution(Resolution),
     Values(PropertyMap),
     Texts(Vec<String>),
@@ -58,6 +64,7 @@ impl Answered {
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
             method::RECEIVE..=method::INSTALL if present => host(reader, method, value),
             method::CONFIGURE | method::DELETE | method::CANCEL | method::CLOSE => Ok(Self::Nothing),
+            method::CONSTRUCT | method::CALL => bodies::returned(reader, value).map(Self::Returned),
             method::CHECK_CONFIG..method::RESOLVE => {
                 reply(reader, method, value, present, inputs).map(Self::Reply)
             }
@@ -239,7 +246,7 @@ fn check(reader: &Reader, value: Option<Js>, inputs: PropertyMap) -> Result<Chec
     })
 }
 
-fn failures(reader: &Reader, value: Js) -> Result<Vec<CheckFailure>> {
+pub(super) fn failures(reader: &Reader, value: Js) -> Result<Vec<CheckFailure>> {
     let Some(list) = reader.field(value, "failures")? else {
         return Ok(Vec::new());
     };

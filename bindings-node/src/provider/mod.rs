@@ -1,6 +1,7 @@
 //! Providers that are JavaScript objects: calls and answers go over the bridge in batches.
 
 mod answer;
+mod bodies;
 mod package;
 mod request;
 mod views;
@@ -30,7 +31,7 @@ use crate::{
 
 /// The methods that an object may have: their names and bit numbers, which the façade shares.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 26] = [
+    pub(crate) const NAMES: [&str; 28] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -41,6 +42,8 @@ pub(crate) mod method {
         "update",
         "delete",
         "invoke",
+        "construct",
+        "call",
         "cancel",
         "close",
         "getSchema",
@@ -68,23 +71,25 @@ pub(crate) mod method {
     pub(crate) const UPDATE: u32 = 7;
     pub(crate) const DELETE: u32 = 8;
     pub(crate) const INVOKE: u32 = 9;
-    pub(crate) const CANCEL: u32 = 10;
-    pub(crate) const CLOSE: u32 = 11;
-    pub(crate) const GET_SCHEMA: u32 = 12;
-    pub(crate) const GET_MAPPING: u32 = 13;
-    pub(crate) const GET_MAPPINGS: u32 = 14;
+    pub(crate) const CONSTRUCT: u32 = 10;
+    pub(crate) const CALL: u32 = 11;
+    pub(crate) const CANCEL: u32 = 12;
+    pub(crate) const CLOSE: u32 = 13;
+    pub(crate) const GET_SCHEMA: u32 = 14;
+    pub(crate) const GET_MAPPING: u32 = 15;
+    pub(crate) const GET_MAPPINGS: u32 = 16;
     /// A method of resolvers; those below are methods of other components of the host.
-    pub(crate) const RESOLVE: u32 = 15;
-    pub(crate) const RECEIVE: u32 = 16;
-    pub(crate) const STACK_OUTPUTS: u32 = 17;
-    pub(crate) const STACK_RESOURCE_OUTPUTS: u32 = 18;
-    pub(crate) const ENCRYPT: u32 = 19;
-    pub(crate) const DECRYPT: u32 = 20;
-    pub(crate) const FETCH: u32 = 21;
-    pub(crate) const PROPOSE_NAME: u32 = 22;
-    pub(crate) const IS_INSTALLED: u32 = 23;
-    pub(crate) const LATEST_VERSION: u32 = 24;
-    pub(crate) const INSTALL: u32 = 25;
+    pub(crate) const RESOLVE: u32 = 17;
+    pub(crate) const RECEIVE: u32 = 18;
+    pub(crate) const STACK_OUTPUTS: u32 = 19;
+    pub(crate) const STACK_RESOURCE_OUTPUTS: u32 = 20;
+    pub(crate) const ENCRYPT: u32 = 21;
+    pub(crate) const DECRYPT: u32 = 22;
+    pub(crate) const FETCH: u32 = 23;
+    pub(crate) const PROPOSE_NAME: u32 = 24;
+    pub(crate) const IS_INSTALLED: u32 = 25;
+    pub(crate) const LATEST_VERSION: u32 = 26;
+    pub(crate) const INSTALL: u32 = 27;
     /// A number that no object has a method for.
     pub(crate) const NONE: u32 = 31;
 }
@@ -262,9 +267,13 @@ impl ProviderBackend for JsProvider {
         if !self.has(method_of(&call)) {
             return call.without_method();
         }
-        match self.ask(Request::Call(call)).await? {
-            Answered::Reply(reply) => Ok(reply),
-            _ => Ok(nothing),
+        match call {
+            Call::Construct(request) => self.construct(*request).await,
+            Call::Method(request) => self.call_method(*request).await,
+            call => match self.ask(Request::Call(call)).await? {
+                Answered::Reply(reply) => Ok(reply),
+                _ => Ok(nothing),
+            },
         }
     }
 }

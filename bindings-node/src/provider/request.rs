@@ -8,7 +8,7 @@ use stackwright::{
     token::ResourceId,
 };
 
-use super::{method, views};
+use super::{bodies::Body, method, views};
 use crate::{
     bridge::Payload,
     convert::{Js, Writer},
@@ -40,6 +40,8 @@ macro_rules! change {
 /// A request to an object of the host: a provider's call, or a call of another component.
 pub(crate) enum Request {
     Call(Call),
+    /// The code of a component or a method.
+    Body(Body),
     Resolve(ResolutionRequest),
     /// A journal entry, as JSON.
     Receive(String),
@@ -60,6 +62,7 @@ impl Request {
     pub(crate) const fn method(&self) -> u32 {
         match self {
             Self::Call(call) => method_of(call),
+            Self::Body(body) => body.method(),
             Self::Resolve(_) => method::RESOLVE,
             Self::Receive(_) => method::RECEIVE,
             Self::StackOutputs(_) => method::STACK_OUTPUTS,
@@ -109,6 +112,8 @@ pub(super) const fn method_of(call: &Call) -> u32 {
         Call::Update(_) => method::UPDATE,
         Call::Delete(_) => method::DELETE,
         Call::Invoke(_) => method::INVOKE,
+        Call::Construct(_) => method::CONSTRUCT,
+        Call::Method(_) => method::CALL,
         Call::Cancel => method::CANCEL,
         Call::Close => method::CLOSE,
         Call::GetSchema(_) => method::GET_SCHEMA,
@@ -124,6 +129,7 @@ impl Payload for Request {
         let object = || writer.scope().object();
         match self {
             Self::Call(call) => write_call(writer, call),
+            Self::Body(body) => body.write(writer),
             Self::Resolve(request)
             | Self::IsInstalled(request)
             | Self::LatestVersion(request)
@@ -179,6 +185,8 @@ fn write_call(writer: &Writer, call: &Call) -> Result<Js> {
             writer.set_text(object, "provider", &request.provider)?;
         }
         Call::GetMappings(key) => return writer.scope().text(key),
+        // Code has requests of its own, with its run.
+        Call::Construct(_) | Call::Method(_) => {}
         Call::Handshake(_) | Call::PluginInfo | Call::Understands | Call::Cancel | Call::Close => {}
     }
     Ok(object)
