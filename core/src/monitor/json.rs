@@ -176,20 +176,23 @@ struct FailureDocument<'a> {
     reason: &'a str,
 }
 
+impl<'a> From<&'a CheckFailure> for FailureDocument<'a> {
+    fn from(failure: &'a CheckFailure) -> Self {
+        let CheckFailure { property, reason } = failure;
+        Self { property, reason }
+    }
+}
+
 impl MethodResult {
     /// Writes `{"result", "resultDependencies", "failures"}`; values have the plain form, secrets are readable.
     ///
     /// # Errors
     /// [`crate::ErrorKind::State`] when values nest too deep to be written.
     pub fn to_json(&self) -> Result<Vec<u8>> {
-        let failure = |failure| {
-            let CheckFailure { property, reason } = failure;
-            FailureDocument { property, reason }
-        };
         json::to_vec(&MethodResultDocument {
             result: PlainMap(self.result.clone().collapse_outputs()),
             result_dependencies: &self.result_dependencies,
-            failures: self.failures.iter().map(failure).collect(),
+            failures: self.failures.iter().map(FailureDocument::from).collect(),
         })
     }
 }
