@@ -184,7 +184,8 @@ static void construct_later(void *user_data, sw_context_t *context, sw_bytes_vie
     sw_error_t *error = NULL;
     (void)request;
     boxes->constructs++;
-    boxes->context = context, boxes->completion = completion;
+    boxes->context = context;
+    boxes->completion = completion;
     OK(sw_context_ended_async(context, box_ended, boxes, &error));
     OK(sw_context_register_async(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"lid\"}"), lid_completes, boxes, &error));
     FAILS(sw_context_register(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"no\"}"), NULL, &error), SW_STATUS_MISUSE, "callback");
@@ -306,7 +307,8 @@ static void construct_never(void *user_data, sw_context_t *context, sw_bytes_vie
     struct boxes *boxes = user_data;
     sw_error_t *error = NULL;
     (void)request;
-    boxes->context = context, boxes->completion = completion;
+    boxes->context = context;
+    boxes->completion = completion;
     OK(sw_context_ended_async(context, box_ended, boxes, &error));
     flag_raise(&boxes->began);
 }

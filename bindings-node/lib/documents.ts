@@ -159,6 +159,13 @@ export const INVOKE_OPTIONS = {
     version: "string",
 } as const;
 
+/** The names of CallOptions, each with the kind of which every value is right; the engine checks the others. */
+export const CALL_OPTIONS = {
+    pluginDownloadURL: "string",
+    provider: "resource",
+    version: "string",
+} as const;
+
 /** A policy pack. A name or a path is required. */
 export interface PolicyPack {
     /**
@@ -528,6 +535,19 @@ export interface InvokeOptions {
     pluginDownloadURL?: string;
     /**
      * The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that of the parent, or
+     * else the default provider of the package.
+     */
+    provider?: AnyResource | string;
+    /** The version of the package. */
+    version?: string;
+}
+
+/** The options of a method's call. */
+export interface CallOptions {
+    /** The address from which the plugin of the package can be downloaded, for the resolver and the installer. */
+    pluginDownloadURL?: string;
+    /**
+     * The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that of the resource, or
      * else the default provider of the package.
      */
     provider?: AnyResource | string;

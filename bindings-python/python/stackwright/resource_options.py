@@ -141,6 +141,21 @@ class InvokeOptions(TypedDict, total=False):
     version: str
 
 
+class CallOptions(TypedDict, total=False):
+    """The options of a method's call.
+
+    - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
+      resolver and the installer.
+    - ``provider`` (Resource | str | None): The provider resource that is called, or its reference, ``<urn>::<id>``.
+      Left out, it is that of the resource, or else the default provider of the package.
+    - ``version`` (str): The version of the package.
+    """
+
+    plugin_download_url: str
+    provider: Resource | str | None
+    version: str
+
+
 RESOURCE_OPTIONS: Final[Mapping[str, type | None]] = {
     "additional_secret_outputs": None,
     "aliases": None,
@@ -184,3 +199,11 @@ INVOKE_OPTIONS: Final[Mapping[str, type | None]] = {
     "version": str,
 }
 """The names of ``InvokeOptions``, each with the type of which every value is right; ``None`` where the engine checks values."""
+
+
+CALL_OPTIONS: Final[Mapping[str, type | None]] = {
+    "plugin_download_url": str,
+    "provider": Resource,
+    "version": str,
+}
+"""The names of ``CallOptions``, each with the type of which every value is right; ``None`` where the engine checks values."""
