@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, states
+from conftest import Memory, Vault, on_loop, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -96,6 +96,7 @@ async def own_program(ctx: sw.Context) -> None:
 
 
 @pytest.mark.parametrize("program", [sdk_program, own_program], ids=["sdk", "own"])
+@on_loop
 async def test_a_component_of_a_python_plugin_lives_through_all_operations(
     tmp_path: Path, memory: Memory, plugin: Callable[..., list[str]], program: sw.Program
 ) -> None:
@@ -116,6 +117,7 @@ async def test_a_component_of_a_python_plugin_lives_through_all_operations(
         assert memory.things == {}
 
 
+@on_loop
 async def test_components_of_three_plugins_nest(
     tmp_path: Path, memory: Memory, plugin: Callable[..., list[str]]
 ) -> None:
@@ -136,6 +138,7 @@ async def test_components_of_three_plugins_nest(
         assert memory.things == {}
 
 
+@on_loop
 async def test_a_missing_input_is_named_with_its_path(
     tmp_path: Path, memory: Memory, plugin: Callable[..., list[str]]
 ) -> None:
@@ -148,6 +151,7 @@ async def test_a_missing_input_is_named_with_its_path(
             await stack.up()
 
 
+@on_loop
 async def test_a_host_that_dies_in_construct_is_named_and_leaves_a_valid_state(
     tmp_path: Path, memory: Memory, plugin: Callable[..., list[str]]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import MakeEngine, Memory, states
+from conftest import MakeEngine, Memory, on_loop, states
 
 
 class Boxes(sw.Provider):
@@ -43,6 +43,7 @@ async def box(ctx: sw.Context) -> None:
 
 
 @pytest.mark.parametrize("boxes", [Boxes(), BlockingBoxes()], ids=["async", "blocking"])
+@on_loop
 async def test_a_component_of_the_host_lives_with_what_is_below_it(
     make_engine: MakeEngine, memory: Memory, boxes: Boxes
 ) -> None:
@@ -61,6 +62,7 @@ async def test_a_component_of_the_host_lives_with_what_is_below_it(
         assert memory.things == {}
 
 
+@on_loop
 async def test_components_inside_components_belong_to_their_parents(make_engine: MakeEngine, memory: Memory) -> None:
     class Crates(sw.Provider):
         async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> dict[str, Any]:
@@ -80,6 +82,7 @@ async def test_components_inside_components_belong_to_their_parents(make_engine:
         assert known["a-2-lid"]["parent"] == known["a-2"]["urn"]
 
 
+@on_loop
 async def test_secrets_and_unknowns_stay_what_they_are(make_engine: MakeEngine, memory: Memory) -> None:
     class Secretive(Boxes):
         accept_secrets = True
@@ -98,6 +101,7 @@ async def test_secrets_and_unknowns_stay_what_they_are(make_engine: MakeEngine, 
         assert "hunter2" not in str(known), "every copy is encrypted"
 
 
+@on_loop
 async def test_a_method_gets_its_resource_and_may_register_others(make_engine: MakeEngine, memory: Memory) -> None:
     async def program(ctx: sw.Context) -> None:
         made = ctx.remote_component("box:index:Box", "box", {"size": 3})
@@ -111,6 +115,7 @@ async def test_a_method_gets_its_resource_and_may_register_others(make_engine: M
         assert result.outputs["box"].value.endswith("box:index:Box::box")
 
 
+@on_loop
 async def test_failures_of_arguments_are_raised_where_the_method_is_awaited(
     make_engine: MakeEngine, memory: Memory
 ) -> None:
@@ -123,6 +128,7 @@ async def test_failures_of_arguments_are_raised_where_the_method_is_awaited(
         await (await engine.stack("shop/dev", program)).up()
 
 
+@on_loop
 async def test_an_exception_in_construct_fails_the_operation_with_type_and_name(
     make_engine: MakeEngine, memory: Memory
 ) -> None:
@@ -141,6 +147,7 @@ async def test_an_exception_in_construct_fails_the_operation_with_type_and_name(
         assert "made" in states(await stack.export_deployment()), "what was made is recorded"
 
 
+@on_loop
 async def test_a_construct_that_waits_ends_with_a_cancelled_operation(make_engine: MakeEngine, memory: Memory) -> None:
     began = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -160,9 +167,10 @@ async def test_a_construct_that_waits_ends_with_a_cancelled_operation(make_engin
         operation.cancel()
         operation.cancel()
         result = await asyncio.wait_for(operation.wait(), 20)
-        assert result.outcome == "cancelled"
+        assert result.outcome == "canceled"
 
 
+@on_loop
 async def test_a_component_has_no_stack_outputs(make_engine: MakeEngine, memory: Memory) -> None:
     class Exporting(sw.Provider):
         async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> None:

@@ -295,7 +295,8 @@ class Provider:
     def construct(
         self, ctx: Context, request: ConstructRequest, /
     ) -> Values | None | Awaitable[Values | None]:
-        """Constructs a component, which is registered already, and returns its outputs.
+        """Constructs a component, which is registered already, and returns its outputs. Secrets arrive as
+        :class:`~stackwright.Secret` in any case: what the component registers stays secret with them.
 
         What is registered with ``ctx`` is below the component; the returned outputs may contain outputs of it::
 

@@ -116,9 +116,10 @@ impl Adapter {
     /// Constructs a component.
     ///
     /// # Errors
-    /// The provider's error; one for a provider that declines secrets, which components cannot do without.
+    /// The provider's error; one for a plugin that declines secrets, which components cannot do without. Providers of the
+    /// host get them in any case: what a component registers would be recorded in plain.
     pub(crate) async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
-        if !self.capabilities().await?.accept_secrets {
+        if self.0.options.is_plugin && !self.capabilities().await?.accept_secrets {
             return Err(ProviderError::new(
                 ProviderStatus::FailedPrecondition,
                 "plugins that can construct components must support secrets",
@@ -175,6 +176,8 @@ impl Adapter {
         let accepts_secrets = match &call {
             Call::CheckConfig(_) | Call::DiffConfig(_) if self.0.options.is_plugin => false,
             Call::Configure(_) if self.0.options.is_plugin => true,
+            // What a method of the host registers would be recorded in plain.
+            Call::Method(_) if !self.0.options.is_plugin => true,
             _ => capabilities.accept_secrets,
         };
         let answer = if accepts_secrets {
