@@ -254,6 +254,16 @@ mod tests {
     }
 
     #[test]
+    fn only_values_with_dependencies_become_output_values() {
+        let map: PropertyDependencies = [("a".into(), urns(&["x"])), ("b".into(), Vec::new())].into();
+        let values: PropertyMap = ["a", "b", "c"].map(|name| (name, true.into())).into_iter().collect();
+        let attached = map.attach(values.clone());
+        assert!(matches!(attached.get("a"), Some(PropertyValue::Output(output)) if output.dependencies == urns(&["x"])));
+        assert_eq!((attached.get("b"), attached.get("c")), (values.get("b"), values.get("c")));
+        assert_eq!(attached.collapse_outputs(), values);
+    }
+
+    #[test]
     fn names_stand_in_order_and_the_last_of_several_wins() {
         let entries = [("b", urns(&["x"])), ("a", urns(&["y"])), ("b", urns(&["z"]))];
         let map: PropertyDependencies = entries
