@@ -3,13 +3,7 @@
 use stackwright::{diagnostic::Severity, urn::Urn};
 
 use super::{failed_calls::CallKind, sw_context_t, usable};
-use crate::{
-    bytes::sw_bytes_view_t,
-    error::sw_error_t,
-    failure::Failure,
-    guard::guard,
-    status::sw_status_t,
-};
+use crate::{bytes::sw_bytes_view_t, error::sw_error_t, failure::Failure, guard::guard, status::sw_status_t};
 
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use stackwright::{
     monitor::{Component, Monitor},
     property::json::PlainMap,
     provider::{
-        ConstructRequest, MethodRequest, MethodResponse, ProviderError, ProviderResult, ProviderStatus, Reply,
+        Call, ConstructRequest, MethodRequest, MethodResponse, ProviderError, ProviderResult, ProviderStatus,
+        Reply,
     },
     resource::PropertyDependencies,
     urn::Urn,
@@ -107,31 +108,31 @@ struct Called {
 }
 
 impl CProvider {
-    pub(super) async fn construct(
-        &self,
-        function: ContextFunction,
-        request: ConstructRequest,
-    ) -> ProviderResult<Reply> {
+    pub(super) async fn construct(&self, request: Box<ConstructRequest>) -> ProviderResult<Reply> {
+        let Some(function) = self.functions.construct else {
+            return Call::Construct(request).without_method();
+        };
         let component = Component::register(&request).await?;
         let context =
             sw_context_t::of_component(component.clone(), Arc::clone(&self.shared)).map_err(internal)?;
-        let document = Construct::new(component.urn().clone(), request);
+        let document = Construct::new(component.urn().clone(), *request);
         let constructed: Constructed = self.run("construct", function, context, document).await?;
         let outputs = constructed.output_dependencies.attach(constructed.outputs.0);
         component.finish(outputs).await.map(Reply::Construct)
     }
 
-    pub(super) async fn call_method(
-        &self,
-        function: ContextFunction,
-        request: MethodRequest,
-    ) -> ProviderResult<Reply> {
+    pub(super) async fn call_method(&self, request: Box<MethodRequest>) -> ProviderResult<Reply> {
+        let Some(function) = self.functions.call else {
+            return Call::Method(request).without_method();
+        };
         let monitor = Monitor::of(&request.monitor).ok_or_else(|| {
             let text = "the request of Call has no monitor of this process";
             ProviderError::new(ProviderStatus::FailedPrecondition, text)
         })?;
         let context = sw_context_t::of_method(monitor, Arc::clone(&self.shared)).map_err(internal)?;
-        let called: Called = self.run("call", function, context, Method::from(request)).await?;
+        let called: Called = self
+            .run("call", function, context, Method::from(*request))
+            .await?;
         Ok(Reply::Method(MethodResponse {
             result: called.result_dependencies.attach(called.result.0),
             result_dependencies: called.result_dependencies,

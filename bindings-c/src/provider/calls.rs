@@ -74,32 +74,9 @@ fn info(document: &PluginInfoDocument) -> ProviderResult<PluginInfo> {
     Ok(PluginInfo { version })
 }
 
-#[async_trait]
-impl ProviderBackend for CProvider {
-    async fn call(&self, call: Call) -> ProviderResult<Reply> {
-        let call = match call {
-            Call::Cancel => {
-                self.notify(self.functions.cancel).await;
-                return Ok(Reply::Done);
-            }
-            Call::Close => {
-                self.notify(self.functions.close).await;
-                return Ok(Reply::Done);
-            }
-            Call::Construct(request) => {
-                return match self.functions.construct {
-                    Some(function) => self.construct(function, *request).await,
-                    None => Call::Construct(request).without_method(),
-                };
-            }
-            Call::Method(request) => {
-                return match self.functions.call {
-                    Some(function) => self.call_method(function, *request).await,
-                    None => Call::Method(request).without_method(),
-                };
-            }
-            call => call,
-        };
+impl CProvider {
+    /// Calls a function without a context.
+    async fn call_function(&self, call: Call) -> ProviderResult<Reply> {
         let (name, Some(function)) = self.function(&call) else {
             return call.without_method();
         };
@@ -165,6 +142,25 @@ impl ProviderBackend for CProvider {
                 Ok(Reply::Mappings(mappings))
             }
             other => other.without_method(),
+        }
+    }
+}
+
+#[async_trait]
+impl ProviderBackend for CProvider {
+    async fn call(&self, call: Call) -> ProviderResult<Reply> {
+        match call {
+            Call::Cancel => {
+                self.notify(self.functions.cancel).await;
+                Ok(Reply::Done)
+            }
+            Call::Close => {
+                self.notify(self.functions.close).await;
+                Ok(Reply::Done)
+            }
+            Call::Construct(request) => self.construct(request).await,
+            Call::Method(request) => self.call_method(request).await,
+            call => self.call_function(call).await,
         }
     }
 }

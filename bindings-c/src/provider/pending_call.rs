@@ -38,7 +38,12 @@ impl HostFunction {
 
     /// # Safety
     /// `user_data` must be the pointer that the host supplied for the function, `request` valid until it returns.
-    unsafe fn call(&self, user_data: *mut c_void, request: sw_bytes_view_t, completion: Box<sw_completion_t>) {
+    unsafe fn call(
+        &self,
+        user_data: *mut c_void,
+        request: sw_bytes_view_t,
+        completion: Box<sw_completion_t>,
+    ) {
         let completion = Box::into_raw(completion);
         match self {
             // SAFETY: this function's contract.
