@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +17,8 @@ import stackwright as sw
 from conftest import Memory, Vault, on_loop, states
 
 pulumi = pytest.importorskip("pulumi")
+
+ROOT = Path(__file__).resolve().parents[2]
 
 BOX = '''
 from typing import Optional, TypedDict
@@ -46,6 +52,66 @@ from box import Box
 if __name__ == "__main__":
     component_provider_host(name="{package}", components=[Box])
 '''
+
+
+TYPESCRIPT = '''
+import * as pulumi from "@pulumi/pulumi";
+
+class Thing extends pulumi.CustomResource {
+    constructor(name: string, props: pulumi.Inputs, opts: pulumi.CustomResourceOptions) {
+        super("things:index:Thing", name, props, opts);
+    }
+}
+
+export interface BoxArgs {
+    size: pulumi.Input<number>;
+    label?: pulumi.Input<string>;
+}
+
+export class Box extends pulumi.ComponentResource {
+    public readonly doubled: pulumi.Output<number>;
+    public readonly label: pulumi.Output<string | undefined>;
+    constructor(name: string, args: BoxArgs, opts?: pulumi.ComponentResourceOptions) {
+        super("tsbox:index:Box", name, args, opts);
+        new Thing(name + "-lid", { ...args }, { parent: this });
+        this.doubled = pulumi.output(args.size).apply((size) => size * 2);
+        this.label = pulumi.output(args.label);
+        this.registerOutputs({ doubled: this.doubled, label: this.label });
+    }
+}
+'''
+
+
+@pytest.fixture(scope="session")
+def typescript(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Writes the package of the component in TypeScript and returns the command that hosts it."""
+    modules = ROOT / "node_modules"
+    if not (modules / "@pulumi" / "pulumi" / "cmd" / "run-plugin").exists() or shutil.which("node") is None:
+        missing("the Pulumi SDK for Node")
+    folder = tmp_path_factory.mktemp("tsbox")
+    (folder / "node_modules").symlink_to(modules)
+    (folder / "PulumiPlugin.yaml").write_text("runtime: nodejs\n")
+    (folder / "package.json").write_text(json.dumps({"name": "tsbox", "dependencies": {"@pulumi/pulumi": "*"}}))
+    (folder / "index.ts").write_text(TYPESCRIPT)
+    return ["node", str(modules / "@pulumi" / "pulumi" / "cmd" / "run-plugin" / "index.js"), str(folder)]
+
+
+@pytest.fixture(scope="session")
+def gobox() -> list[str]:
+    """Builds the package of the component in Go and returns its executable."""
+    if shutil.which("go") is None:
+        missing("Go")
+    executable = ROOT / "target" / "testkit" / "pulumi-resource-gobox"
+    build = ["go", "build", "-o", str(executable), "."]
+    built = subprocess.run(build, cwd=ROOT / "testkit" / "go-component", capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return [str(executable)]
+
+
+def missing(what: str) -> None:
+    """Skips the test; in CI, where everything is installed, it fails."""
+    text = f"{what} is missing: the component plugin of the tests can not be hosted"
+    pytest.fail(text) if os.environ.get("CI") else pytest.skip(text)
 
 
 @pytest.fixture
@@ -83,25 +149,39 @@ class Box(pulumi.ComponentResource):  # type: ignore[misc, name-defined]
         super().__init__(f"{package}:index:Box", name, props, opts, remote=True)
 
 
-def sdk_program() -> None:
-    box = Box("pybox", "box", {"size": 3, "label": pulumi.Output.secret("hush-hush")})
-    pulumi.export("doubled", box.doubled)
-    pulumi.export("label", box.label)
+def sdk_program(package: str = "pybox") -> Callable[[], None]:
+    def program() -> None:
+        box = Box(package, "box", {"size": 3, "label": pulumi.Output.secret("hush-hush")})
+        pulumi.export("doubled", box.doubled)
+        pulumi.export("label", box.label)
+
+    return program
 
 
-async def own_program(ctx: sw.Context) -> None:
-    box = ctx.remote_component("pybox:index:Box", "box", {"size": 3, "label": sw.secret("hush-hush")})
-    ctx.export("doubled", box["doubled"])
-    ctx.export("label", box["label"])
+def own_program(package: str = "pybox") -> Callable[[sw.Context], Any]:
+    async def program(ctx: sw.Context) -> None:
+        box = ctx.remote_component(f"{package}:index:Box", "box", {"size": 3, "label": sw.secret("hush-hush")})
+        ctx.export("doubled", box["doubled"])
+        ctx.export("label", box["label"])
+
+    return program
 
 
-@pytest.mark.parametrize("program", [sdk_program, own_program], ids=["sdk", "own"])
+@pytest.mark.parametrize("written", [sdk_program, own_program], ids=["sdk", "own"])
+@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox"])
 @on_loop
-async def test_a_component_of_a_python_plugin_lives_through_all_operations(
-    tmp_path: Path, memory: Memory, plugin: Callable[..., list[str]], program: sw.Program
+async def test_a_component_of_a_plugin_lives_through_all_operations(
+    tmp_path: Path,
+    memory: Memory,
+    plugin: Callable[..., list[str]],
+    request: pytest.FixtureRequest,
+    package: str,
+    written: Callable[[str], sw.Program],
 ) -> None:
-    async with engine(tmp_path, memory, pybox=plugin("pybox")) as running:
-        stack = await running.stack("shop/dev", program)
+    fixture = {"tsbox": "typescript", "gobox": "gobox"}.get(package)
+    command = plugin(package) if fixture is None else request.getfixturevalue(fixture)
+    async with engine(tmp_path, memory, **{package: command}) as running:
+        stack = await running.stack("shop/dev", written(package))
         await stack.preview()
         assert memory.things == {}
         result = await stack.up()
@@ -127,7 +207,7 @@ async def test_components_of_three_plugins_nest(
         "core": plugin("core"),
     }
     async with engine(tmp_path, memory, **commands) as running:
-        stack = await running.stack("shop/dev", sdk_program)
+        stack = await running.stack("shop/dev", sdk_program())
         result = await stack.up()
         assert result.outputs["doubled"].value == 6
         known = states(await stack.export_deployment())
@@ -157,7 +237,7 @@ async def test_a_host_that_dies_in_construct_is_named_and_leaves_a_valid_state(
 ) -> None:
     dying = THING + "\n        import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     async with engine(tmp_path, memory, pybox=plugin("pybox", dying)) as running:
-        stack = await running.stack("shop/dev", own_program)
+        stack = await running.stack("shop/dev", own_program())
         with pytest.raises(sw.StackwrightError, match="(?s)pybox:index:Box resource 'box' has a problem.*died"):
             await stack.up()
         await stack.export_deployment()

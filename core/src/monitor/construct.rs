@@ -51,7 +51,7 @@ impl Monitor {
             });
         }
         let (label, inputs) = (format!("inputs of {urn}"), registration.inputs.clone());
-        let inputs = self.inspect_assets(&label, inputs, &urn).await?;
+        let inputs = self.inspect_assets(&label, inputs, &urn).await?.upgrade_to_outputs();
         let listed = registration.property_dependencies.clone();
         let input_dependencies = listed.unwrap_or_else(|| {
             let names = inputs.keys().cloned();

@@ -101,6 +101,7 @@ impl Monitor {
         }
         // Providers find the dependencies of each argument in its value, too.
         let arguments: PropertyMap = arguments
+            .upgrade_to_outputs()
             .into_iter()
             .map(|(name, value)| match argument_dependencies.get(&name) {
                 Some(dependencies) if name != SELF => {

@@ -14,6 +14,17 @@ impl PropertyMap {
         self.values().any(|value| value.any(&mut |value| is_output(value)))
     }
 
+    /// Replaces secrets and unknowns outside of output values by output values without dependencies.
+    pub(crate) fn upgrade_to_outputs(self) -> Self {
+        let survey = self.survey();
+        if !survey.secrets && !survey.unknowns {
+            return self;
+        }
+        self.into_iter()
+            .map(|(key, value)| (key, value.upgrade_to_outputs()))
+            .collect()
+    }
+
     /// Replaces output values by their elements: unknowns, secrets or plain values.
     #[must_use]
     pub fn collapse_outputs(self) -> Self {
@@ -46,6 +57,18 @@ impl PropertyValue {
             }
             Self::Object(map) => Self::Object(map.collapse_outputs()),
             Self::Secret(secret) => Self::secret(secret.element.clone().collapse_outputs()),
+            other => other,
+        }
+    }
+
+    /// Replaces secrets and unknowns outside of output values by output values without dependencies.
+    pub(crate) fn upgrade_to_outputs(self) -> Self {
+        match self {
+            Self::Secret(_) | Self::Unknown(_) => self.with_dependencies(&[]),
+            Self::Array(values) => {
+                Self::array(values.iter().cloned().map(Self::upgrade_to_outputs).collect())
+            }
+            Self::Object(map) => Self::Object(map.upgrade_to_outputs()),
             other => other,
         }
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use stackwright::{
     Error, ErrorKind,
     diagnostic::Severity,
-    monitor::{Component, Invoke, MethodCall, MethodResult, Monitor, Read, Registered, Registration, WireStatus},
+    monitor::{Component, Invoke, MethodCall, Monitor, Read, Registered, Registration, WireStatus},
     property::json::{PlainMap, PlainValue},
     urn::Urn,
 };
@@ -90,8 +90,12 @@ impl Run {
             },
             "call" => match MethodCall::from_json(goal.as_bytes()) {
                 Ok(call) => {
-                    let result = self.monitor.call_method(call);
-                    later(async move { method_result(&result.await.map_err(|status| refused(&status))?) })
+                    let (token, result) = (call.token.clone(), self.monitor.call_method(call));
+                    later(async move {
+                        let values = result.await.and_then(|result| result.into_values(&token));
+                        let values = values.map_err(|status| refused(&status))?;
+                        Ok(json!({ "result": plain(values) }))
+                    })
                 }
                 Err(it) => now(Err(error(&it))),
             },
@@ -163,18 +167,6 @@ fn registered(registered: Registered) -> Value {
         "urn": registered.urn, "id": registered.id, "outputs": plain(registered.outputs),
         "unknown": registered.unknown, "failed": registered.failed,
     })
-}
-
-/// Returns the result of a method; its failures are those of the program.
-fn method_result(result: &MethodResult) -> Answer {
-    let document = result.to_json().map_err(|it| error(&it))?;
-    let document: Value = serde_json::from_slice(&document).map_err(|error| broken(error.to_string()))?;
-    match result.failures.first() {
-        None => Ok(document),
-        Some(failure) => Err(json!({
-            "kind": "program", "message": format!("{}: {}", failure.property, failure.reason),
-        })),
-    }
 }
 
 fn refused(status: &WireStatus) -> Value {

@@ -241,8 +241,6 @@ impl Provider for ScriptedProvider {
     }
 
     async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
-        // As in the other bindings, whose providers get the registered component.
-        let component = Component::register(&request).await?;
         let (token, name) = (request.resource_type.as_str(), request.name.as_str());
         let options = json!({
             "type": token, "name": name, "inputs": plain(request.inputs.clone()), "parent": request.parent,
@@ -253,6 +251,7 @@ impl Provider for ScriptedProvider {
             "retainOnDelete": request.retain_on_delete, "deleteBeforeReplace": request.delete_before_replace,
         });
         self.ask::<()>("construct", options).await?;
+        let component = Component::register(&request).await?;
         let description = json!({
             "package": self.package, "method": "construct", "token": token, "name": name,
             "inputs": plain(request.inputs.clone()),

@@ -1,0 +1,66 @@
+// A component package in Go: a box with a lid, which a provider of the host manages.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	p "github.com/pulumi/pulumi-go-provider"
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// BoxArgs are the inputs of a Box.
+type BoxArgs struct {
+	Size  pulumi.IntInput       `pulumi:"size"`
+	Label pulumi.StringPtrInput `pulumi:"label,optional"`
+}
+
+// Box is a component with a lid.
+type Box struct {
+	pulumi.ResourceState
+	Doubled pulumi.IntOutput       `pulumi:"doubled"`
+	Label   pulumi.StringPtrOutput `pulumi:"label"`
+}
+
+type lid struct {
+	pulumi.CustomResourceState
+}
+
+// NewBox registers a box and its lid.
+func NewBox(ctx *pulumi.Context, name string, args BoxArgs, options ...pulumi.ResourceOption) (*Box, error) {
+	box := &Box{}
+	if err := ctx.RegisterComponentResource(p.GetTypeToken(ctx.Context()), name, box, options...); err != nil {
+		return nil, err
+	}
+	inputs := pulumi.Map{"size": args.Size}
+	if args.Label != nil {
+		inputs["label"] = args.Label
+	}
+	err := ctx.RegisterResource("things:index:Thing", name+"-lid", inputs, &lid{}, pulumi.Parent(box))
+	if err != nil {
+		return nil, err
+	}
+	box.Doubled = args.Size.ToIntOutput().ApplyT(func(size int) int { return 2 * size }).(pulumi.IntOutput)
+	if args.Label != nil {
+		box.Label = args.Label.ToStringPtrOutput()
+	}
+	return box, nil
+}
+
+func main() {
+	provider, err := infer.NewProviderBuilder().
+		WithNamespace("tests").
+		WithComponents(infer.ComponentF(NewBox)).
+		WithModuleMap(map[tokens.ModuleName]tokens.ModuleName{"main": "index"}).
+		Build()
+	if err == nil {
+		err = provider.Run(context.Background(), "gobox", "0.1.0")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
