@@ -437,24 +437,26 @@ static char *read_of(sw_bytes_view_t goal)
 struct reply {
     char *id;
     const char *pattern;
-    int is_call;
+    sw_bytes_t *method; /* the token of the method that is called, or null */
 };
 
 static void replied(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
 {
     struct reply *reply = user_data;
-    sw_bytes_t *property = reply->is_call && status == SW_STATUS_OK ? text_at(result, "/failures/0/property") : NULL;
+    sw_bytes_t *property = reply->method && status == SW_STATUS_OK ? text_at(result, "/failures/0/property") : NULL;
     if (property) {
         /* Failures of a method's arguments are errors of the program. */
         sw_bytes_t *reason = text_at(result, "/failures/0/reason");
-        char *text = format("%s: %s", sw_bytes_data(property), or_else(reason, "")), *message = member("message", text);
+        char *text = format("call to function '%s' failed: %s%s%s", sw_bytes_data(reply->method), sw_bytes_data(property),
+            sw_bytes_length(property) ? ": " : "", or_else(reason, ""));
+        char *message = member("message", text);
         send_line("{\"id\": %s, \"error\": {\"kind\": \"program\"%s}}", reply->id, message);
         free(text), free(message), sw_bytes_free(reason), sw_bytes_free(property);
     } else if (status == SW_STATUS_OK)
         send_line(reply->pattern, reply->id, result.data ? result.data : "{}");
     else
         answer_error(reply->id, error);
-    free(reply->id), free(reply);
+    sw_bytes_free(reply->method), free(reply->id), free(reply);
 }
 
 static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
@@ -475,7 +477,7 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
     sw_error_t *error = NULL;
     sw_status_t status = SW_STATUS_OK;
     struct reply *reply = malloc(sizeof *reply);
-    *reply = (struct reply){strdup(id), "{\"id\": %s, \"ok\": %s}", !strcmp(verb, "call")};
+    *reply = (struct reply){strdup(id), "{\"id\": %s, \"ok\": %s}", NULL};
     sw_completion_t *completion = NULL;
     int is_method = run->is_method;
     sw_bytes_t *goal = json_at(line, "/goal");
@@ -494,6 +496,7 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
         reply->pattern = "{\"id\": %s, \"ok\": {\"result\": %s}}";
         status = sw_context_invoke_async(run->context, sw_bytes_view(goal), replied, reply, &error);
     } else if (!strcmp(verb, "call")) {
+        reply->method = text_at(sw_bytes_view(goal), "/token");
         status = sw_context_call_method_async(run->context, sw_bytes_view(goal), replied, reply, &error);
     } else {
         waits = 0;
@@ -526,7 +529,7 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
     sw_bytes_free(goal);
     if (waits && status == SW_STATUS_OK)
         return;
-    free(reply->id), free(reply);
+    sw_bytes_free(reply->method), free(reply->id), free(reply);
     answer(id, status, error);
 }
 
