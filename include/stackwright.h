@@ -353,8 +353,8 @@ typedef void (*sw_notice_t)(void *user_data);
  *
  * The context is valid until the function has returned, its completion was completed or freed, and every callback of the
  * context's asynchronous calls has returned; also when the call was cancelled. The engine continues when those callbacks
- * have returned. Before the completion, the functions of the context return `SW_STATUS_CANCELLED` once the run has ended
- * or the call was cancelled; after it, they return `SW_STATUS_MISUSE`. `sw_context_ended_async` notifies the code of
+ * have returned. Before the completion, calls with the context end with `SW_STATUS_CANCELLED` once the run has ended or
+ * the call was cancelled; after it, they return `SW_STATUS_MISUSE`. `sw_context_ended_async` notifies the code of
  * both. With `SW_PROVIDER_PROMPT` only the asynchronous functions may be called in the function.
  */
 typedef void (*sw_call_with_context_t)(void *user_data,
