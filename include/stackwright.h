@@ -237,7 +237,10 @@ typedef struct sw_bytes_t sw_bytes_t;
 typedef struct sw_completion_t sw_completion_t;
 
 /**
- * The context of a running program, which borrows it and never frees it.
+ * The context of a running program, or of the code of a component or method, which borrows it and never frees it.
+ *
+ * In the code of a component, resources that are registered or read without a parent are below the component, and
+ * functions are called with its providers.
  */
 typedef struct sw_context_t sw_context_t;
 
@@ -311,6 +314,19 @@ typedef struct sw_runtime_options_t {
 } sw_runtime_options_t;
 
 /**
+ * Receives the result of an asynchronous call, on a thread of the runtime.
+ *
+ * Called EXACTLY ONCE for each call that returned `SW_STATUS_OK`, never for one that did not, and possibly before
+ * that call has returned. `result` (a NUL follows it; its data is null when there is none) and `error` (null on
+ * success) are borrowed for the duration of the callback. It must return soon and must not make a blocking call, which
+ * returns `SW_STATUS_MISUSE` here.
+ */
+typedef void (*sw_callback_t)(void *user_data,
+                              sw_status_t status,
+                              struct sw_bytes_view_t result,
+                              const struct sw_error_t *error);
+
+/**
  * Frees the `user_data` of a table of functions. Called once, after the last call of the table's functions.
  */
 typedef void (*sw_free_t)(void *user_data);
@@ -330,6 +346,21 @@ typedef void (*sw_give_up_t)(void *user_data, uint64_t call);
  * A notification of the host, without a response.
  */
 typedef void (*sw_notice_t)(void *user_data);
+
+/**
+ * The code of a component or a method: a call as `sw_call_t`, with a context to register resources, read them, call
+ * functions and methods, and emit diagnostics.
+ *
+ * The context is valid until the function has returned, its completion was completed or freed, and every callback of the
+ * context's asynchronous calls has returned; also when the call was cancelled. The engine continues when those callbacks
+ * have returned. Before the completion, calls with the context end with `SW_STATUS_CANCELLED` once the run has ended or
+ * the call was cancelled; after it, they return `SW_STATUS_MISUSE`. `sw_context_ended_async` notifies the code of
+ * both. With `SW_PROVIDER_PROMPT` only the asynchronous functions may be called in the function.
+ */
+typedef void (*sw_call_with_context_t)(void *user_data,
+                                       struct sw_context_t *context,
+                                       struct sw_bytes_view_t request,
+                                       struct sw_completion_t *completion);
 
 /**
  * A provider of one package, as a table of functions. The table is copied; `user_data` is passed to each function.
@@ -462,6 +493,20 @@ typedef struct sw_provider_t {
    * `["name", …]`. Null, or an empty response: at most one, which `get_mapping` names.
    */
   sw_call_t get_mappings;
+  /**
+   * Constructs a component, which the engine has registered already: `{"urn", "type", "name", "parent", "inputs",
+   * "inputDependencies": {"name": ["urn"]}, "dependencies", "providers": {"package": "<urn>::<id>"}, "protect",
+   * "deleteBeforeReplace", "retainOnDelete", "ignoreChanges", "replaceOnChanges", "additionalSecretOutputs",
+   * "deletedWith", "preview"}`, an option that the program leaves open being null or empty → `{"outputs": {…},
+   * "outputDependencies": {"name": ["urn"]}}`. Null: the package has no components.
+   */
+  sw_call_with_context_t construct;
+  /**
+   * Calls a method of a resource, a component or the provider: `{"token", "arguments", "argumentDependencies":
+   * {"name": ["urn"]}, "preview"}`, the argument `__self__` being a reference to the resource → `{"result": {…},
+   * "resultDependencies": {"name": ["urn"]}, "failures": [{"property", "reason"}]}`. Null: the package has no methods.
+   */
+  sw_call_with_context_t call;
 } sw_provider_t;
 
 /**
@@ -661,19 +706,6 @@ typedef struct sw_engine_options_t {
 } sw_engine_options_t;
 
 /**
- * Receives the result of an asynchronous call, on a thread of the runtime.
- *
- * Called EXACTLY ONCE for each call that returned `SW_STATUS_OK`, never for one that did not, and possibly before
- * that call has returned. `result` (a NUL follows it; its data is null when there is none) and `error` (null on
- * success) are borrowed for the duration of the callback. It must return soon and must not make a blocking call, which
- * returns `SW_STATUS_MISUSE` here.
- */
-typedef void (*sw_callback_t)(void *user_data,
-                              sw_status_t status,
-                              struct sw_bytes_view_t result,
-                              const struct sw_error_t *error);
-
-/**
  * Declares the resources of a stack. Runs on a dedicated thread and may block; several runs may overlap. Returns
  * `SW_STATUS_OK`, the status of a failed call (the run then fails with the error of the last call with that status),
  * or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also fails when a registration or an output is malformed
@@ -862,70 +894,6 @@ sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
 sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
 
 /**
- * Returns the number of the call, which is unique in this process and the argument of `give_up`.
- */
-uint64_t sw_completion_id(const struct sw_completion_t *completion);
-
-/**
- * Returns whether the call was cancelled. The completion must be completed or freed all the same.
- */
-bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
-
-/**
- * Completes a call with the JSON of its response (empty for one without fields) and frees the completion, also on
- * failure. A malformed response fails the call.
- */
-sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
-                                  struct sw_bytes_view_t response);
-
-/**
- * Completes a call with a failure and frees the completion, also when this function fails.
- *
- * `status` is one of `sw_provider_status_t`; the message is reported unchanged.
- */
-sw_status_t sw_completion_fail(struct sw_completion_t *completion,
-                               int32_t status,
-                               struct sw_bytes_view_t message);
-
-/**
- * Completes a call with a failure that has details, and frees the completion, also when this function fails.
- *
- * `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
- * "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
- * `initFailure` states that the resource was created or updated, but its initialization failed.
- */
-sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
-                                    struct sw_bytes_view_t failure);
-
-/**
- * Frees a completion without a response, which fails the call. Null is ignored.
- */
-void sw_completion_free(struct sw_completion_t *completion);
-
-/**
- * Creates an engine.
- *
- * On success the library owns the `user_data` of the packages' and the host's tables, and calls their `free`. On
- * failure it does not.
- */
-sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
-                          struct sw_engine_t **engine,
-                          struct sw_error_t **error);
-
-/**
- * Returns the names of stacks as a JSON array of `project/stack`: those of `project`, or all when it is empty.
- */
-sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
-                             struct sw_bytes_view_t project,
-                             struct sw_bytes_t **stacks,
-                             struct sw_error_t **error);
-
-/**
- * Frees an engine's handle; its stacks and operations continue. Null is ignored.
- */
-void sw_engine_free(struct sw_engine_t *engine);
-
-/**
  * Returns the facts of a run as JSON, which lives as long as the context; null for null. Its members:
  *
  * - `config` (object of string): The configuration by `namespace:name`. Structured values are JSON texts; secret ones
@@ -942,13 +910,17 @@ void sw_engine_free(struct sw_engine_t *engine);
 const char *sw_context_info(const struct sw_context_t *context);
 
 /**
- * Returns whether the run has ended before the program, which should then return soon; true for null.
+ * Returns whether the run has ended before the program, or the call of a component or method was cancelled; the code
+ * should then end soon. True for null.
  */
 bool sw_context_is_ended(const struct sw_context_t *context);
 
 /**
  * Calls the callback when the run ends before the program (with `SW_STATUS_CANCELLED`; the program should return
  * soon), or when the program has returned and its last call was completed (with `SW_STATUS_OK`).
+ *
+ * For the code of a component or method, it is called when the run ends or the call is cancelled before its completion
+ * (with `SW_STATUS_CANCELLED`), or else after the completion and the last callback (with `SW_STATUS_OK`).
  */
 sw_status_t sw_context_ended_async(const struct sw_context_t *context,
                                    sw_callback_t callback,
@@ -957,7 +929,7 @@ sw_status_t sw_context_ended_async(const struct sw_context_t *context,
 
 /**
  * Sets the message with which the run fails when the program returns, also with `SW_STATUS_OK`. Invalid UTF-8 is
- * replaced by U+FFFD.
+ * replaced by U+FFFD. The code of a component or method fails with it when its call is completed with success.
  */
 sw_status_t sw_context_fail(const struct sw_context_t *context,
                             struct sw_bytes_view_t message,
@@ -1004,6 +976,39 @@ sw_status_t sw_context_log(const struct sw_context_t *context,
                            struct sw_error_t **error);
 
 /**
+ * Calls a method of a resource, a component or a provider, and waits for its result. `call` is JSON: an object with
+ * `token` and any of these members.
+ *
+ * - `argumentDependencies` (object of array of string): The URNs of the resources that each argument comes from, by
+ *   its name.
+ * - `arguments` (object of any JSON): The arguments.
+ * - `of` (string): The resource whose method it is.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `provider` (string): The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the resource, or else the default provider of the package.
+ * - `token` (string): The method, as `package:module:Type/method`, or `pulumi:providers:package/method`.
+ * - `version` (string): The version of the package.
+ *
+ * The result is `{"result": {…}, "resultDependencies": {"name": ["urn"]}, "failures": [{"property", "reason"}]}`. A
+ * call with failures of arguments returns `SW_STATUS_OK`. A failed method ends the run, so that the call returns
+ * `SW_STATUS_CANCELLED`; the program should then return.
+ */
+sw_status_t sw_context_call_method(const struct sw_context_t *context,
+                                   struct sw_bytes_view_t call,
+                                   struct sw_bytes_t **result,
+                                   struct sw_error_t **error);
+
+/**
+ * Calls a method as `sw_context_call_method` does, without waiting.
+ */
+sw_status_t sw_context_call_method_async(const struct sw_context_t *context,
+                                         struct sw_bytes_view_t call,
+                                         sw_callback_t callback,
+                                         void *user_data,
+                                         struct sw_error_t **error);
+
+/**
  * Registers the outputs (a JSON object) of a component that the program registered, and waits until they are recorded.
  */
 sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
@@ -1023,6 +1028,8 @@ sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context
 
 /**
  * Sets an output of the stack to a JSON value. Outputs are recorded when the program has ended.
+ *
+ * Returns `SW_STATUS_INVALID_INPUT` in the code of a component or method, which returns its outputs with the completion.
  */
 sw_status_t sw_context_export(const struct sw_context_t *context,
                               struct sw_bytes_view_t name,
@@ -1107,7 +1114,8 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  * - `read` (number): The limit of Read.
  * - `update` (number): The limit of Update.
  *
- * The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`.
+ * The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`, and that of a remote component also has
+ * `"outputDependencies": {"name": ["urn"]}`.
  *
  * Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
  */
@@ -1163,6 +1171,71 @@ sw_status_t sw_context_read_async(const struct sw_context_t *context,
                                   sw_callback_t callback,
                                   void *user_data,
                                   struct sw_error_t **error);
+
+/**
+ * Returns the number of the call, which is unique in this process and the argument of `give_up`.
+ */
+uint64_t sw_completion_id(const struct sw_completion_t *completion);
+
+/**
+ * Returns whether the call was cancelled. The completion must be completed or freed all the same.
+ */
+bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
+
+/**
+ * Completes a call with the JSON of its response (empty for one without fields) and frees the completion, also on
+ * failure. A malformed response fails the call.
+ */
+sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
+                                  struct sw_bytes_view_t response);
+
+/**
+ * Completes a call with a failure and frees the completion, also when this function fails.
+ *
+ * `status` is one of `sw_provider_status_t`; the message is reported unchanged.
+ */
+sw_status_t sw_completion_fail(struct sw_completion_t *completion,
+                               int32_t status,
+                               struct sw_bytes_view_t message);
+
+/**
+ * Completes a call with a failure that has details, and frees the completion, also when this function fails.
+ *
+ * `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
+ * "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}], "inputErrors": [{"property": "…", "reason":
+ * "…"}]}`, of which only the message is required. `initFailure` states that the resource was created or updated, but its
+ * initialization failed; `inputErrors` are the inputs that a component or method refuses, by path.
+ */
+sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
+                                    struct sw_bytes_view_t failure);
+
+/**
+ * Frees a completion without a response, which fails the call. Null is ignored.
+ */
+void sw_completion_free(struct sw_completion_t *completion);
+
+/**
+ * Creates an engine.
+ *
+ * On success the library owns the `user_data` of the packages' and the host's tables, and calls their `free`. On
+ * failure it does not.
+ */
+sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
+                          struct sw_engine_t **engine,
+                          struct sw_error_t **error);
+
+/**
+ * Returns the names of stacks as a JSON array of `project/stack`: those of `project`, or all when it is empty.
+ */
+sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
+                             struct sw_bytes_view_t project,
+                             struct sw_bytes_t **stacks,
+                             struct sw_error_t **error);
+
+/**
+ * Frees an engine's handle; its stacks and operations continue. Null is ignored.
+ */
+void sw_engine_free(struct sw_engine_t *engine);
 
 /**
  * Cancels an operation: running steps finish and are recorded. The second call also cancels running calls of

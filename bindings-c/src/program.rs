@@ -102,7 +102,7 @@ impl Program for Run {
             .register_root_stack()
             .await
             .map_err(|status| error_of(&status))?;
-        let context = sw_context_t::new(context, &root, Arc::clone(&self.shared))?;
+        let context = sw_context_t::of_program(context, &root, Arc::clone(&self.shared))?;
         let (sender, receiver) = oneshot::channel();
         let (program, shared) = (Arc::clone(&self.program), Arc::clone(&self.shared));
         let (pass, token) = (self.shared.gate.enter(), self.running.token());

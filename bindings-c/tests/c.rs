@@ -146,6 +146,13 @@ fn the_host_supplies_and_observes() {
 }
 
 #[test]
+fn the_host_constructs_components_and_answers_methods() {
+    let program = compile("gcc", "c11", "components.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
 fn the_host_installs_plugins() {
     let program = compile("gcc", "c11", "installer.c");
     let plugin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pulumi-resource-gofiles");

@@ -70,6 +70,8 @@ static void null_is_refused_or_allowed_in_every_function(void)
     FAILS(sw_context_register(NULL, none, &bytes, &error), SW_STATUS_MISUSE, "context is null");
     FAILS(sw_context_register_async(NULL, none, NULL, NULL, &error), SW_STATUS_MISUSE, "context is null");
     FAILS(sw_context_export(NULL, none, none, &error), SW_STATUS_MISUSE, "context is null");
+    FAILS(sw_context_call_method(NULL, none, &bytes, &error), SW_STATUS_MISUSE, "context is null");
+    FAILS(sw_context_call_method_async(NULL, none, NULL, NULL, &error), SW_STATUS_MISUSE, "context is null");
     CHECK(sw_operation_cancel(NULL) == SW_STATUS_MISUSE);
     CHECK(sw_completion_succeed(NULL, none) == SW_STATUS_MISUSE);
     CHECK(sw_completion_fail(NULL, 2, none) == SW_STATUS_MISUSE);

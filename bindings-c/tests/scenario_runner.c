@@ -105,6 +105,7 @@ struct call {
     struct call *next;
     uint64_t number;
     sw_completion_t *completion;
+    struct body *body; /* the code that runs when the answer is no error, or null */
 };
 
 static struct {
@@ -119,14 +120,15 @@ struct package {
     int waits;
 };
 
-static void ask(const struct package *package, const char *method, sw_bytes_view_t request, sw_completion_t *completion)
+static void ask_before(const struct package *package, const char *method, sw_bytes_view_t request,
+    sw_completion_t *completion, struct body *body)
 {
     uint64_t number;
     pthread_mutex_lock(&calls.mutex);
     if (completion) {
         struct call *call = malloc(sizeof *call);
         number = sw_completion_id(completion);
-        *call = (struct call){calls.first, number, completion};
+        *call = (struct call){calls.first, number, completion, body};
         calls.first = call;
     } else {
         /* No completion waits for the answer. These numbers are above those of completions. */
@@ -137,15 +139,24 @@ static void ask(const struct package *package, const char *method, sw_bytes_view
         (unsigned long long)number, package->name, method, (int)request.length, request.data);
 }
 
+static void ask(const struct package *package, const char *method, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    ask_before(package, method, request, completion, NULL);
+}
+
+static void start_body(struct body *body, sw_completion_t *completion);
+static void free_body(struct body *body);
+
 static void answered(sw_bytes_view_t line, const char *number_text)
 {
     uint64_t number = strtoull(number_text, NULL, 10);
     sw_completion_t *completion = NULL;
+    struct body *body = NULL;
     pthread_mutex_lock(&calls.mutex);
     for (struct call **place = &calls.first; *place; place = &(*place)->next) {
         if ((*place)->number == number) {
             struct call *call = *place;
-            completion = call->completion;
+            completion = call->completion, body = call->body;
             *place = call->next;
             free(call);
             break;
@@ -156,7 +167,9 @@ static void answered(sw_bytes_view_t line, const char *number_text)
         return;
     sw_bytes_t *failure = json_at(line, "/error"), *response = json_at(line, "/ok");
     if (failure)
-        sw_completion_fail_with(completion, sw_bytes_view(failure));
+        sw_completion_fail_with(completion, sw_bytes_view(failure)), free_body(body);
+    else if (body)
+        start_body(body, completion);
     else
         sw_completion_succeed(completion, sw_bytes_view(response));
     sw_bytes_free(failure), sw_bytes_free(response);
@@ -216,6 +229,8 @@ struct run {
     int finished;
     char *failure;
     pthread_cond_t changed;
+    sw_completion_t *completion; /* of the component or method whose code it is, or null */
+    int is_method;
 };
 
 static struct {
@@ -223,6 +238,17 @@ static struct {
     struct run *first;
     unsigned last;
 } runs = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
+
+/* Takes a run out of the list. The caller holds the mutex. */
+static void unlink_run(const struct run *run)
+{
+    for (struct run **place = &runs.first; *place; place = &(*place)->next) {
+        if (*place == run) {
+            *place = run->next;
+            break;
+        }
+    }
+}
 
 static void run_ended(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
 {
@@ -256,12 +282,7 @@ static int32_t program(void *user_data, sw_context_t *context)
     pthread_mutex_lock(&runs.mutex);
     while (!run->finished)
         pthread_cond_wait(&run->changed, &runs.mutex);
-    for (struct run **place = &runs.first; *place; place = &(*place)->next) {
-        if (*place == run) {
-            *place = run->next;
-            break;
-        }
-    }
+    unlink_run(run);
     int ended = run->finished == 2;
     pthread_mutex_unlock(&runs.mutex);
     if (ended)
@@ -274,6 +295,120 @@ static int32_t program(void *user_data, sw_context_t *context)
     /* `run_ended` may still use `run`, so `run` is never freed. */
     free(run->failure), run->failure = NULL;
     return status;
+}
+
+/* ---- the code of components and methods ---- */
+
+struct body {
+    sw_context_t *context;
+    char *description;
+    int is_method;
+};
+
+static void free_body(struct body *body)
+{
+    if (body)
+        free(body->description), free(body);
+}
+
+/* Returns the request without the argument `__self__`, which the director does not get. */
+static char *without_self(sw_bytes_view_t request)
+{
+    char *text = format("%.*s", (int)request.length, request.data), *needle = NULL, *found = NULL;
+    sw_bytes_t *self = json_at(request, "/arguments/__self__");
+    if (self) {
+        needle = format("\"__self__\":%s", sw_bytes_data(self));
+        found = strstr(text, needle);
+    }
+    if (found) {
+        char *end = found + strlen(needle);
+        if (*end == ',')
+            end++;
+        else if (found[-1] == ',')
+            found--;
+        memmove(found, end, strlen(end) + 1);
+    }
+    sw_bytes_free(self), free(needle);
+    return text;
+}
+
+/* Asks the director, whose answer starts the code. `token`, `name` and `inputs` are pointers into the request. */
+static void ask_for_body(const struct package *package, const char *method, sw_context_t *context, char *request,
+    const char *const members[3], sw_completion_t *completion)
+{
+    struct body *body = malloc(sizeof *body);
+    sw_bytes_view_t view = sw_text(request);
+    sw_bytes_t *token = json_at(view, members[0]), *name = json_at(view, members[1]), *inputs = json_at(view, members[2]);
+    *body = (struct body){context, NULL, !strcmp(method, "call")};
+    body->description = format("{\"package\": \"%s\", \"method\": \"%s\", \"token\": %s, \"name\": %s, \"inputs\": %s}",
+        package->name, method, or_else(token, "null"), or_else(name, "null"), or_else(inputs, "{}"));
+    sw_bytes_free(token), sw_bytes_free(name), sw_bytes_free(inputs);
+    ask_before(package, method, view, completion, body);
+    free(request);
+}
+
+static void construct(void *package, sw_context_t *context, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    static const char *const members[] = {"/type", "/name", "/inputs"};
+    ask_for_body(package, "construct", context, format("%.*s", (int)request.length, request.data), members, completion);
+}
+
+static void call_method(void *package, sw_context_t *context, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    static const char *const members[] = {"/token", "/token", "/arguments"};
+    ask_for_body(package, "call", context, without_self(request), members, completion);
+}
+
+/* The run of a component or method has ended; called once for each. The director may have finished it before. */
+static void body_ended(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
+{
+    struct run *run = user_data;
+    (void)status, (void)result, (void)error;
+    pthread_mutex_lock(&runs.mutex);
+    int finished = run->finished;
+    run->finished = 1;
+    if (!finished)
+        unlink_run(run);
+    pthread_mutex_unlock(&runs.mutex);
+    if (!finished) {
+        send_line("{\"programEnded\": %u}", run->number);
+        sw_completion_fail(run->completion, SW_PROVIDER_STATUS_CANCELLED, sw_text("the run has ended"));
+    }
+    free(run);
+}
+
+static void start_body(struct body *body, sw_completion_t *completion)
+{
+    struct run *run = calloc(1, sizeof *run);
+    sw_bytes_view_t info = sw_text(sw_context_info(body->context));
+    sw_bytes_t *preview = json_at(info, "/dryRun"), *stack = json_at(info, "/stack");
+    run->context = body->context, run->completion = completion, run->is_method = body->is_method;
+    pthread_mutex_lock(&runs.mutex);
+    run->number = ++runs.last;
+    run->next = runs.first;
+    runs.first = run;
+    pthread_mutex_unlock(&runs.mutex);
+    send_line("{\"program\": %u, \"preview\": %s, \"stack\": %s, \"body\": %s}", run->number, sw_bytes_data(preview),
+        sw_bytes_data(stack), body->description);
+    sw_bytes_free(preview), sw_bytes_free(stack), free_body(body);
+    sw_context_ended_async(run->context, body_ended, run, NULL);
+}
+
+/* Completes the call of a component or method with the outputs of `finish`, or fails it with its error. */
+static void complete_body(sw_completion_t *completion, int is_method, sw_bytes_view_t line)
+{
+    sw_bytes_t *failure = text_at(line, "/error"), *outputs = json_at(line, "/outputs");
+    sw_bytes_t *dependencies = json_at(line, "/outputDependencies"), *failures = json_at(line, "/failures");
+    const char *values = or_else(outputs, "{}"), *by_name = or_else(dependencies, "{}");
+    char *response = is_method
+        ? format("{\"result\": %s, \"resultDependencies\": %s, \"failures\": %s}", values, by_name, or_else(failures, "[]"))
+        : format("{\"outputs\": %s, \"outputDependencies\": %s}", values, by_name);
+    if (failure)
+        sw_completion_fail(completion, SW_PROVIDER_STATUS_UNKNOWN, sw_bytes_view(failure));
+    else
+        sw_completion_succeed(completion, sw_text(response));
+    free(response);
+    sw_bytes_free(failure), sw_bytes_free(outputs), sw_bytes_free(dependencies), sw_bytes_free(failures);
 }
 
 /* Returns the document of a read: the members of the goal that a read accepts. */
@@ -302,16 +437,26 @@ static char *read_of(sw_bytes_view_t goal)
 struct reply {
     char *id;
     const char *pattern;
+    sw_bytes_t *method; /* the token of the method that is called, or null */
 };
 
 static void replied(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
 {
     struct reply *reply = user_data;
-    if (status == SW_STATUS_OK)
+    sw_bytes_t *property = reply->method && status == SW_STATUS_OK ? text_at(result, "/failures/0/property") : NULL;
+    if (property) {
+        /* Failures of a method's arguments are errors of the program. */
+        sw_bytes_t *reason = text_at(result, "/failures/0/reason");
+        char *text = format("call to function '%s' failed: %s%s%s", sw_bytes_data(reply->method), sw_bytes_data(property),
+            sw_bytes_length(property) ? ": " : "", or_else(reason, ""));
+        char *message = member("message", text);
+        send_line("{\"id\": %s, \"error\": {\"kind\": \"program\"%s}}", reply->id, message);
+        free(text), free(message), sw_bytes_free(reason), sw_bytes_free(property);
+    } else if (status == SW_STATUS_OK)
         send_line(reply->pattern, reply->id, result.data ? result.data : "{}");
     else
         answer_error(reply->id, error);
-    free(reply->id), free(reply);
+    sw_bytes_free(reply->method), free(reply->id), free(reply);
 }
 
 static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
@@ -332,7 +477,9 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
     sw_error_t *error = NULL;
     sw_status_t status = SW_STATUS_OK;
     struct reply *reply = malloc(sizeof *reply);
-    *reply = (struct reply){strdup(id), "{\"id\": %s, \"ok\": %s}"};
+    *reply = (struct reply){strdup(id), "{\"id\": %s, \"ok\": %s}", NULL};
+    sw_completion_t *completion = NULL;
+    int is_method = run->is_method;
     sw_bytes_t *goal = json_at(line, "/goal");
     int waits = 1;
     if (!strcmp(verb, "register")) {
@@ -348,6 +495,9 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
     } else if (!strcmp(verb, "invoke")) {
         reply->pattern = "{\"id\": %s, \"ok\": {\"result\": %s}}";
         status = sw_context_invoke_async(run->context, sw_bytes_view(goal), replied, reply, &error);
+    } else if (!strcmp(verb, "call")) {
+        reply->method = text_at(sw_bytes_view(goal), "/token");
+        status = sw_context_call_method_async(run->context, sw_bytes_view(goal), replied, reply, &error);
     } else {
         waits = 0;
         if (!strcmp(verb, "export")) {
@@ -361,6 +511,10 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
                       : !strcmp(name, "error") ? SW_SEVERITY_ERROR : SW_SEVERITY_INFO;
             status = sw_context_log(run->context, level, sw_bytes_view(message), sw_text(""), &error);
             sw_bytes_free(severity), sw_bytes_free(message);
+        } else if (run->completion) { /* finish of a component or method; `body_ended` frees the run */
+            completion = run->completion;
+            run->finished = 1;
+            unlink_run(run);
         } else { /* finish */
             sw_bytes_t *failure = text_at(line, "/error");
             run->failure = failure ? strdup(sw_bytes_data(failure)) : NULL;
@@ -370,10 +524,12 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
         }
     }
     pthread_mutex_unlock(&runs.mutex);
+    if (completion)
+        complete_body(completion, is_method, line);
     sw_bytes_free(goal);
     if (waits && status == SW_STATUS_OK)
         return;
-    free(reply->id), free(reply);
+    sw_bytes_free(reply->method), free(reply->id), free(reply);
     answer(id, status, error);
 }
 
@@ -451,7 +607,8 @@ static sw_status_t new_engine(sw_runtime_t *runtime, sw_bytes_view_t line, sw_er
             .flags = SW_PROVIDER_PROMPT, .user_data = package, .free = free_package, .handshake = handshake, .check_config = check_config,
             .diff_config = diff_config, .configure = configure, .check = check, .diff = diff, .create = create,
             .read = read_resource, .update = update, .delete_ = delete_resource, .invoke = invoke,
-            .give_up = give_up, .cancel = cancel_provider, .close = close_provider};
+            .give_up = give_up, .cancel = cancel_provider, .close = close_provider, .construct = construct,
+            .call = call_method};
         char *limit = format("/limits/%s/declinesSecrets", package->name);
         sw_bytes_t *given = json_at(line, limit);
         if (given && strcmp(sw_bytes_data(given), "true") == 0)
@@ -622,7 +779,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         close_stacks();
         more = strcmp(name, "bye") != 0;
         send_line("{\"id\": %s, \"ok\": {}}", number);
-    } else if (strstr(" register read registerOutputs invoke export log finish ", name) && *name) {
+    } else if (strstr(" register read registerOutputs invoke call export log finish ", name) && *name) {
         of_program(number, name, line);
     } else {
         actor_error(number, "this actor does not know what to do");

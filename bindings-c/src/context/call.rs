@@ -1,17 +1,18 @@
-//! The calls of a program: cancelled by the end of the run, and either waited for or completed with a callback.
+//! The calls of a program, a component or a method: cancelled by the end of the run, and either waited for or completed
+//! with a callback.
 
 use std::{ffi::c_void, future::Future, sync::Arc};
 
 use stackwright::{Error, ErrorKind, monitor::WireStatus};
 
-use super::{failed_calls::CallKind, sw_context_t};
+use super::{failed_calls::CallKind, sw_context_t, usable};
 use crate::{
     bytes::sw_bytes_t,
     callback::{Delivery, sw_callback_t},
     error::sw_error_t,
     failure::{Failure, Outcome},
     foreign::ensure_may_block,
-    guard::{Slot, guard, live},
+    guard::{Slot, guard},
     status::sw_status_t,
 };
 
@@ -37,12 +38,12 @@ impl sw_context_t {
         &self,
         call: impl Future<Output = Answer> + Send + 'static,
     ) -> impl Future<Output = Answer> + Send + 'static {
-        let program = self.program.clone();
+        let ended = self.ended();
         async move {
             tokio::select! {
                 biased;
                 answer = call => answer,
-                () = program.ended() => {
+                () = ended => {
                     Err(Error::new(ErrorKind::Cancelled, "the run ended before the call was answered").into())
                 }
             }
@@ -55,10 +56,12 @@ impl sw_context_t {
 
     fn start(&self, delivery: Delivery, call: impl Future<Output = Answer> + Send + 'static) {
         let call = self.until_ended(call);
-        let token = self.calls.token();
+        let (this, token) = (self.this.upgrade(), self.calls.token());
         let failed_calls = Arc::clone(&self.failed_calls);
         let task = async move {
             delivery.deliver(failed_calls.keep(CallKind::Other, call.await));
+            // The token keeps the engine waiting, also for the end of the context.
+            drop(this);
             drop(token);
         };
         self.shared.tasks.spawn_on(task, &self.shared.handle);
@@ -85,7 +88,7 @@ pub(super) unsafe fn call_blocking<A, F: Future<Output = Answer> + Send + 'stati
         // SAFETY: null or writable by this function's contract.
         let place = unsafe { Slot::optional(place) };
         // SAFETY: null or alive by this function's contract.
-        let context = unsafe { live(context, "the context") }?;
+        let context = unsafe { usable(context) }?;
         ensure_may_block()?;
         let called = || call(context, arguments()?);
         let call = context.failed_calls.keep(kind, called())?;
@@ -115,7 +118,7 @@ pub(super) unsafe fn call_async<A, F: Future<Output = Answer> + Send + 'static>(
 ) -> sw_status_t {
     let body = || {
         // SAFETY: null or alive by this function's contract.
-        let context = unsafe { live(context, "the context") }?;
+        let context = unsafe { usable(context) }?;
         let called = || {
             if callback.is_none() {
                 return Err(Failure::misuse("the callback is null"));

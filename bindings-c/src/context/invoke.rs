@@ -3,6 +3,7 @@
 use std::{ffi::c_void, future::Future};
 
 use stackwright::{Language, binding, property::json::to_plain_json};
+use tokio_util::either::Either;
 
 use super::{
     call::{Answer, call_async, call_blocking, error_of},
@@ -20,7 +21,10 @@ use crate::{
 impl sw_context_t {
     fn invoke(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
         let invoke = binding::invoke(json, Language::C)?;
-        let invoking = self.program.monitor.invoke(invoke);
+        let invoking = match self.component() {
+            Some(component) => Either::Left(component.invoke(invoke)),
+            None => Either::Right(self.program.monitor.invoke(invoke)),
+        };
         Ok(async move {
             let result = invoking.await.map_err(|status| error_of(&status))?;
             Ok(Some(to_plain_json(&result)?))

@@ -2,14 +2,8 @@
 
 use stackwright::{diagnostic::Severity, urn::Urn};
 
-use super::{failed_calls::CallKind, sw_context_t};
-use crate::{
-    bytes::sw_bytes_view_t,
-    error::sw_error_t,
-    failure::Failure,
-    guard::{guard, live},
-    status::sw_status_t,
-};
+use super::{failed_calls::CallKind, sw_context_t, usable};
+use crate::{bytes::sw_bytes_view_t, error::sw_error_t, failure::Failure, guard::guard, status::sw_status_t};
 
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +34,7 @@ pub unsafe extern "C" fn sw_context_log(
 ) -> sw_status_t {
     let body = || {
         // SAFETY: null or alive by this function's contract.
-        let context = unsafe { live(context, "the context") }?;
+        let context = unsafe { usable(context) }?;
         let log = || {
             // SAFETY: readable by this function's contract.
             let message = unsafe { message.text("the message") }?;

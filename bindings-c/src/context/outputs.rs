@@ -10,14 +10,14 @@ use stackwright::{
 use super::{
     call::{Answer, call_async, call_blocking, error_of},
     failed_calls::CallKind,
-    sw_context_t,
+    sw_context_t, usable,
 };
 use crate::{
     bytes::sw_bytes_view_t,
     callback::sw_callback_t,
     error::sw_error_t,
     failure::{Failure, Outcome},
-    guard::{guard, live},
+    guard::guard,
     status::sw_status_t,
 };
 
@@ -92,6 +92,8 @@ pub unsafe extern "C" fn sw_context_register_outputs_async(
 
 /// Sets an output of the stack to a JSON value. Outputs are recorded when the program has ended.
 ///
+/// Returns `SW_STATUS_INVALID_INPUT` in the code of a component or method, which returns its outputs with the completion.
+///
 /// # Safety
 /// `context` must be null or alive, `name` and `value` readable, `error` null or writable.
 #[unsafe(no_mangle)]
@@ -103,7 +105,13 @@ pub unsafe extern "C" fn sw_context_export(
 ) -> sw_status_t {
     let body = || {
         // SAFETY: null or alive by this function's contract.
-        let context = unsafe { live(context, "the context") }?;
+        let context = unsafe { usable(context) }?;
+        if context.body.is_some() {
+            let message = "a component or method has no stack outputs; its outputs are part of its response";
+            return context
+                .failed_calls
+                .keep(CallKind::Other, Err(Failure::invalid(message)));
+        }
         let export = || {
             // SAFETY: readable by this function's contract.
             let name = unsafe { name.text("the name") }?;

@@ -3,6 +3,7 @@
 use std::{ffi::c_void, future::Future};
 
 use stackwright::{Language, binding};
+use tokio_util::either::Either;
 
 use super::{
     call::{Answer, call_async, call_blocking, error_of},
@@ -19,10 +20,11 @@ use crate::{
 
 impl sw_context_t {
     fn register(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let registering = self
-            .program
-            .monitor
-            .register(binding::registration(json, Language::C)?);
+        let registration = binding::registration(json, Language::C)?;
+        let registering = match self.component() {
+            Some(component) => Either::Left(component.register_child(registration)),
+            None => Either::Right(self.program.monitor.register(registration)),
+        };
         Ok(async move {
             let registered = registering.await.map_err(|status| error_of(&status))?;
             Ok(Some(registered.to_json()?))
@@ -30,10 +32,11 @@ impl sw_context_t {
     }
 
     fn read(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let reading = self
-            .program
-            .monitor
-            .read(binding::read_request(json, Language::C)?);
+        let read = binding::read_request(json, Language::C)?;
+        let reading = match self.component() {
+            Some(component) => Either::Left(component.read_child(read)),
+            None => Either::Right(self.program.monitor.read(read)),
+        };
         Ok(async move {
             let read = reading.await.map_err(|status| error_of(&status))?;
             Ok(Some(read.to_json()?))
@@ -55,7 +58,8 @@ impl sw_context_t {
 ///
 /// @members CustomTimeouts
 ///
-/// The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`.
+/// The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`, and that of a remote component also has
+/// `"outputDependencies": {"name": ["urn"]}`.
 ///
 /// Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
 ///

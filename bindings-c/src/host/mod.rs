@@ -30,7 +30,7 @@ use crate::{
     failure::{Failure, Outcome},
     foreign::{UserData, sw_free_t},
     guard::{VersionedStruct, sized},
-    provider::{Answer, PendingCall, sw_call_t, sw_give_up_t},
+    provider::{Answer, HostFunction, PendingCall, sw_call_t, sw_give_up_t},
     runtime::Shared,
 };
 
@@ -221,7 +221,7 @@ impl Host {
             return Err(Error::internal(format!("the host has no {what}")));
         };
         let call = PendingCall {
-            function,
+            function: HostFunction::Plain(function),
             give_up: self.functions.give_up,
             data: Arc::clone(&self.data),
             prompt: false,

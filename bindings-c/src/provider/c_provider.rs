@@ -10,7 +10,7 @@ use stackwright::{
 use tokio::sync::oneshot;
 
 use super::{
-    Answer, PendingCall, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, failure::FailureDocument,
+    Answer, HostFunction, PendingCall, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, failure::FailureDocument,
     pending_call::Function, sw_notice_t, sw_provider_t,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct CProvider {
     pub(super) functions: sw_provider_t,
     data: Arc<UserData>,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// The capabilities in the handshake's response.
     pub(super) capabilities: OnceLock<Capabilities>,
 }
@@ -86,6 +86,16 @@ impl CProvider {
         function: Function,
         request: impl Serialize,
     ) -> ProviderResult<T> {
+        let answer = self.answer(HostFunction::Plain(function), request).await?;
+        parse_answer(name, answer)
+    }
+
+    /// Calls a function and returns its answer; `None` when the host freed the completion.
+    pub(super) async fn answer(
+        &self,
+        function: HostFunction,
+        request: impl Serialize,
+    ) -> ProviderResult<Option<Answer>> {
         let request = to_vec(&request)
             .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.to_string()))?;
         let call = PendingCall {
@@ -94,29 +104,7 @@ impl CProvider {
             data: Arc::clone(&self.data),
             prompt: self.is_prompt(),
         };
-        match call.answer(&self.shared, request).await {
-            Some(Answer::Done(response)) => parse_response(name, &response),
-            Some(Answer::Failed(status, message)) => {
-                Err(ProviderError::new(ProviderStatus::from_code(status), message))
-            }
-            Some(Answer::FailedWith(failure)) => {
-                let failed: serde_json::Result<FailureDocument> = serde_json::from_slice(&failure);
-                Err(match failed {
-                    Ok(failed) => failed.into(),
-                    Err(error) => {
-                        let partial: Option<PartialFailure> = serde_json::from_slice(&failure).ok();
-                        let id = partial
-                            .and_then(|partial| Some(partial.init_failure?.id))
-                            .unwrap_or_default();
-                        ProviderError::unreadable(id, malformed(name, "failure", &error))
-                    }
-                })
-            }
-            None => Err(ProviderError::without_answer(
-                ProviderStatus::Internal,
-                format!("the provider freed the completion of {name} without a response"),
-            )),
-        }
+        Ok(call.answer(&self.shared, request).await)
     }
 
     /// Calls a function without a response, and waits until it has returned. Null is ignored.
@@ -146,6 +134,36 @@ impl CProvider {
 
     fn is_prompt(&self) -> bool {
         self.functions.flags & SW_PROVIDER_PROMPT != 0
+    }
+}
+
+/// Parses the answer of a function.
+pub(super) fn parse_answer<T: DeserializeOwned + Default>(
+    name: &str,
+    answer: Option<Answer>,
+) -> ProviderResult<T> {
+    match answer {
+        Some(Answer::Done(response)) => parse_response(name, &response),
+        Some(Answer::Failed(status, message)) => {
+            Err(ProviderError::new(ProviderStatus::from_code(status), message))
+        }
+        Some(Answer::FailedWith(failure)) => {
+            let failed: serde_json::Result<FailureDocument> = serde_json::from_slice(&failure);
+            Err(match failed {
+                Ok(failed) => failed.into(),
+                Err(error) => {
+                    let partial: Option<PartialFailure> = serde_json::from_slice(&failure).ok();
+                    let id = partial
+                        .and_then(|partial| Some(partial.init_failure?.id))
+                        .unwrap_or_default();
+                    ProviderError::unreadable(id, malformed(name, "failure", &error))
+                }
+            })
+        }
+        None => Err(ProviderError::without_answer(
+            ProviderStatus::Internal,
+            format!("the provider freed the completion of {name} without a response"),
+        )),
     }
 }
 

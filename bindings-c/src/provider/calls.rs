@@ -40,7 +40,7 @@ impl CProvider {
             Call::GetSchema(_) => table.get_schema,
             Call::GetMapping(_) => table.get_mapping,
             Call::GetMappings(_) => table.get_mappings,
-            Call::Understands | Call::Cancel | Call::Close => None,
+            Call::Understands | Call::Construct(_) | Call::Method(_) | Call::Cancel | Call::Close => None,
         };
         (call.name(), function)
     }
@@ -74,20 +74,9 @@ fn info(document: &PluginInfoDocument) -> ProviderResult<PluginInfo> {
     Ok(PluginInfo { version })
 }
 
-#[async_trait]
-impl ProviderBackend for CProvider {
-    async fn call(&self, call: Call) -> ProviderResult<Reply> {
-        match call {
-            Call::Cancel => {
-                self.notify(self.functions.cancel).await;
-                return Ok(Reply::Done);
-            }
-            Call::Close => {
-                self.notify(self.functions.close).await;
-                return Ok(Reply::Done);
-            }
-            _ => {}
-        }
+impl CProvider {
+    /// Calls a function without a context.
+    async fn call_function(&self, call: Call) -> ProviderResult<Reply> {
         let (name, Some(function)) = self.function(&call) else {
             return call.without_method();
         };
@@ -153,6 +142,25 @@ impl ProviderBackend for CProvider {
                 Ok(Reply::Mappings(mappings))
             }
             other => other.without_method(),
+        }
+    }
+}
+
+#[async_trait]
+impl ProviderBackend for CProvider {
+    async fn call(&self, call: Call) -> ProviderResult<Reply> {
+        match call {
+            Call::Cancel => {
+                self.notify(self.functions.cancel).await;
+                Ok(Reply::Done)
+            }
+            Call::Close => {
+                self.notify(self.functions.close).await;
+                Ok(Reply::Done)
+            }
+            Call::Construct(request) => self.construct(request).await,
+            Call::Method(request) => self.call_method(request).await,
+            call => self.call_function(call).await,
         }
     }
 }

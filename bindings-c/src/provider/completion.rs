@@ -6,6 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     bytes::sw_bytes_view_t,
+    context::OpenContext,
     failure::{Failure, Outcome},
     guard::guard,
     status::sw_status_t,
@@ -52,15 +53,25 @@ pub(crate) enum Answer {
 pub struct sw_completion_t {
     id: u64,
     answer: oneshot::Sender<Answer>,
+    /// The context of the call, which lives as long as the completion.
+    context: Option<OpenContext>,
 }
 
 impl sw_completion_t {
     /// Creates a completion and the receiver of its answer.
-    pub(crate) fn new() -> (Box<Self>, oneshot::Receiver<Answer>) {
+    pub(crate) fn new(context: Option<OpenContext>) -> (Box<Self>, oneshot::Receiver<Answer>) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (answer, receiver) = oneshot::channel();
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        (Box::new(Self { id, answer }), receiver)
+        let completion = Self { id, answer, context };
+        (Box::new(completion), receiver)
+    }
+
+    fn complete(self, with: Answer) {
+        // Closed before the engine continues.
+        drop(self.context);
+        // The receiver of a cancelled call is gone, which is no error.
+        drop(self.answer.send(with));
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -119,8 +130,7 @@ pub unsafe extern "C" fn sw_completion_succeed(
         let completion = unsafe { take(completion) }?;
         // SAFETY: readable by this function's contract.
         let response = unsafe { response.bytes("the response") }?.to_vec();
-        // The receiver of a cancelled call is gone, which is no error.
-        drop(completion.answer.send(Answer::Done(response)));
+        completion.complete(Answer::Done(response));
         Ok(())
     };
     // SAFETY: null is allowed.
@@ -144,8 +154,7 @@ pub unsafe extern "C" fn sw_completion_fail(
         let completion = unsafe { take(completion) }?;
         // SAFETY: readable by this function's contract.
         let message = unsafe { message.text("the message") }?.to_owned();
-        // As in `sw_completion_succeed`.
-        drop(completion.answer.send(Answer::Failed(status, message)));
+        completion.complete(Answer::Failed(status, message));
         Ok(())
     };
     // SAFETY: null is allowed.
@@ -155,8 +164,9 @@ pub unsafe extern "C" fn sw_completion_fail(
 /// Completes a call with a failure that has details, and frees the completion, also when this function fails.
 ///
 /// `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
-/// "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
-/// `initFailure` states that the resource was created or updated, but its initialization failed.
+/// "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}], "inputErrors": [{"property": "…", "reason":
+/// "…"}]}`, of which only the message is required. `initFailure` states that the resource was created or updated, but its
+/// initialization failed; `inputErrors` are the inputs that a component or method refuses, by path.
 ///
 /// # Safety
 /// `completion` must be null or not have been completed or freed; `failure` must be readable.
@@ -170,8 +180,7 @@ pub unsafe extern "C" fn sw_completion_fail_with(
         let completion = unsafe { take(completion) }?;
         // SAFETY: readable by this function's contract.
         let failure = unsafe { failure.bytes("the failure") }?.to_vec();
-        // As in `sw_completion_succeed`.
-        drop(completion.answer.send(Answer::FailedWith(failure)));
+        completion.complete(Answer::FailedWith(failure));
         Ok(())
     };
     // SAFETY: null is allowed.
@@ -253,7 +262,7 @@ mod tests {
 
     #[test]
     fn freeing_a_completion_closes_its_channel() {
-        let (completion, mut receiver) = sw_completion_t::new();
+        let (completion, mut receiver) = sw_completion_t::new(None);
         let completion = Box::into_raw(completion);
         // SAFETY: created above, completed or freed once.
         unsafe {
@@ -269,7 +278,7 @@ mod tests {
 
     #[test]
     fn completing_a_cancelled_call_is_no_error() {
-        let (completion, receiver) = sw_completion_t::new();
+        let (completion, receiver) = sw_completion_t::new(None);
         drop(receiver);
         let completion = Box::into_raw(completion);
         // SAFETY: created above, completed or freed once.

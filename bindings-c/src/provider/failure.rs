@@ -6,6 +6,8 @@ use stackwright::{
     provider::{InitFailure, ProviderError, ProviderStatus, ViewStep},
 };
 
+use super::response::{PropertyFailure, check_failures};
+
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct InitFailureDocument {
@@ -36,6 +38,8 @@ pub(super) struct FailureDocument {
     init_failure: Option<InitFailureDocument>,
     #[serde(default)]
     missing_keys: Vec<MissingKey>,
+    #[serde(default)]
+    input_errors: Vec<PropertyFailure>,
 }
 
 impl From<FailureDocument> for ProviderError {
@@ -62,6 +66,7 @@ impl From<FailureDocument> for ProviderError {
             .into_iter()
             .map(|key| (key.name, key.description))
             .collect();
+        error.input_errors = check_failures(failed.input_errors);
         error
     }
 }

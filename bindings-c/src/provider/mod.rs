@@ -1,5 +1,6 @@
 //! Providers of the host: a table of functions as a provider of the engine.
 
+mod bodies;
 mod c_provider;
 mod calls;
 pub mod completion;
@@ -12,12 +13,12 @@ mod tests;
 
 use std::ffi::c_void;
 
-use crate::{bytes::sw_bytes_view_t, foreign::sw_free_t, guard::VersionedStruct};
+use crate::{bytes::sw_bytes_view_t, context::sw_context_t, foreign::sw_free_t, guard::VersionedStruct};
 
 pub(crate) use self::{
     c_provider::CProvider,
     completion::{Answer, sw_completion_t},
-    pending_call::PendingCall,
+    pending_call::{HostFunction, PendingCall},
 };
 
 /// The version of `sw_provider_t` that this header describes.
@@ -31,6 +32,23 @@ pub const SW_PROVIDER_PROMPT: u32 = 1;
 /// duration of the call. The function owns the completion, and completes it before or after it returns.
 pub type sw_call_t = Option<
     unsafe extern "C" fn(user_data: *mut c_void, request: sw_bytes_view_t, completion: *mut sw_completion_t),
+>;
+
+/// The code of a component or a method: a call as `sw_call_t`, with a context to register resources, read them, call
+/// functions and methods, and emit diagnostics.
+///
+/// The context is valid until the function has returned, its completion was completed or freed, and every callback of the
+/// context's asynchronous calls has returned; also when the call was cancelled. The engine continues when those callbacks
+/// have returned. Before the completion, calls with the context end with `SW_STATUS_CANCELLED` once the run has ended or
+/// the call was cancelled; after it, they return `SW_STATUS_MISUSE`. `sw_context_ended_async` notifies the code of
+/// both. With `SW_PROVIDER_PROMPT` only the asynchronous functions may be called in the function.
+pub type sw_call_with_context_t = Option<
+    unsafe extern "C" fn(
+        user_data: *mut c_void,
+        context: *mut sw_context_t,
+        request: sw_bytes_view_t,
+        completion: *mut sw_completion_t,
+    ),
 >;
 
 /// A notification of the host, without a response.
@@ -124,6 +142,16 @@ pub struct sw_provider_t {
     /// Returns the providers of another ecosystem that the package has mappings for: `{"key": "terraform"}` →
     /// `["name", …]`. Null, or an empty response: at most one, which `get_mapping` names.
     pub get_mappings: sw_call_t,
+    /// Constructs a component, which the engine has registered already: `{"urn", "type", "name", "parent", "inputs",
+    /// "inputDependencies": {"name": ["urn"]}, "dependencies", "providers": {"package": "<urn>::<id>"}, "protect",
+    /// "deleteBeforeReplace", "retainOnDelete", "ignoreChanges", "replaceOnChanges", "additionalSecretOutputs",
+    /// "deletedWith", "preview"}`, an option that the program leaves open being null or empty → `{"outputs": {…},
+    /// "outputDependencies": {"name": ["urn"]}}`. Null: the package has no components.
+    pub construct: sw_call_with_context_t,
+    /// Calls a method of a resource, a component or the provider: `{"token", "arguments", "argumentDependencies":
+    /// {"name": ["urn"]}, "preview"}`, the argument `__self__` being a reference to the resource → `{"result": {…},
+    /// "resultDependencies": {"name": ["urn"]}, "failures": [{"property", "reason"}]}`. Null: the package has no methods.
+    pub call: sw_call_with_context_t,
 }
 
 // SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.

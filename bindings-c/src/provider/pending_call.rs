@@ -2,10 +2,13 @@
 
 use std::{ffi::c_void, sync::Arc};
 
+use tokio_util::sync::CancellationToken;
+
 use super::{Answer, completion::sw_provider_status_t, sw_completion_t, sw_give_up_t};
 use crate::{
     bytes::sw_bytes_view_t,
     callback::{lent, terminated},
+    context::{OpenContext, sw_context_t},
     foreign::{Inside, Place, UserData},
     runtime::Shared,
 };
@@ -13,9 +16,50 @@ use crate::{
 /// A function of the host that takes a request and a completion.
 pub(super) type Function = unsafe extern "C" fn(*mut c_void, sw_bytes_view_t, *mut sw_completion_t);
 
+/// A function of the host that takes a context as well.
+pub(super) type ContextFunction =
+    unsafe extern "C" fn(*mut c_void, *mut sw_context_t, sw_bytes_view_t, *mut sw_completion_t);
+
+/// A function of the host, with the context that it gets.
+pub(crate) enum HostFunction {
+    /// Without a context.
+    Plain(Function),
+    /// With a context, which is alive until the function has returned and the call was completed.
+    WithContext(ContextFunction, Arc<sw_context_t>),
+}
+
+impl HostFunction {
+    fn context(&self) -> Option<&Arc<sw_context_t>> {
+        match self {
+            Self::Plain(_) => None,
+            Self::WithContext(_, context) => Some(context),
+        }
+    }
+
+    /// # Safety
+    /// `user_data` must be the pointer that the host supplied for the function, `request` valid until it returns.
+    unsafe fn call(
+        &self,
+        user_data: *mut c_void,
+        request: sw_bytes_view_t,
+        completion: Box<sw_completion_t>,
+    ) {
+        let completion = Box::into_raw(completion);
+        match self {
+            // SAFETY: this function's contract.
+            Self::Plain(function) => unsafe { function(user_data, request, completion) },
+            Self::WithContext(function, context) => {
+                let context = Arc::as_ptr(context).cast_mut();
+                // SAFETY: this function's contract; the context is alive while `self` is.
+                unsafe { function(user_data, context, request, completion) };
+            }
+        }
+    }
+}
+
 /// A call of a function of the host.
 pub(crate) struct PendingCall {
-    pub(crate) function: Function,
+    pub(crate) function: HostFunction,
     pub(crate) give_up: sw_give_up_t,
     pub(crate) data: Arc<UserData>,
     /// Whether the function never blocks, so that it may be called on a thread of the runtime.
@@ -25,8 +69,11 @@ pub(crate) struct PendingCall {
 impl PendingCall {
     /// Calls the function and waits for the answer; `None` when the host freed the completion.
     pub(crate) async fn answer(self, shared: &Arc<Shared>, request: Vec<u8>) -> Option<Answer> {
-        let (completion, receiver) = sw_completion_t::new();
+        let context = self.function.context();
+        let cancellation = context.and_then(|context| context.cancellation());
+        let (completion, receiver) = sw_completion_t::new(context.map(Arc::clone).map(OpenContext::new));
         let mut guard = GiveUpGuard {
+            cancellation,
             give_up: self.give_up,
             data: Arc::clone(&self.data),
             call: completion.id(),
@@ -64,12 +111,13 @@ impl PendingCall {
         let _inside = Inside::enter(place);
         let request = terminated(request);
         // SAFETY: the host supplied the function for this pointer; the request is valid until it returns.
-        unsafe { function(data.pointer(), lent(&request), Box::into_raw(completion)) };
+        unsafe { function.call(data.pointer(), lent(&request), completion) };
     }
 }
 
-/// Calls `give_up` when dropped before the answer arrived.
+/// Cancels the call's context and calls `give_up` when dropped before the answer arrived.
 struct GiveUpGuard {
+    cancellation: Option<CancellationToken>,
     give_up: sw_give_up_t,
     data: Arc<UserData>,
     call: u64,
@@ -79,7 +127,13 @@ struct GiveUpGuard {
 
 impl Drop for GiveUpGuard {
     fn drop(&mut self) {
-        if let (false, Some(give_up)) = (self.answered, self.give_up) {
+        if self.answered {
+            return;
+        }
+        if let Some(cancellation) = &self.cancellation {
+            cancellation.cancel();
+        }
+        if let Some(give_up) = self.give_up {
             let _pass = self.shared.gate.enter();
             let _inside = Inside::enter(Place::Callback);
             // SAFETY: the host supplied the function for this pointer.

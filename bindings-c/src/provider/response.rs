@@ -16,12 +16,12 @@ use stackwright::{
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct PropertyFailure {
+pub(super) struct PropertyFailure {
     property: String,
     reason: String,
 }
 
-fn check_failures(failures: Vec<PropertyFailure>) -> Vec<CheckFailure> {
+pub(super) fn check_failures(failures: Vec<PropertyFailure>) -> Vec<CheckFailure> {
     let failure = |failure: PropertyFailure| CheckFailure {
         property: failure.property,
         reason: failure.reason,

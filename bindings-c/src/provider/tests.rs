@@ -167,6 +167,8 @@ fn functions(host: &Host, flags: u32) -> sw_provider_t {
         get_schema: None,
         get_mapping: None,
         get_mappings: None,
+        construct: None,
+        call: None,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
         register::Refused, server::Server,
     },
     property::{PropertyMap, PropertyPath},
-    provider::{ConstructRequest, MonitorHandle, ProviderError, ProviderHandle, ProviderStatus},
+    provider::{ConstructRequest, MonitorHandle, ProviderError, ProviderHandle},
     resource::{PropertyDependencies, ProviderReference},
     urn::Urn,
 };
@@ -158,7 +158,7 @@ impl Monitor {
         let executor = self.0.generator.executor();
         if executor.control().is_stopped() {
             // The run has ended already: the failure follows from that.
-            return Refused::Invalid(WireStatus::unknown("resource monitor shut down"));
+            return Refused::Invalid(WireStatus::run_failed());
         }
         let text = format!("{head}{}", with_input_errors(error, inputs));
         executor.diagnose(Diagnostic::error(text.clone()));
@@ -167,7 +167,7 @@ impl Monitor {
             failure = failure.with_facts_of(cause);
         }
         executor.control().fail(Failure::Bail(failure), true);
-        Refused::Invalid(WireStatus::new(ProviderStatus::Unknown, "resource monitor shut down"))
+        Refused::Invalid(WireStatus::run_failed())
     }
 
     /// Returns the handle of this monitor, for code that the engine calls.

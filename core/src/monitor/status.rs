@@ -49,10 +49,15 @@ impl WireStatus {
         )
     }
 
-    /// Returns whether the end of the run aborted the call.
+    /// Creates the status of a request whose failure ends the run: that of a component or a method.
+    pub(super) fn run_failed() -> Self {
+        Self::unknown("resource monitor shut down")
+    }
+
+    /// Returns whether the end of the run aborted the call, or the call ended the run.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {
-        self.code == ProviderStatus::Unavailable as i32
+        self.code == ProviderStatus::Unavailable as i32 || *self == Self::run_failed()
     }
 }
 

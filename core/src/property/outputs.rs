@@ -26,7 +26,8 @@ impl PropertyMap {
     }
 
     /// Replaces output values by their elements: unknowns, secrets or plain values.
-    pub(crate) fn collapse_outputs(self) -> Self {
+    #[must_use]
+    pub fn collapse_outputs(self) -> Self {
         if !self.contains_outputs() {
             return self;
         }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::MapAccess, ser::SerializeMap as _};
 use smol_str::SmolStr;
 
-use crate::{property::PropertyValue, urn::Urn};
+use crate::{
+    property::{Key, PropertyMap, PropertyValue},
+    urn::Urn,
+};
 
 /// The dependencies of each input property, in the order of the properties' names; a list may be empty.
 ///
@@ -92,6 +95,19 @@ impl PropertyDependencies {
             }
         };
         Arc::make_mut(&mut entries[position].1)
+    }
+
+    /// Returns values as output values with these dependencies; a property without dependencies is unchanged.
+    #[must_use]
+    pub fn attach(&self, values: PropertyMap) -> PropertyMap {
+        let attached = |(name, value): (Key, PropertyValue)| match self.get(&name) {
+            Some(urns) if !urns.is_empty() => {
+                let value = value.with_dependencies(urns);
+                (name, value)
+            }
+            _ => (name, value),
+        };
+        values.into_iter().map(attached).collect()
     }
 
     /// Adds the dependencies of the output values in a property's value to its list. A value without output values adds
@@ -235,6 +251,16 @@ mod tests {
     fn urns(names: &[&str]) -> Vec<Urn> {
         let urn = |name: &&str| Urn::new("dev", "shop", "", "pkg:index:Type", name);
         names.iter().map(urn).collect()
+    }
+
+    #[test]
+    fn only_values_with_dependencies_become_output_values() {
+        let map: PropertyDependencies = [("a".into(), urns(&["x"])), ("b".into(), Vec::new())].into();
+        let values: PropertyMap = ["a", "b", "c"].map(|name| (name, true.into())).into_iter().collect();
+        let attached = map.attach(values.clone());
+        assert!(matches!(attached.get("a"), Some(PropertyValue::Output(output)) if output.dependencies == urns(&["x"])));
+        assert_eq!((attached.get("b"), attached.get("c")), (values.get("b"), values.get("c")));
+        assert_eq!(attached.collapse_outputs(), values);
     }
 
     #[test]
