@@ -426,8 +426,8 @@ typedef struct sw_provider_t {
    */
   sw_call_t configure;
   /**
-   * Validates inputs and adds defaults: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview",
-   * "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures":
+   * Validates inputs and adds defaults: `{"urn", "type", "name", "olds", "oldOutputs", "news", "randomSeed",
+   * "preview", "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures":
    * [{"property", "reason"}]}`. Null: they are unchanged and valid.
    */
   sw_call_t check;
@@ -657,6 +657,9 @@ typedef struct sw_engine_options_t {
    *
    * - `baseDirectory` (string): The folder against which relative folders of the store are resolved; the working
    *   directory when left out.
+   * - `nestedSecrets` (boolean): Keeps secrets at any depth; true when left out. An input or output is then secret
+   *   when it is at or below the path of a secret input, also where its provider returns it without the mark. With
+   *   false, outputs are marked by the names of secret inputs at the top level only, as in the reference engine.
    * - `passphrase` (string): Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not
    *   encrypted, and the reference engine's command opens a stack only while it has no secret.
    * - `plugins` (Plugins): Where plugins are searched, and which processes are kept.
@@ -670,6 +673,11 @@ typedef struct sw_engine_options_t {
    * Members of `plugins`:
    *
    * - `cache` (string): A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last.
+   * - `callTimeouts` (object of number): How long one call of a provider may take, in seconds, by the name of its
+   *   package or plugin; providers of the host included. A call that takes longer fails with an error that names it,
+   *   and what it was to create or change stays among the pending operations. A longer timeout of the resource
+   *   (`customTimeouts`), with 30 seconds more, takes precedence. Construct and methods, which wait for the resources
+   *   that they register, have no limit. Left out, calls take as long as they take.
    * - `commands` (object of array of string or object): Commands that start plugins without an executable of their
    *   own, by name. In Python and Node the command that serves the dynamic providers of the SDK is preset.
    * - `directories` (array of string): Folders that hold executables of plugins; searched first, in this order.
@@ -1715,6 +1723,10 @@ void sw_stack_free(struct sw_stack_t *stack);
  *   text without a colon and `**` any text. A resource that is not selected keeps its record (a component still
  *   publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are always
  *   selected. A target that matches no resource fails the operation.
+ * - `timeout` (number): How long the operation may take, in seconds. When it takes longer, it is cancelled: running
+ *   steps complete, and no other begins. Calls of providers that have not ended 30 seconds later are given up, so
+ *   that their outcome is unknown. The error, of the kind `cancelled`, states the timeout and names such calls. Left
+ *   out, there is no limit.
  * - `useLegacyDiff` (boolean): Compares inputs before providers are called for a diff.
  * - `useLegacyRefreshDiff` (boolean): A refresh reports the differences of outputs, without calling providers for a
  *   diff.

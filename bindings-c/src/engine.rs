@@ -213,7 +213,9 @@ fn build(
         builder = builder.fetch(fetch);
     }
     let (plugins, pool) = settings.plugins.into_settings()?;
-    let builder = builder.trusted_peers(settings.trusted_peers);
+    let builder = builder
+        .trusted_peers(settings.trusted_peers)
+        .nested_secrets(settings.nested_secrets);
     Ok(builder.plugins(plugins).pool(pool).build()?)
 }
 

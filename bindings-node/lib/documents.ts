@@ -80,6 +80,7 @@ export type PolicySeverity =
 /** The names of the members of Plugins. */
 export const PLUGINS_MEMBERS = [
     "cache",
+    "callTimeouts",
     "commands",
     "directories",
     "ignoreVersions",
@@ -93,6 +94,7 @@ export const PLUGINS_MEMBERS = [
 /** The names of the members of EngineSettings. */
 export const ENGINE_SETTINGS_MEMBERS = [
     "baseDirectory",
+    "nestedSecrets",
     "passphrase",
     "plugins",
     "secrets",
@@ -310,6 +312,13 @@ export interface OperationOptions {
      * matches no resource fails the operation.
      */
     targets?: readonly string[];
+    /**
+     * How long the operation may take, in seconds. When it takes longer, it is cancelled: running steps complete, and
+     * no other begins. Calls of providers that have not ended 30 seconds later are given up, so that their outcome is
+     * unknown. The error, of the kind `cancelled`, states the timeout and names such calls. Left out, there is no
+     * limit.
+     */
+    timeout?: number;
     /** Compares inputs before providers are called for a diff. */
     useLegacyDiff?: boolean;
     /** A refresh reports the differences of outputs, without calling providers for a diff. */
@@ -333,6 +342,14 @@ export interface OperationOptions {
 export interface Plugins {
     /** A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last. */
     cache?: string;
+    /**
+     * How long one call of a provider may take, in seconds, by the name of its package or plugin; providers of the
+     * host included. A call that takes longer fails with an error that names it, and what it was to create or change
+     * stays among the pending operations. A longer timeout of the resource (`customTimeouts`), with 30 seconds more,
+     * takes precedence. Construct and methods, which wait for the resources that they register, have no limit. Left
+     * out, calls take as long as they take.
+     */
+    callTimeouts?: { readonly [name: string]: number };
     /**
      * Commands that start plugins without an executable of their own, by name. In Python and Node the command that
      * serves the dynamic providers of the SDK is preset.

@@ -67,6 +67,12 @@ export interface EngineOptions {
      * and of root: for providers and policy packs that the host runs as another user.
      */
     trustedPeers?: readonly number[];
+    /**
+     * Keeps secrets at any depth, unless it is false: an input or output is secret when it is at or below the path of a secret
+     * input, also where its provider returns it without the mark. With false, outputs are marked by the names of secret
+     * inputs at the top level only, as in the reference engine.
+     */
+    nestedSecrets?: boolean;
     /** The copy of `@pulumi/pulumi` whose dynamic providers are started: a path in it or beside it. */
     sdk?: string | URL;
 }

@@ -17,6 +17,8 @@ export interface ResourceSubject {
 export interface CheckRequest extends ResourceSubject {
     /** The recorded inputs; absent when there are none. */
     oldInputs?: PropertyMap;
+    /** The recorded outputs; absent where there are no recorded inputs. */
+    oldOutputs?: PropertyMap;
     /** The inputs that the program asks for. */
     inputs: PropertyMap;
     /** Bytes that are the same whenever this registration is checked again: a seed for names. */

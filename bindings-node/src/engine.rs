@@ -172,7 +172,8 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
         .secrets(secrets)
         .plugins(plugins)
         .pool(pool)
-        .trusted_peers(document.trusted_peers);
+        .trusted_peers(document.trusted_peers)
+        .nested_secrets(document.nested_secrets);
     if let Some(entry) = settings.resolver {
         builder = builder.resolver(Arc::new(provider_of(shared, entry)));
     }

@@ -92,7 +92,8 @@ impl Engine {
             .secrets(secrets)
             .plugins(plugins)
             .pool(pool)
-            .trusted_peers(document.trusted_peers);
+            .trusted_peers(document.trusted_peers)
+            .nested_secrets(document.nested_secrets);
         for (package, description) in member("providers")?.cast::<PyDict>()?.iter() {
             let provider = PythonProvider::read(&description, &providers)?;
             builder = builder.provider(package.extract::<String>()?, Arc::new(provider));

@@ -100,8 +100,8 @@ pub struct sw_provider_t {
     pub diff_config: sw_call_t,
     /// Configures the provider: `{"urn", "name", "id", "inputs"}` → as `handshake`. Null: it needs no configuration.
     pub configure: sw_call_t,
-    /// Validates inputs and adds defaults: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview",
-    /// "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures":
+    /// Validates inputs and adds defaults: `{"urn", "type", "name", "olds", "oldOutputs", "news", "randomSeed",
+    /// "preview", "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures":
     /// [{"property", "reason"}]}`. Null: they are unchanged and valid.
     pub check: sw_call_t,
     /// Compares a resource with its new inputs: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news",

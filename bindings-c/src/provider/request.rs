@@ -35,6 +35,7 @@ pub(super) struct Check {
     #[serde(flatten)]
     identity: Identity,
     olds: Option<PlainMap>,
+    old_outputs: Option<PlainMap>,
     news: PlainMap,
     random_seed: String,
     preview: bool,
@@ -53,6 +54,7 @@ impl From<CheckRequest> for Check {
         Self {
             identity: identity!(request),
             olds: request.olds.map(PlainMap),
+            old_outputs: request.old_outputs.map(PlainMap),
             news: PlainMap(request.news),
             random_seed: STANDARD.encode(request.random_seed),
             preview: request.preview,

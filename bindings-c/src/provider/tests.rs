@@ -302,6 +302,7 @@ fn missing_functions_have_default_behaviour() {
             resource_type: "files:index:File".into(),
             name: "a".to_owned(),
             olds: None,
+            old_outputs: None,
             news: news.clone(),
             random_seed: Vec::new(),
             preview: true,

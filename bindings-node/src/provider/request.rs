@@ -243,6 +243,9 @@ fn check(writer: &Writer, object: Js, request: &CheckRequest) -> Result<()> {
     if let Some(olds) = &request.olds {
         writer.set_map(object, "oldInputs", olds)?;
     }
+    if let Some(outputs) = &request.old_outputs {
+        writer.set_map(object, "oldOutputs", outputs)?;
+    }
     writer.set_map(object, "inputs", &request.news)?;
     seed(writer, object, &request.random_seed)?;
     if let Some(autonaming) = &request.autonaming {

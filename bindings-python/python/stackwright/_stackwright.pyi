@@ -286,6 +286,9 @@ class CheckRequest:
     def old_inputs(self) -> dict[str, Any] | None:
         """The recorded inputs; ``None`` when there are none, as for a resource that is to be created."""
     @property
+    def old_outputs(self) -> dict[str, Any] | None:
+        """The recorded outputs; ``None`` where there are no recorded inputs."""
+    @property
     def inputs(self) -> dict[str, Any]:
         """The inputs that the program asks for."""
     @property

@@ -116,6 +116,9 @@ class Engine:
         :data:`stackwright.Autonamer`.
     :param trusted_peers: Numbers of the users whose processes may be at the other end of connections on loopback, beside those
         of the own user and of root: for providers and policy packs that the host runs as another user.
+    :param nested_secrets: Keeps secrets at any depth: an input or output is secret when it is at or below the path of a secret
+        input, also where its provider returns it without the mark. With ``False``, outputs are marked by the names of secret
+        inputs at the top level only, as in the reference engine.
     :param base_directory: What relative folders of ``store`` stand below; the working directory by default.
     :param threads: How many threads the engine itself has.
     :param provider_threads: How many blocking methods of providers run at once when many are called; as many functions of
@@ -137,6 +140,7 @@ class Engine:
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
         trusted_peers: Sequence[int] = (),
+        nested_secrets: bool = True,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -154,6 +158,7 @@ class Engine:
                 "passphrase": passphrase,
                 "base_directory": _path_text(base_directory),
                 "plugins": _plugin_settings(Plugins() if plugins is None else plugins),
+                "nested_secrets": nested_secrets,
                 "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, (tuple, set, frozenset)) else trusted_peers,
             }
         )

@@ -113,6 +113,10 @@ class OperationOptions(TypedDict, total=False):
       any text without a colon and ``**`` any text. A resource that is not selected keeps its record (a component
       still publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are
       always selected. A target that matches no resource fails the operation.
+    - ``timeout`` (float): How long the operation may take, in seconds. When it takes longer, it is cancelled: running
+      steps complete, and no other begins. Calls of providers that have not ended 30 seconds later are given up, so
+      that their outcome is unknown. The error, of the kind ``cancelled``, states the timeout and names such calls.
+      Left out, there is no limit.
     - ``use_legacy_diff`` (bool): Compares inputs before providers are called for a diff.
     - ``use_legacy_refresh_diff`` (bool): A refresh reports the differences of outputs, without calling providers for
       a diff.
@@ -153,6 +157,7 @@ class OperationOptions(TypedDict, total=False):
     target_dependents: bool
     target_snippets: Sequence[Any]
     targets: Sequence[str]
+    timeout: float
     use_legacy_diff: bool
     use_legacy_refresh_diff: bool
     waits_for_registrations: bool
@@ -169,6 +174,11 @@ class Plugins:
 
     - ``cache`` (str | os.PathLike[str]): A folder of installed plugins, each in its own ``<kind>-<name>-v<version>``;
       searched last.
+    - ``call_timeouts`` (Mapping[str, float]): How long one call of a provider may take, in seconds, by the name of
+      its package or plugin; providers of the host included. A call that takes longer fails with an error that names
+      it, and what it was to create or change stays among the pending operations. A longer timeout of the resource
+      (``customTimeouts``), with 30 seconds more, takes precedence. Construct and methods, which wait for the
+      resources that they register, have no limit. Left out, calls take as long as they take.
     - ``commands`` (Mapping[str, Sequence[str] | Mapping[str, Any]]): Commands that start plugins without an
       executable of their own, by name. In Python and Node the command that serves the dynamic providers of the SDK is
       preset.
@@ -187,6 +197,7 @@ class Plugins:
     """
 
     cache: str | os.PathLike[str] | None = None
+    call_timeouts: Mapping[str, float] | None = None
     commands: Mapping[str, Sequence[str] | Mapping[str, Any]] | None = None
     directories: Sequence[str | os.PathLike[str]] | None = None
     ignore_versions: bool | None = None

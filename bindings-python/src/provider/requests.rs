@@ -111,6 +111,8 @@ request! {
         maps {
             /// The recorded inputs; `None` when there are none, as for a new resource.
             old_inputs: |request| request.olds.as_ref();
+            /// The recorded outputs; `None` where there are no recorded inputs.
+            old_outputs: |request| request.old_outputs.as_ref();
             /// The inputs that the program registered.
             inputs: |request| Some(&request.news);
         }

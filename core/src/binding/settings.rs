@@ -49,6 +49,15 @@ pub struct EngineDocument {
     /// The name and data that states record for the host's own encryption, where the host passes one.
     #[serde(default)]
     pub secrets: SecretsDocument,
+    /// Keeps secrets at any depth; true when left out. An input or output is then secret when it is at or below the path
+    /// of a secret input, also where its provider returns it without the mark. With false, outputs are marked by the
+    /// names of secret inputs at the top level only, as in the reference engine.
+    #[serde(default = "yes")]
+    pub nested_secrets: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// The name and data that states record for the host's own encryption.
@@ -100,6 +109,13 @@ pub struct PluginDocument {
     /// for them.
     #[schemars(extend("x-takes" = "a list of names of plugins"))]
     pub waits_for_registrations: BTreeSet<String>,
+    /// How long one call of a provider may take, in seconds, by the name of its package or plugin; providers of the host
+    /// included. A call that takes longer fails with an error that names it, and what it was to create or change stays
+    /// among the pending operations. A longer timeout of the resource (`customTimeouts`), with 30 seconds more, takes
+    /// precedence. Construct and methods, which wait for the resources that they register, have no limit. Left out, calls
+    /// take as long as they take.
+    #[schemars(extend("x-takes" = "numbers of seconds by the names of packages"))]
+    pub call_timeouts: BTreeMap<String, f64>,
     /// How many processes are kept for the next operation at most, 16 when left out; 0 ends each process with its
     /// operation. Processes of scripts, and of [`Self::commands`] that run files or modules, are never kept.
     #[schemars(range(min = 0, max = 4_294_967_295_u32))]
@@ -159,13 +175,16 @@ impl PluginDocument {
     /// [`crate::ErrorKind::InvalidInput`] for an empty command, and for a limit that is too long.
     pub fn into_settings(self) -> Result<(PluginSettings, PoolSettings)> {
         let usual = PoolSettings::default();
-        let limit = |name: &str, seconds: Option<f64>, usual: Duration| match seconds {
-            None => Ok(usual),
-            Some(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| {
+        let duration = |name: &str, seconds: f64| {
+            Duration::try_from_secs_f64(seconds).map_err(|_| {
                 Error::invalid(format!(
                     "plugins.{name} takes a number of seconds from 0, not {seconds}"
                 ))
-            }),
+            })
+        };
+        let limit = |name: &str, seconds: Option<f64>, usual: Duration| match seconds {
+            None => Ok(usual),
+            Some(seconds) => duration(name, seconds),
         };
         let pool = PoolSettings {
             capacity: self
@@ -181,6 +200,15 @@ impl PluginDocument {
                 .map(|command| (name.clone(), command))
                 .ok_or_else(|| Error::invalid(format!("the command of the plugin {name} is empty")))
         });
+        let call_timeouts = self.call_timeouts.into_iter().map(|(name, seconds)| {
+            let timeout = duration(&format!("callTimeouts.{name}"), seconds)?;
+            match timeout.is_zero() {
+                true => Err(Error::invalid(format!(
+                    "plugins.callTimeouts.{name} takes a number of seconds above 0"
+                ))),
+                false => Ok((name, timeout)),
+            }
+        });
         let plugins = PluginSettings {
             directories: self.directories,
             path: self.path.map(Into::into),
@@ -188,6 +216,7 @@ impl PluginDocument {
             commands: commands.collect::<Result<_>>()?,
             ignore_versions: self.ignore_versions,
             waits_for_registrations: self.waits_for_registrations,
+            call_timeouts: call_timeouts.collect::<Result<_>>()?,
             ..PluginSettings::default()
         };
         Ok((plugins, pool))

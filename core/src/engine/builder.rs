@@ -35,6 +35,7 @@ pub struct EngineBuilder {
     autonamer: Option<Arc<dyn Autonamer>>,
     checkpoint_interval: Option<Duration>,
     trusted_peers: Option<Vec<u32>>,
+    nested_secrets: bool,
 }
 
 /// The default interval between writes of the checkpoint while an operation runs.
@@ -57,6 +58,7 @@ impl EngineBuilder {
             autonamer: None,
             checkpoint_interval: Some(CHECKPOINT_INTERVAL),
             trusted_peers: None,
+            nested_secrets: true,
         }
     }
 
@@ -161,6 +163,16 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets whether secrets are kept at any depth; on by default. A checked input, and an output, is then secret when it
+    /// is at or below the path of a secret input, also where its provider accepts secrets and returns the value without
+    /// the mark. The reference engine marks outputs by the names of secret inputs at the top level only: with `false`,
+    /// this engine does the same, and other values of such providers are recorded in plaintext.
+    #[must_use]
+    pub fn nested_secrets(mut self, nested_secrets: bool) -> Self {
+        self.nested_secrets = nested_secrets;
+        self
+    }
+
     /// Builds the engine.
     ///
     /// # Errors
@@ -203,6 +215,7 @@ impl EngineBuilder {
             fetch,
             autonamer: self.autonamer,
             checkpoint_interval: self.checkpoint_interval,
+            nested_secrets: self.nested_secrets,
         })))
     }
 }

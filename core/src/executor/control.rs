@@ -1,14 +1,17 @@
 //! The switches of a run: failures, cancellation and termination.
 
-use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use rustc_hash::FxHashMap;
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::Error, urn::Urn};
+use crate::{error::Error, token::TypeToken, urn::Urn};
 
 /// Why a run fails.
 #[derive(Clone, Debug)]
@@ -48,6 +51,41 @@ impl Failure {
     }
 }
 
+/// A call of a provider that was given up because its run was terminated.
+#[derive(Clone, Debug)]
+pub(crate) struct AbandonedCall {
+    /// The method: `create` for instance.
+    pub(crate) method: &'static str,
+    /// The package of the provider.
+    pub(crate) provider: String,
+    /// The resource; `None` for a function.
+    pub(crate) urn: Option<Urn>,
+    /// What the call was about: the URN of the resource, or the function.
+    pub(crate) subject: String,
+}
+
+impl AbandonedCall {
+    /// Describes a call on a resource.
+    pub(crate) fn on(urn: &Urn, method: &'static str) -> Self {
+        Self {
+            method,
+            provider: TypeToken::from(urn.resource_type()).asked_package().to_owned(),
+            urn: Some(urn.clone()),
+            subject: urn.to_string(),
+        }
+    }
+
+    /// Describes a call of a function or a method.
+    pub(crate) fn of(token: &str, method: &'static str) -> Self {
+        Self {
+            method,
+            provider: TypeToken::from(token).asked_package().to_owned(),
+            urn: None,
+            subject: token.to_owned(),
+        }
+    }
+}
+
 /// The shared switches of one run. They only ever go from off to on.
 #[derive(Clone, Default)]
 pub(crate) struct Control(Arc<Switches>);
@@ -62,6 +100,9 @@ struct Switches {
     cancelled: CancellationToken,
     /// The user has cancelled a second time: running calls are abandoned.
     terminated: CancellationToken,
+    /// The timeout that has cancelled the operation.
+    timed_out: OnceLock<Duration>,
+    abandoned: Mutex<Vec<AbandonedCall>>,
     failures: Mutex<Vec<Failure>>,
     /// The resources whose registrations started default providers, by the URNs of these.
     first_users: Mutex<FxHashMap<Urn, Urn>>,
@@ -117,9 +158,41 @@ impl Control {
         if self.0.asked.swap(true, Ordering::SeqCst) {
             self.0.terminated.cancel();
         }
+        self.announce_cancellation();
+    }
+
+    fn announce_cancellation(&self) {
         // The order matters: a call that ends with its provider's cancellation must not start another step.
         self.0.stopped.cancel();
         self.0.cancelled.cancel();
+    }
+
+    /// Cancels a run that has not ended within `timeout`; one that is cancelled already stays as it is.
+    pub(crate) fn time_out(&self, timeout: Duration) {
+        // Set first, so that all who see the cancellation see its reason.
+        let timed_out = !self.is_cancelled() && self.0.timed_out.set(timeout).is_ok();
+        if timed_out && !self.0.asked.swap(true, Ordering::SeqCst) {
+            self.announce_cancellation();
+        }
+    }
+
+    /// Returns the timeout that has cancelled the run.
+    #[must_use]
+    pub(crate) fn timed_out(&self) -> Option<Duration> {
+        self.0.timed_out.get().copied()
+    }
+
+    /// Records a call that was given up because the run was terminated.
+    pub(crate) fn abandon(&self, call: AbandonedCall) {
+        let mut abandoned = self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
+        abandoned.push(call);
+    }
+
+    /// Returns the calls that were given up, in order.
+    #[must_use]
+    pub(crate) fn abandoned(&self) -> Vec<AbandonedCall> {
+        let abandoned = self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
+        abandoned.clone()
     }
 
     /// Returns whether the run is cancelled.

@@ -29,7 +29,7 @@ use crate::{
     urn::Urn,
 };
 
-pub(crate) use control::{Control, Failure};
+pub(crate) use control::{AbandonedCall, Control, Failure};
 pub(crate) use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::run_in_order;
 pub(crate) use step::{Step, StepDetail, is_default_provider_name};
@@ -59,6 +59,8 @@ pub(crate) struct ExecutorOptions {
     pub compares_outputs: bool,
     /// Calls of every provider may wait for later registrations, even without the provider's declaration.
     pub waits_for_registrations: bool,
+    /// Values at or below the path of a secret input are secret, also where the provider has dropped the mark.
+    pub nested_secrets: bool,
 }
 
 /// Runs steps: announces each, calls its provider, records the result, and reports it.

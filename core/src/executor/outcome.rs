@@ -57,15 +57,19 @@ pub(crate) struct StepFailure {
     pub provider_status: Option<ProviderStatus>,
     /// True when the provider's response was unreadable or missing: the step may have had its effect.
     pub outcome_unknown: bool,
+    /// True when the provider's call took too long and was given up.
+    pub timed_out: bool,
     /// The engine's error that caused the failure, for instance a missing plugin.
     pub cause: Option<Error>,
 }
 
 impl StepFailure {
-    /// Returns whether a creating or updating step got no readable response, so that its effect is unknown.
+    /// Returns whether the effect of a step on its resource is unknown: a creating or updating one got no readable
+    /// response, or a deleting one was given up.
     pub(super) fn hides_a_change(&self, op: StepOp) -> bool {
         let makes = matches!(op, StepOp::Create | StepOp::CreateReplacement | StepOp::Update);
-        self.outcome_unknown && makes
+        let deletes = matches!(op, StepOp::Delete | StepOp::DeleteReplaced);
+        self.outcome_unknown && (makes || deletes && self.timed_out)
     }
 
     /// Creates a failure of the engine: the resource is unchanged.
@@ -77,6 +81,7 @@ impl StepFailure {
             cancelled: false,
             provider_status: None,
             outcome_unknown: false,
+            timed_out: false,
             cause: None,
         }
     }
@@ -91,7 +96,7 @@ impl StepFailure {
 
     /// Creates the failure of a provider's call.
     pub(crate) fn provider(error: &ProviderError) -> Self {
-        let unknown = error.status.leaves_state_unknown();
+        let unknown = !error.must_wait && error.status.leaves_state_unknown() || error.is_timeout();
         Self {
             status: if unknown {
                 OperationStatus::Unknown
@@ -100,6 +105,7 @@ impl StepFailure {
             },
             provider_status: Some(error.status),
             outcome_unknown: error.outcome_unknown,
+            timed_out: error.is_timeout(),
             cause: error.cause.clone(),
             ..Self::new(error.text())
         }
@@ -121,4 +127,37 @@ pub(crate) fn join_reasons(reasons: &[String]) -> Text {
         text,
         format!("it exists, but its initialization failed: {}", reasons.join("; ")),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_states_what_is_known_of_the_resource() {
+        let refused = ProviderError::new(ProviderStatus::Unknown, "no");
+        let waits = ProviderError {
+            must_wait: true,
+            ..refused.clone()
+        };
+        let timed_out = ProviderError::without_answer(ProviderStatus::DeadlineExceeded, "too long");
+        let status = |error| StepFailure::provider(error).status;
+        assert_eq!(status(&refused), OperationStatus::Unknown);
+        assert_eq!(status(&waits), OperationStatus::Ok);
+        assert_eq!(status(&timed_out), OperationStatus::Unknown);
+    }
+
+    #[test]
+    fn the_beginning_of_a_step_that_was_given_up_stays_on_record() {
+        let timed_out = ProviderError::without_answer(ProviderStatus::DeadlineExceeded, "too long");
+        let lost = ProviderError::without_answer(ProviderStatus::Unavailable, "the plugin has ended");
+        let hides = |error, op| StepFailure::provider(error).hides_a_change(op);
+        for op in [StepOp::Create, StepOp::CreateReplacement, StepOp::Update] {
+            assert!(hides(&timed_out, op) && hides(&lost, op), "{op:?}");
+        }
+        for op in [StepOp::Delete, StepOp::DeleteReplaced] {
+            assert!(hides(&timed_out, op) && !hides(&lost, op), "{op:?}");
+        }
+        assert!(!hides(&timed_out, StepOp::Read));
+    }
 }

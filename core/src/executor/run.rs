@@ -110,7 +110,7 @@ impl Executor {
     ) -> Result<StepOutcome, StepFailure> {
         let recorder = &self.recorder;
         let result_op = applied.result_op.unwrap_or(step.op);
-        let new = applied.new.take().map(|state| mark_secrets(step, state));
+        let new = applied.new.take().map(|state| self.mark_secrets(step, state));
         if new.is_some() {
             self.warn_of_secret_id(step);
         }
@@ -201,6 +201,21 @@ impl Executor {
         Ok(())
     }
 
+    /// Wraps the outputs that the resource's options, or its secret inputs, make secret.
+    fn mark_secrets(&self, step: &Step, mut state: Arc<ResourceState>) -> Arc<ResourceState> {
+        if step.op == StepOp::Replace || step.detail.untargeted {
+            return state;
+        }
+        let marked = state
+            .outputs
+            .with_secret_outputs(&state.options.additional_secret_outputs, &state.inputs);
+        let marked = self.applier.with_secrets_of(marked, &state.inputs);
+        if !marked.same_content(&state.outputs) {
+            Arc::make_mut(&mut state).outputs = marked;
+        }
+        state
+    }
+
     /// Warns of an id that is to be secret: ids never are.
     fn warn_of_secret_id(&self, step: &Step) {
         let Some(new) = step.new.as_ref().filter(|_| step.op != StepOp::Replace) else {
@@ -218,20 +233,4 @@ fn mark_old(step: &mut Step) {
     if let (true, Some(old)) = (step.detail.pending_delete, &mut step.old) {
         Arc::make_mut(&mut old.state).delete = true;
     }
-}
-
-/// Wraps the outputs that the resource's options, or its secret inputs, make secret.
-fn mark_secrets(step: &Step, state: Arc<ResourceState>) -> Arc<ResourceState> {
-    if step.op == StepOp::Replace || step.detail.untargeted {
-        return state;
-    }
-    let outputs = state
-        .outputs
-        .with_secret_outputs(&state.options.additional_secret_outputs, &state.inputs);
-    if outputs.same_content(&state.outputs) {
-        return state;
-    }
-    let mut state = state;
-    Arc::make_mut(&mut state).outputs = outputs;
-    state
 }

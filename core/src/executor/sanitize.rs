@@ -29,12 +29,17 @@ impl Sanitizer {
     pub(crate) fn inspect(&self, label: &str, values: &PropertyMap) -> Result<Survey, String> {
         let survey = values.survey();
         if survey.secrets {
-            values.values().for_each(|value| self.redactor.learn_value(value));
+            self.learn(values);
         }
         match survey.forged.then(|| values.forgery(label)).flatten() {
             Some(fault) => Err(fault),
             None => Ok(survey),
         }
+    }
+
+    /// Registers the secrets in values that have been inspected already.
+    pub(super) fn learn(&self, values: &PropertyMap) {
+        values.values().for_each(|value| self.redactor.learn_value(value));
     }
 
     /// Registers the secrets in one value.

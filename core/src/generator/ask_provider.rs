@@ -22,12 +22,12 @@ use crate::{
     urn::Urn,
 };
 
-/// Has the provider check inputs; failures end the run.
+/// Has the provider check inputs; failures end the run. `old` is the record that the resource continues.
 pub(super) async fn check(
     context: &Context,
     registering: &Registering,
     provider: &ProviderHandle,
-    olds: Option<PropertyMap>,
+    old: Option<&ResourceState>,
     news: PropertyMap,
 ) -> Result<PropertyMap, RunEnded> {
     let Context { run, providers, .. } = context;
@@ -44,7 +44,8 @@ pub(super) async fn check(
         urn: urn.clone(),
         resource_type: urn.resource_type().into(),
         name: urn.name().to_owned(),
-        olds,
+        olds: old.map(|old| old.inputs.clone()),
+        old_outputs: old.map(|old| old.outputs.clone()),
         news,
         random_seed: registering.seed.clone(),
         preview: run.executor.is_preview(),
@@ -60,7 +61,11 @@ pub(super) async fn check(
         first.get_or_insert(text);
     }
     let Some(first) = first else {
-        return Ok(response.inputs);
+        // A secret input stays one, also where the provider has dropped the mark.
+        return Ok(match run.executor.options().nested_secrets {
+            true => response.inputs.with_secrets_of(&news),
+            false => response.inputs,
+        });
     };
     let text = Text::pair(format!("resource {urn} is invalid"), first.library());
     let package = registering.goal.resource_type.asked_package();

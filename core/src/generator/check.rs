@@ -47,7 +47,7 @@ pub(super) fn failure_text(registering: &Registering, failure: &CheckFailure, in
     }
     let value = PropertyPath::parse(&failure.property)
         .ok()
-        .and_then(|path| path.get(inputs).cloned());
+        .and_then(|path| path.get_marked(inputs));
     Text::from(Message::InvalidProperty {
         resource_type,
         name,

@@ -210,9 +210,9 @@ impl Generator {
         let fresh = starts_fresh(old_state, recreating.is_some(), is_targeted);
         let mut inputs = inputs_with_ignored_changes(context, registering, old_state.map(|old| &old.inputs));
         if let Some(provider) = &registering.provider {
-            let olds = old_state.filter(|_| !fresh).map(|old| old.inputs.clone());
+            let continued = old_state.filter(|_| !fresh);
             let news = if fresh { goal.inputs.clone() } else { inputs };
-            inputs = check(context, registering, provider, olds, news).await?;
+            inputs = check(context, registering, provider, continued, news).await?;
         }
         Arc::make_mut(&mut new).inputs = inputs;
         let checked = if fresh || registering.provider.is_none() {
@@ -359,9 +359,9 @@ impl Generator {
         if let Some(autonamer) = self.autonamer.as_deref() {
             propose_name(&context.run, autonamer, &mut registering).await?;
         }
-        let olds = registering.old_state().map(|old| old.inputs.clone());
-        let news = inputs_with_ignored_changes(context, &registering, olds.as_ref());
-        let inputs = check(context, &registering, &provider, olds, news).await?;
+        let old = registering.old_state();
+        let news = inputs_with_ignored_changes(context, &registering, old.map(|old| &old.inputs));
+        let inputs = check(context, &registering, &provider, old, news).await?;
         Arc::make_mut(&mut outcome.state).inputs = inputs;
         Ok(outcome)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
-    executor::{Executor, Failure, StepFailure},
+    executor::{AbandonedCall, Executor, Failure, StepFailure},
     generator::RegisterOutcome,
     message::Text,
     provider::{ProviderError, ProviderHandle},
@@ -160,7 +160,11 @@ impl Run {
             };
             question.await
         };
-        self.unless_terminated(question).await?.map_err(|error| {
+        let answer = self.unless_terminated(question).await;
+        if let (Err(RunEnded), Some(call)) = (&answer, call) {
+            self.executor.control().abandon(AbandonedCall::on(urn, call.method));
+        }
+        answer?.map_err(|error| {
             let facts = || {
                 let asked = TypeToken::from(urn.resource_type());
                 Some(Error::of_provider(
@@ -180,8 +184,11 @@ impl Run {
         urn: &Urn,
         loading: impl Future<Output = crate::error::Result<T>>,
     ) -> Result<T, RunEnded> {
-        let loaded = self.unless_terminated(loading).await?;
-        loaded.map_err(|error| self.bail_unless_cancelled(urn, error.text().clone(), Some(&error)))
+        let loaded = self.unless_terminated(loading).await;
+        if loaded.is_err() {
+            self.executor.control().abandon(AbandonedCall::on(urn, "load"));
+        }
+        loaded?.map_err(|error| self.bail_unless_cancelled(urn, error.text().clone(), Some(&error)))
     }
 
     /// Awaits a response until running calls are abandoned.

@@ -265,6 +265,12 @@ pub(crate) enum Message<'a> {
     },
     /// An operation that the host cancelled has ended; `operation` is its name.
     Cancelled { operation: &'a str },
+    /// An operation that its timeout cancelled has ended. `abandoned` describes the provider calls that were given up.
+    TimedOut {
+        operation: &'a str,
+        seconds: f64,
+        abandoned: &'a [String],
+    },
 }
 
 impl Message<'_> {
@@ -286,6 +292,7 @@ impl Message<'_> {
             Self::PluginNotFound { .. } => "plugin_not_found",
             Self::PlanViolated { .. } => "plan_violated",
             Self::Cancelled { .. } => "cancelled",
+            Self::TimedOut { .. } => "timed_out",
         }
     }
 
@@ -337,6 +344,11 @@ impl Message<'_> {
                 json!({ "urn": urn, "what": what, "changes": changes })
             }
             Self::Cancelled { operation } => json!({ "operation": operation }),
+            Self::TimedOut {
+                operation,
+                seconds,
+                abandoned,
+            } => json!({ "operation": operation, "seconds": seconds, "abandoned": abandoned }),
         };
         match value {
             Value::Object(arguments) => arguments,
@@ -417,7 +429,7 @@ impl Message<'_> {
             Self::PlanViolated {
                 urn, what, reference, ..
             } => format!("resource {urn} violates plan: {what} changed: {reference}"),
-            Self::Cancelled { operation: _ } => "canceled".to_owned(),
+            Self::Cancelled { .. } | Self::TimedOut { .. } => "canceled".to_owned(),
         }
     }
 
@@ -497,8 +509,19 @@ impl Message<'_> {
                 urn, what, library, ..
             } => format!("the {what} of the resource {urn} are not as planned: {library}"),
             Self::Cancelled { operation } => format!("{operation} canceled"),
+            Self::TimedOut {
+                operation,
+                seconds,
+                abandoned,
+            } => timed_out(operation, *seconds, abandoned),
         }
     }
+}
+
+fn timed_out(operation: &str, seconds: f64, abandoned: &[String]) -> String {
+    let calls = abandoned.join("; ");
+    let separator = if calls.is_empty() { "" } else { ": " };
+    format!("{operation} canceled, because it did not end within {seconds} s{separator}{calls}")
 }
 
 /// Lists places with the reasons why they did not match, one per line.

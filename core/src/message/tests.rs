@@ -55,6 +55,11 @@ fn all() -> Vec<Message<'static>> {
             changes: &[],
         },
         Message::Cancelled { operation: "update" },
+        Message::TimedOut {
+            operation: "update",
+            seconds: 30.0,
+            abandoned: &[],
+        },
     ]
 }
 

@@ -42,6 +42,9 @@ impl Monitor {
             "ResourceMonitor/Call" => {
                 answered(decode(request), |request: ResourceCallRequest| wire::call_method(monitor, request))
             }
+            "ResourceMonitor/ExistsResource" => {
+                answered(decode(request), |request| wire::exists_resource(monitor, request))
+            }
             "ResourceMonitor/SignalAndWaitForShutdown" => {
                 let monitor = monitor.clone();
                 async move { monitor.signal_and_wait_for_shutdown().await.map(|()| Vec::new()) }.boxed()
@@ -77,7 +80,6 @@ impl Monitor {
                 let request = decode::<RegisterPackageRequest>(request)?;
                 Ok(wire::register_package(self, request)?.encode_to_vec())
             }
-            "ResourceMonitor/ExistsResource" => Err(UnsupportedFeature::ExistsResource.into()),
             "ResourceMonitor/RegisterStackTransform" => Err(UnsupportedFeature::StackTransform.into()),
             "ResourceMonitor/RegisterStackInvokeTransform" => Err(UnsupportedFeature::InvokeTransform.into()),
             "ResourceMonitor/RegisterResourceHook" => {

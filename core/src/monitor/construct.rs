@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
-    executor::Failure,
+    executor::{AbandonedCall, Failure},
     generator::{RunEnded, plain_text},
     monitor::{
         Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight,
@@ -57,6 +57,8 @@ impl Monitor {
             let names = inputs.keys().cloned();
             PropertyDependencies::sharing(names, registration.dependencies.clone())
         });
+        // Known until the component is constructed.
+        let trace = self.issue_trace(&registration.source_position, &registration.stack_trace);
         let request = ConstructRequest {
             monitor: self.handle(),
             run: Arc::clone(self.run_info()),
@@ -72,14 +74,15 @@ impl Monitor {
             retain_on_delete: registration.retain_on_delete,
             aliases: registration.aliases.clone(),
             options: registration.options.clone(),
-            stack_trace_handle: String::new(),
+            stack_trace_handle: trace.text(),
         };
         let constructing = self.0.generator.executor().constructing(
             &urn,
             registration.resource_type.package(),
         );
-        let answer = self.unless_ended(provider.provider.construct(request)).await?;
-        drop(constructing);
+        let answer = provider.provider.construct(request);
+        let answer = self.unless_ended(answer, || AbandonedCall::on(&urn, "construct")).await?;
+        drop((constructing, trace));
         let sanitized = answer.and_then(|response| {
             self.0.generator.executor().sanitizer().sanitize_construct(response)
         });
@@ -134,15 +137,23 @@ impl Monitor {
         found.ok_or_else(|| WireStatus::unknown(format!("unknown provider '{reference}'")).into())
     }
 
-    /// Awaits a provider's call, until the run has ended.
-    pub(super) async fn unless_ended<T>(&self, call: impl Future<Output = T>) -> Result<T, Refused> {
+    /// Awaits a provider's call, until the run has ended. `describe` describes a call that is given up.
+    pub(super) async fn unless_ended<T>(
+        &self,
+        call: impl Future<Output = T>,
+        describe: impl FnOnce() -> AbandonedCall,
+    ) -> Result<T, Refused> {
+        let executor = self.0.generator.executor();
         tokio::select! {
             biased;
             answer = call => Ok(answer),
             () = self.0.closed.cancelled() => {
                 Err(WireStatus::shut_down("waiting on step's done channel").into())
             }
-            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(RunEnded)),
+            () = executor.terminated() => {
+                executor.control().abandon(describe());
+                Err(Refused::Unanswered(RunEnded))
+            }
         }
     }
 
@@ -189,10 +200,56 @@ fn with_input_errors(error: &ProviderError, inputs: &PropertyMap) -> String {
     let mut text = error.message.clone();
     for refused in &error.input_errors {
         let path = PropertyPath::parse(&refused.property).ok();
-        let value = path.and_then(|path| path.get(inputs).cloned());
+        let value = path.and_then(|path| path.get_marked(inputs));
         let value = value.map_or_else(|| "<nil>".to_owned(), |value| plain_text(&value));
         let (property, reason) = (&refused.property, &refused.reason);
         text.push_str(&format!("\n- property {property} with value '{value}' has a problem: {reason}"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        property::{Output, PropertyValue},
+        provider::CheckFailure,
+    };
+
+    #[test]
+    fn every_refused_input_is_listed_with_its_path_and_its_value_unless_that_is_secret() {
+        let refused = |property: &str, reason: &str| CheckFailure {
+            property: property.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let error = ProviderError {
+            input_errors: vec![
+                refused("size", "too large"),
+                refused("login.password", "too short"),
+                refused("keys[1]", "is no key"),
+                refused("name", "is required"),
+            ],
+            ..ProviderError::new(ProviderStatus::InvalidArgument, "bad inputs")
+        };
+        let size = PropertyValue::Output(Arc::new(Output {
+            element: Some(7.0.into()),
+            secret: false,
+            dependencies: Vec::new(),
+        }));
+        let login = PropertyMap::from_iter([("password", PropertyValue::from("pw"))]);
+        let keys = vec!["a".into(), PropertyValue::secret("b".into())];
+        let inputs = PropertyMap::from_iter([
+            ("size", size),
+            ("login", PropertyValue::secret(login.into())),
+            ("keys", keys.into()),
+        ]);
+        assert_eq!(
+            with_input_errors(&error, &inputs),
+            "bad inputs\n\
+             - property size with value '7' has a problem: too large\n\
+             - property login.password with value '[secret]' has a problem: too short\n\
+             - property keys[1] with value '[secret]' has a problem: is no key\n\
+             - property name with value '<nil>' has a problem: is required"
+        );
+    }
 }

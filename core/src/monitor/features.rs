@@ -19,6 +19,7 @@ const FEATURES: &[(Feature, &str)] = &[
     (Feature::ByteString, ""),
     (Feature::InvokeDependsOn, ""),
     (Feature::InvokeParent, ""),
+    (Feature::InvokeOutputValues, ""),
     (Feature::CallOutputValues, ""),
 ];
 
@@ -41,7 +42,6 @@ pub(super) fn has(name: &str, options: &GeneratorOptions) -> bool {
 /// A protocol feature that this engine does not support, with the name of the request field.
 #[derive(Debug)]
 pub(super) enum UnsupportedFeature {
-    ExistsResource,
     StackTransform,
     InvokeTransform,
     ResourceHook(String),
@@ -51,7 +51,6 @@ pub(super) enum UnsupportedFeature {
 impl fmt::Display for UnsupportedFeature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ExistsResource => formatter.write_str("asking whether a resource exists"),
             Self::StackTransform => formatter.write_str("transforming resources"),
             Self::InvokeTransform => formatter.write_str("transforming function calls"),
             Self::ResourceHook(name) => write!(formatter, "the resource hook {name:?}"),

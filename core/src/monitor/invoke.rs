@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use crate::{
+    executor::AbandonedCall,
     generator::RunEnded,
     monitor::{Invoke, Monitor, WireStatus, defaults::ProviderUse, register::Refused},
     property::PropertyMap,
@@ -35,7 +36,7 @@ impl Monitor {
                 return Ok(PropertyMap::new());
             };
             match answer.failures.first() {
-                None => Ok(answer.result),
+                None => Ok(answer.result.collapse_outputs()),
                 Some(failure) if failure.property.is_empty() => Err(WireStatus::invalid(format!(
                     "invocation of {token} returned an error: {}",
                     failure.reason
@@ -140,7 +141,10 @@ impl Monitor {
                 }
             },
             () = self.0.closed.cancelled() => Err(WireStatus::shut_down("waiting on step's done channel").into()),
-            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(RunEnded)),
+            () = executor.terminated() => {
+                executor.control().abandon(AbandonedCall::of(&invoke.token, "invoke"));
+                Err(Refused::Unanswered(RunEnded))
+            }
         }
     }
 

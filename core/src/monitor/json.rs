@@ -1,5 +1,7 @@
 //! The JSON of the typed API: registrations, reads and invokes of hosts without typed values.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::documents::{
@@ -71,6 +73,7 @@ impl From<RegistrationDocument> for Registration {
             delete_before_replace: document.delete_before_replace,
             aliases: document.aliases.into_iter().map(Alias::from).collect(),
             retain_on_delete: document.retain_on_delete,
+            env_var_mappings: BTreeMap::new(),
             options: ResourceOptions {
                 ignore_changes: document.ignore_changes,
                 replace_on_changes: document.replace_on_changes,

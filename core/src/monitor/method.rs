@@ -5,10 +5,11 @@ use std::{future::Future, sync::Arc};
 use smol_str::SmolStr;
 
 use crate::{
+    executor::AbandonedCall,
     monitor::{Monitor, PackageChoice, WireStatus, defaults::ProviderUse, register::Refused},
     property::{PropertyMap, PropertyValue, ResourceReference, Unknown},
     provider::{CheckFailure, MethodRequest, ProviderHandle},
-    resource::{PropertyDependencies, ProviderReference},
+    resource::{PropertyDependencies, ProviderReference, SourcePosition},
     token::TypeToken,
     urn::Urn,
 };
@@ -26,6 +27,10 @@ pub struct MethodCall {
     pub argument_dependencies: PropertyDependencies,
     /// Options that choose the provider that has it.
     pub package: PackageChoice,
+    /// The source position of the call.
+    pub source_position: SourcePosition,
+    /// The stack trace of the call.
+    pub stack_trace: Vec<SourcePosition>,
 }
 
 /// The result of a method.
@@ -94,8 +99,12 @@ impl Monitor {
             token,
             arguments,
             mut argument_dependencies,
+            source_position,
+            stack_trace,
             ..
         } = call;
+        // Known until the method has answered.
+        let trace = self.issue_trace(&source_position, &stack_trace);
         for (name, value) in arguments.iter() {
             argument_dependencies.add_outputs(name, value);
         }
@@ -118,9 +127,10 @@ impl Monitor {
             token: token.clone(),
             arguments: arguments.clone(),
             argument_dependencies,
-            stack_trace_handle: String::new(),
+            stack_trace_handle: trace.text(),
         };
-        let answer = self.unless_ended(provider.provider.call_method(request)).await?;
+        let answer = provider.provider.call_method(request);
+        let answer = self.unless_ended(answer, || AbandonedCall::of(&token, "call")).await?;
         let sanitizer = self.0.generator.executor().sanitizer();
         match answer.and_then(|response| sanitizer.sanitize_method(response)) {
             Ok(response) => Ok(MethodResult {

@@ -8,6 +8,7 @@ mod component;
 mod construct;
 mod defaults;
 mod documents;
+mod exists;
 mod features;
 mod grpc;
 mod in_flight;
@@ -23,6 +24,7 @@ mod registration;
 mod run_packages;
 mod server;
 mod status;
+mod traces;
 mod version_range;
 mod wire;
 
@@ -42,12 +44,14 @@ use crate::{
     message::text_of_program,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     provider::{ProviderSpec, settings::ProviderSettings},
+    resource::SourcePosition,
     runtime::Runtime,
     secrets::Redactor,
     urn::Urn,
 };
 
 pub(crate) use documents::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument};
+pub use exists::Exists;
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub(crate) use plugin_service::EngineService;
@@ -63,6 +67,7 @@ use defaults::DefaultProviders;
 pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
 use parents::Parents;
+use traces::{StackTraces, TraceHandle};
 
 /// The API of a running program. Cloning is cheap; all clones share the monitor.
 #[derive(Clone)]
@@ -85,6 +90,8 @@ struct Shared {
     defaults: DefaultProviders,
     parents: Parents,
     positions: wire::Positions,
+    /// The stack traces of the requests whose components and methods are running.
+    traces: StackTraces,
     in_flight: InFlight,
     /// The clients that are still to be notified of a cancellation.
     hearing: InFlight,
@@ -124,6 +131,7 @@ impl Monitor {
             defaults,
             parents: Parents::default(),
             positions: wire::Positions::default(),
+            traces: StackTraces::default(),
             in_flight,
             hearing: InFlight::default(),
             root: Arc::default(),
@@ -179,9 +187,21 @@ impl Monitor {
         &self.0.positions
     }
 
+    fn traces(&self) -> &StackTraces {
+        &self.0.traces
+    }
+
+    /// Returns a handle of the stack trace of a request, for the component or the method that it calls.
+    fn issue_trace(&self, position: &SourcePosition, trace: &[SourcePosition]) -> TraceHandle {
+        self.0.traces.issue(&*self.runtime().random, position, trace)
+    }
+
     /// Sets the packages that the program needs; their versions are the defaults of requests.
-    pub(crate) fn require(&self, packages: Vec<ProviderSettings>) {
-        self.0.defaults.require(packages);
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] when one version of a package has two sources.
+    pub(crate) fn require(&self, packages: Vec<ProviderSettings>) -> Result<(), Error> {
+        self.0.defaults.require(packages)
     }
 
     /// Installs plugins before the program runs; returns whether the program is to run.

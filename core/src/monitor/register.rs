@@ -141,6 +141,10 @@ impl Monitor {
                 "Type '{resource_type}' is not a valid type token (must have format '*:*:*')"
             ))));
         }
+        if !registration.env_var_mappings.is_empty() && !resource_type.is_provider() {
+            let text = "envVarMappings can only be used with provider resources";
+            return Err(Refused::Invalid(WireStatus::invalid(text)));
+        }
         if registration
             .options
             .resource_hooks
@@ -225,6 +229,7 @@ impl Monitor {
         if let Some(package) = registration.resource_type.provided_package() {
             let mut settings = self.0.defaults.settings_of(package, &registration.package)?;
             self.0.defaults.complete_explicit(&mut settings);
+            settings.environment.clone_from(&registration.env_var_mappings);
             goal.inputs = settings.write(std::mem::take(&mut goal.inputs));
         }
         goal.inputs = self

@@ -42,6 +42,9 @@ pub struct Registration {
     pub aliases: Vec<Alias>,
     /// Whether deletion keeps the real resource.
     pub retain_on_delete: Option<bool>,
+    /// For a provider: variables of the host's environment, by name, with the names under which its plugin sees their values,
+    /// too. Providers of the host have no process, and see none.
+    pub env_var_mappings: BTreeMap<String, String>,
     /// Options that most resources leave out.
     pub options: SharedOptions,
     /// Where the program registered it.

@@ -30,6 +30,7 @@ impl PackageSource for RunPackages {
             download_url: std::mem::take(&mut spec.download_url),
             checksums: std::mem::take(&mut spec.checksums),
             base: None,
+            environment: std::mem::take(&mut spec.environment),
         };
         self.0.0.defaults.complete(&mut settings);
         *spec = settings.into();

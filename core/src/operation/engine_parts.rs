@@ -29,4 +29,6 @@ pub(crate) struct EngineParts {
     pub(crate) autonamer: Option<Arc<dyn Autonamer>>,
     /// The interval between writes of the checkpoint while an operation runs; `None` writes it only at the end.
     pub(crate) checkpoint_interval: Option<Duration>,
+    /// Values at or below the path of a secret input are secret.
+    pub(crate) nested_secrets: bool,
 }

@@ -1,6 +1,6 @@
 //! Options of operations; names and meanings are those of the embedding contract.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::{
 ///
 /// # Rust
 /// [`Self::unsupported`] returns the names of such options.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[schemars(extend("x-beside" = {"python": ["onEvent", "program"], "node": ["onEvent", "program", "signal"]}))]
 pub struct OperationOptions {
@@ -134,6 +134,11 @@ pub struct OperationOptions {
     pub no_events: bool,
     /// A note for the history.
     pub message: String,
+    /// How long the operation may take, in seconds. When it takes longer, it is cancelled: running steps complete, and no
+    /// other begins. Calls of providers that have not ended 30 seconds later are given up, so that their outcome is
+    /// unknown. The error, of the kind `cancelled`, states the timeout and names such calls. Left out, there is no limit.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds above 0"))]
+    pub timeout: Option<f64>,
 }
 
 /// How many steps run at a time by default.
@@ -182,9 +187,19 @@ impl OperationOptions {
         packs.try_for_each(PolicyPackOption::check)
     }
 
+    /// Returns how long the operation may take; `None` without a limit, and for one that is refused.
+    pub(crate) fn time_limit(&self) -> Option<Duration> {
+        let limit = Duration::try_from_secs_f64(self.timeout?).ok();
+        limit.filter(|limit| !limit.is_zero())
+    }
+
     /// Refuses what is wrong in itself, and what is not supported.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_policy_packs()?;
+        if let (Some(timeout), None) = (self.timeout, self.time_limit()) {
+            let text = format!("timeout takes a number of seconds above 0, not {timeout}");
+            return Err(Error::invalid(text));
+        }
         let unsupported = self.unsupported();
         if unsupported.is_empty() {
             return Ok(());
@@ -237,6 +252,20 @@ mod tests {
             options.check().unwrap_err().message(),
             "unsupported options: snippets, targetSnippets (target_snippets in Python and Rust)"
         );
+    }
+
+    #[test]
+    fn a_timeout_is_above_zero() {
+        for (timeout, limit) in [(None, None), (Some(0.5), Some(Duration::from_millis(500)))] {
+            let options = OperationOptions { timeout, ..OperationOptions::default() };
+            options.check().unwrap();
+            assert_eq!(options.time_limit(), limit);
+        }
+        for timeout in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let options = OperationOptions { timeout: Some(timeout), ..OperationOptions::default() };
+            let error = options.check().unwrap_err();
+            assert!(error.message().starts_with("timeout takes a number of seconds above 0, not "), "{error}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
     event::OperationOutcome,
-    executor::{Control, Failure},
+    executor::{AbandonedCall, Control, Failure},
     message::Message,
 };
 
@@ -17,6 +17,9 @@ const TERMINAL_MESSAGES: [&str; 4] = [
     "update canceled",
     "preview canceled",
 ];
+
+/// Maximum number of abandoned calls in an error.
+const MAX_ABANDONED: usize = 5;
 
 /// Returns whether a message only reports that the operation has failed.
 pub(super) fn is_terminal(message: &str) -> bool {
@@ -84,14 +87,49 @@ pub(super) fn error_of(run: &OperationRun, error: Option<Error>, cancelled: bool
     }
     let failures = run.control.failures();
     if cancelled {
-        let operation = name(run);
-        return Some(Error::new(ErrorKind::Cancelled, Message::Cancelled { operation }));
+        return Some(cancellation(run));
     }
     let fatal = failures.iter().find_map(|failure| match failure {
         Failure::Fatal(error) | Failure::Program(error) => Some(error.clone()),
         Failure::Step(_) | Failure::Bail(_) | Failure::Generation(_) => None,
     });
     fatal.or_else(|| failures.into_iter().next().map(|failure| failed(run, failure)))
+}
+
+/// Returns the error of a cancelled operation. That of a timeout names the provider calls that were given up.
+fn cancellation(run: &OperationRun) -> Error {
+    let operation = name(run);
+    let Some(timeout) = run.control.timed_out() else {
+        return Error::new(ErrorKind::Cancelled, Message::Cancelled { operation });
+    };
+    let calls = run.control.abandoned();
+    let described = calls.iter().take(MAX_ABANDONED).map(|call| {
+        let AbandonedCall {
+            method,
+            provider,
+            subject,
+            ..
+        } = call;
+        format!("provider `{provider}` did not return from {method} of {subject}")
+    });
+    let mut abandoned: Vec<String> = described.collect();
+    if calls.len() > MAX_ABANDONED {
+        abandoned.push(format!("{} other calls", calls.len() - MAX_ABANDONED));
+    }
+    let message = Message::TimedOut {
+        operation,
+        seconds: timeout.as_secs_f64(),
+        abandoned: &abandoned,
+    };
+    let error = Error::new(ErrorKind::Cancelled, message);
+    let Some(first) = calls.into_iter().next() else {
+        return error;
+    };
+    let error = error.with_provider(first.provider).with_phase(first.method);
+    match first.urn {
+        Some(urn) => error.with_urn(urn),
+        None => error,
+    }
 }
 
 /// Returns the error of an operation that failed with `failure`. The first line of its library text names the resource,

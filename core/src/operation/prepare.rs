@@ -101,6 +101,7 @@ fn executor_options(run: &OperationRun) -> ExecutorOptions {
         reports_refresh: run.kind == OperationKind::Refresh,
         compares_outputs: run.options.use_legacy_refresh_diff,
         waits_for_registrations: run.options.waits_for_registrations,
+        nested_secrets: run.stack.engine.nested_secrets,
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> 
             dry_run: true,
             generate_plan: Some(true),
             hold_session: false,
+            // The timeout of the whole operation covers the preview.
+            timeout: None,
             ..options.clone()
         },
         program: run.program.clone(),

@@ -1,6 +1,7 @@
 //! The run of every operation: lock, load, decrypt, journal, execute the verb, commit, unlock, report.
 
 use std::{
+    convert::Infallible,
     panic::{AssertUnwindSafe, resume_unwind},
     sync::Arc,
     time::Duration,
@@ -23,10 +24,25 @@ use crate::{
     event::{EventPayload, EventSink, Summary},
     executor::Control,
     program::Program,
+    runtime::Clock,
     secrets::{RedactingSecrets, SecretsProvider},
     state::{Journal, JournalReplay, journal::HostJournal},
     store::{HistoryRecord, LoadedStack, StackSession},
 };
+
+/// How long the calls of an operation that has timed out may go on before they are given up.
+const TIMEOUT_GRACE: Duration = Duration::from_secs(30);
+
+/// Cancels an operation after its timeout, and terminates it after a grace period.
+async fn time_out(control: Control, clock: Arc<dyn Clock>, timeout: Option<Duration>) -> Infallible {
+    if let Some(timeout) = timeout {
+        clock.wait(timeout).await;
+        control.time_out(timeout);
+        clock.wait(TIMEOUT_GRACE).await;
+        control.cancel();
+    }
+    std::future::pending().await
+}
 
 /// A running operation.
 pub(crate) struct OperationRun {
@@ -40,8 +56,18 @@ pub(crate) struct OperationRun {
 }
 
 impl OperationRun {
-    /// Runs the operation to its end. The last event always ends the stream.
-    pub(crate) async fn run(mut self) -> OperationResult {
+    /// Runs the operation to its end, and cancels it when it takes too long. The last event always ends the stream.
+    pub(crate) async fn run(self) -> OperationResult {
+        let clock = Arc::clone(&self.stack.engine.runtime.clock);
+        let timeout = time_out(self.control.clone(), clock, self.options.time_limit());
+        tokio::select! {
+            biased;
+            result = self.run_to_end() => result,
+            never = timeout => match never {},
+        }
+    }
+
+    async fn run_to_end(mut self) -> OperationResult {
         if let Some(failed) = rehearse(&mut self).await {
             return failed;
         }

@@ -13,8 +13,6 @@ pub(crate) struct PluginEnvironment {
     pub runtime_options: BTreeMap<String, Value>,
     /// The stack's configuration of the plugin's package, without the namespace.
     pub config: BTreeMap<String, String>,
-    /// Variables under a new name: new name → value.
-    pub mapped: BTreeMap<String, String>,
 }
 
 impl PluginEnvironment {
@@ -45,7 +43,6 @@ impl PluginEnvironment {
         }
         // Python buffers output to a pipe, including the line with the port.
         variables.insert("PYTHONUNBUFFERED".to_owned(), "1".to_owned());
-        variables.extend(self.mapped.clone());
         variables
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()))
@@ -77,7 +74,6 @@ mod tests {
             ]
             .into(),
             config: [("region".into(), "a \"b\"".into())].into(),
-            mapped: [("TOKEN".into(), "t".into())].into(),
         };
         assert_eq!(
             text(&environment.variables("files")),
@@ -88,7 +84,6 @@ mod tests {
                 "PULUMI_RUNTIME_TYPESCRIPT=true",
                 "PULUMI_RUNTIME_VIRTUALENV=venv",
                 "PYTHONUNBUFFERED=1",
-                "TOKEN=t",
             ]
         );
     }

@@ -40,7 +40,7 @@ impl HostEnvironment {
     }
 
     /// Returns the value of a variable.
-    pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 

@@ -81,6 +81,10 @@ pub struct PluginSettings {
     pub guard_shell: Option<PathBuf>,
     /// The timeouts of plugin processes.
     pub timeouts: PluginTimeouts,
+    /// How long one call of a provider may take, by the name of its package or plugin; code of the host included. A call
+    /// that takes longer fails, and its outcome is unknown. A longer timeout of the resource, with a margin of 30 s,
+    /// takes precedence. Construct and Call have no limit: they wait for other resources.
+    pub call_timeouts: BTreeMap<String, Duration>,
 }
 
 impl Default for PluginSettings {
@@ -94,6 +98,7 @@ impl Default for PluginSettings {
             waits_for_registrations: BTreeSet::new(),
             guard_shell: Some(PathBuf::from("/bin/sh")),
             timeouts: PluginTimeouts::default(),
+            call_timeouts: BTreeMap::new(),
         }
     }
 }

@@ -155,7 +155,7 @@ impl LanguageRuntimeProgram {
             self.greet(&mut client, place.clone(), &address).await?;
             let required = required::ask(&mut client, place).await;
             let required = required.map_err(|why| self.failed(&why))?;
-            context.monitor.require(required.packages);
+            context.monitor.require(required.packages)?;
             if !context.monitor.install_beforehand(&required.plugins).await {
                 return Ok(());
             }

@@ -157,5 +157,6 @@ fn settings(plugin: PluginDependency) -> Result<ProviderSettings, String> {
         download_url: plugin.server.trim_end_matches('/').to_owned(),
         checksums,
         base: None,
+        environment: BTreeMap::new(),
     })
 }

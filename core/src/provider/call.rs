@@ -72,6 +72,8 @@ pub struct CheckRequest {
     pub name: String,
     /// The recorded inputs; `None` for a new resource.
     pub olds: Option<PropertyMap>,
+    /// The recorded outputs; `None` where there are no recorded inputs.
+    pub old_outputs: Option<PropertyMap>,
     /// The inputs of the program.
     pub news: PropertyMap,
     /// 32 random bytes, identical for each check of the same registration; empty for configurations.

@@ -104,6 +104,8 @@ pub struct ProviderError {
     /// True if the call was sent but no response could be decoded: the response is malformed, or the provider ended.
     /// The call may have taken effect.
     pub outcome_unknown: bool,
+    /// True if a Create or Update could not begin because the provider has to wait: nothing was created or changed.
+    pub must_wait: bool,
     /// Missing configuration keys with their descriptions.
     pub missing_keys: Vec<(String, String)>,
     /// The inputs that a component or a method refuses, by path.
@@ -120,6 +122,7 @@ impl ProviderError {
             message: message.into(),
             init_failure: None,
             outcome_unknown: false,
+            must_wait: false,
             missing_keys: Vec::new(),
             input_errors: Vec::new(),
             cause: None,
@@ -154,6 +157,11 @@ impl ProviderError {
             outcome_unknown: true,
             ..Self::new(status, message)
         }
+    }
+
+    /// Returns whether the engine gave up a call that took too long.
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.outcome_unknown && self.status == ProviderStatus::DeadlineExceeded
     }
 
     /// Creates the error of a call that created or changed the resource `id` with a malformed response. The record

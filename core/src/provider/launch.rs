@@ -1,6 +1,8 @@
 //! Starting a plugin's process, and the key under which the pool reuses it.
 
 use std::{
+    collections::BTreeMap,
+    ffi::OsString,
     path::PathBuf,
     sync::{Arc, Weak},
 };
@@ -52,6 +54,13 @@ impl Launch {
             PluginCode::inspect(&command, directory.as_deref(), &host_environment)
         };
         let directory = context.directory.clone();
+        let mut environment: BTreeMap<OsString, OsString> =
+            context.environment.variables(&spec.plugin).into_iter().collect();
+        for (source, name) in &spec.environment {
+            if let Some(value) = host_environment.variable(source) {
+                environment.insert(name.into(), value.to_owned());
+            }
+        }
         Ok(Self {
             key: LaunchKey {
                 stack: context
@@ -66,7 +75,7 @@ impl Launch {
                     .or_else(|| host_environment.directory().map(PathBuf::from)),
                 inherited: host_environment.digest(),
                 code: parts.runtime.spawner.spawn_blocking(look).await?,
-                environment: context.environment.variables(&spec.plugin),
+                environment: environment.into_iter().collect(),
                 parameter: spec.parameter.clone(),
             },
             directory,

@@ -201,3 +201,27 @@ async fn a_process_beyond_the_age_limit_is_not_reused() {
     run_now(&parts, configuration("north")).await;
     assert_eq!((count(&calls, "handshake"), parts.pool.idle_count()), (2, 0));
 }
+
+#[tokio::test]
+async fn a_plugin_sees_variables_of_the_host_under_other_names() {
+    let (parts, _calls) = served(PoolSettings::default()).await;
+    let mapped = |source: &str, name: &str| ProviderSpec {
+        plugin: "files".into(),
+        environment: [(source.to_owned(), name.to_owned())].into(),
+        ..ProviderSpec::default()
+    };
+    let host_environment = HostEnvironment::now().with("MY_TOKEN", "hush");
+    let (shared, context) = (Arc::new(parts.clone()), PluginContext::default());
+    for (source, name, expected) in [
+        ("MY_TOKEN", "TOKEN", Some("hush")),
+        ("MY_TOKEN", "PYTHONUNBUFFERED", Some("hush")),
+        ("ABSENT_TOKEN", "TOKEN", None),
+    ] {
+        let command = parts.plugins.commands["files"].clone();
+        let (spec, environment) = (mapped(source, name), host_environment.clone());
+        let launch = Launch::prepare(&spec, command, &context, environment, &shared).await.unwrap();
+        let found: Vec<_> = launch.key.environment.iter().filter(|(found, _)| found == name).collect();
+        let values: Vec<_> = found.iter().map(|(_, value)| value.to_str().unwrap()).collect();
+        assert_eq!(values, Vec::from_iter(expected), "{source} {name}");
+    }
+}

@@ -18,9 +18,10 @@ use crate::{
         PluginSettings, PluginTimeouts, find,
     },
     provider::{
-        Capabilities, EngineEndpoint, EngineEndpoints, HandshakeRequest, Installations, PackageSource,
+        Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, HandshakeRequest, Installations, PackageSource,
         PluginInstaller, PluginOperation, ProviderBackend, ProviderError, ProviderPool, Resolution,
-        ResolutionRequest, Resolver,
+        Reply, ResolutionRequest, Resolver,
+        backend::mismatch,
         grpc::{GrpcProvider, Parameter, StatusService},
         installing,
         launch::Launch,
@@ -72,6 +73,8 @@ pub(crate) struct ProviderSpec {
     pub checksums: BTreeMap<String, String>,
     /// The parameter of a parameterized package.
     pub parameter: Option<Parameter>,
+    /// Variables of the host's environment with the names under which the plugin sees their values, too.
+    pub environment: BTreeMap<String, String>,
 }
 
 impl ProviderSpec {
@@ -90,6 +93,7 @@ impl From<ProviderSettings> for ProviderSpec {
             download_url,
             checksums,
             base,
+            environment,
         } = settings;
         let (plugin, version, parameter) = match base {
             None => (package, version, None),
@@ -108,6 +112,7 @@ impl From<ProviderSettings> for ProviderSpec {
             download_url,
             checksums,
             parameter,
+            environment,
         }
     }
 }
@@ -260,10 +265,17 @@ impl ProviderLoader {
         provider: Arc<dyn ProviderBackend>,
         serves_package: bool,
     ) -> Result<PreparedProvider> {
-        let capabilities = provider
-            .handshake(HandshakeRequest::default())
-            .await
-            .map_err(|error| refusal(&spec.plugin, &error))?;
+        let greeting = Call::Handshake(HandshakeRequest::default());
+        let greeted = match self.call_limit(spec) {
+            Some(limit) => limit.call(&*provider, greeting).await,
+            None => provider.call(greeting).await,
+        };
+        let capabilities = match greeted {
+            Ok(Reply::Capabilities(capabilities)) => Ok(capabilities),
+            Ok(_) => Err(mismatch("handshake")),
+            Err(error) => Err(error),
+        };
+        let capabilities = capabilities.map_err(|error| refusal(&spec.plugin, &error))?;
         Ok(PreparedProvider {
             provider,
             capabilities,
@@ -275,6 +287,18 @@ impl ProviderLoader {
     /// Returns the host's resolver.
     pub(crate) fn resolver(&self) -> Option<&Arc<dyn Resolver>> {
         self.parts.resolver.as_ref()
+    }
+
+    /// Returns how long calls of a provider may take; `None` without a limit. The name of a package takes precedence over
+    /// that of the plugin that it is made of.
+    pub(crate) fn call_limit(&self, spec: &ProviderSpec) -> Option<CallLimit> {
+        let timeouts = &self.parts.plugins.call_timeouts;
+        let timeout = timeouts.get(spec.package()).or_else(|| timeouts.get(&spec.plugin))?;
+        Some(CallLimit {
+            provider: spec.package().to_owned(),
+            timeout: *timeout,
+            clock: Arc::clone(&self.parts.runtime.clock),
+        })
     }
 
     /// Returns the timeouts of plugins.

@@ -140,6 +140,7 @@ pub(in crate::provider) fn check() -> CheckRequest {
         resource_type: "files:index:File".into(),
         name: "a".into(),
         olds: None,
+        old_outputs: None,
         news: PropertyMap::new(),
         random_seed: vec![],
         preview: false,

@@ -83,7 +83,6 @@ impl RunSource {
                 project: surroundings.project.clone(),
                 runtime_options: surroundings.runtime_options.clone(),
                 config: config.collect(),
-                mapped: BTreeMap::new(),
             },
             sink: surroundings.sink.clone(),
             cancelled: surroundings.cancelled.clone(),
@@ -103,6 +102,7 @@ impl ProviderSource for RunSource {
                 provider,
                 capabilities,
                 is_plugin: false,
+                call_limit: None,
             });
         }
         let spec = ProviderSpec::from(settings);
@@ -118,6 +118,7 @@ impl ProviderSource for RunSource {
             provider: prepared.provider,
             capabilities: prepared.capabilities,
             is_plugin: !prepared.shared,
+            call_limit: self.loader.call_limit(&spec),
         })
     }
 

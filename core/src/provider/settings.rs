@@ -24,6 +24,8 @@ pub(crate) struct ProviderSettings {
     pub checksums: BTreeMap<String, String>,
     /// The plugin of a parameterized package; `None` for a package with a plugin of its own.
     pub base: Option<BasePlugin>,
+    /// Variables of the host's environment, by name, with the names under which the plugin sees their values, too.
+    pub environment: BTreeMap<String, String>,
 }
 
 impl ProviderSettings {
@@ -56,10 +58,10 @@ impl ProviderSettings {
                 .unwrap_or_default()
                 .to_owned()
         };
-        let checksums = match internal.get("pluginChecksums").map(PropertyValue::unwrapped) {
+        let texts = |key: &str| match internal.get(key).map(PropertyValue::unwrapped) {
             Some(PropertyValue::Object(map)) => map
                 .iter()
-                .filter_map(|(platform, sum)| Some((platform.to_string(), sum.as_str()?.to_owned())))
+                .filter_map(|(name, text)| Some((name.to_string(), text.as_str()?.to_owned())))
                 .collect(),
             _ => BTreeMap::new(),
         };
@@ -67,8 +69,9 @@ impl ProviderSettings {
             package: package.to_owned(),
             version,
             download_url: text("pluginDownloadURL"),
-            checksums,
+            checksums: texts("pluginChecksums"),
             base,
+            environment: texts("envVarMappings"),
         })
     }
 
@@ -79,13 +82,14 @@ impl ProviderSettings {
         if !self.download_url.is_empty() {
             internal.insert("pluginDownloadURL", self.download_url.as_str().into());
         }
-        if !self.checksums.is_empty() {
-            let sums: PropertyMap = self
-                .checksums
-                .iter()
-                .map(|(platform, sum)| (platform.as_str(), sum.as_str().into()))
-                .collect();
-            internal.insert("pluginChecksums", sums.into());
+        for (key, texts) in [
+            ("pluginChecksums", &self.checksums),
+            ("envVarMappings", &self.environment),
+        ] {
+            if !texts.is_empty() {
+                let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str().into()));
+                internal.insert(key, texts.collect::<PropertyMap>().into());
+            }
         }
         if let Some(base) = &self.base {
             base.write(&mut internal);
@@ -172,6 +176,7 @@ mod tests {
             download_url: "https://example.com/files".into(),
             checksums: BTreeMap::from([("linux-amd64".into(), "00ff".into())]),
             base: None,
+            environment: BTreeMap::from([("MY_TOKEN".into(), "TOKEN".into())]),
         };
         let inputs = settings.write(PropertyMap::new());
         assert_eq!(ProviderSettings::read("files", &inputs).unwrap(), settings);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    provider::{Capabilities, PreparedProvider, ProviderBackend, ProviderSpec, settings::ProviderSettings},
+    provider::{CallLimit, Capabilities, PreparedProvider, ProviderBackend, ProviderSpec, settings::ProviderSettings},
 };
 
 /// An instance after its handshake, not yet configured.
@@ -17,6 +17,8 @@ pub(crate) struct LoadedProvider {
     pub capabilities: Capabilities,
     /// Whether it is a plugin, not code of this process.
     pub is_plugin: bool,
+    /// How long its calls may take; `None` without a limit.
+    pub call_limit: Option<CallLimit>,
 }
 
 /// Loads provider instances: code of the host, processes, addresses of the host's resolver.

@@ -21,17 +21,17 @@ pub(crate) fn parse_seconds(text: &str) -> Option<f64> {
         let number: f64 = rest[..number_end].parse().ok()?;
         rest = &rest[number_end..];
         let unit_end = rest.find(is_number).unwrap_or(rest.len());
-        let unit = match &rest[..unit_end] {
-            "ns" => 1e-9,
+        // Divided, not multiplied by a fraction: the closest float is the result.
+        total += match &rest[..unit_end] {
+            "ns" => number / 1e9,
             // The micro sign, and the similar Greek letter.
-            "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
+            "us" | "\u{b5}s" | "\u{3bc}s" => number / 1e6,
+            "ms" => number / 1e3,
+            "s" => number,
+            "m" => number * 60.0,
+            "h" => number * 3600.0,
             _ => return None,
         };
-        total += number * unit;
         rest = &rest[unit_end..];
     }
     Some(sign * total)

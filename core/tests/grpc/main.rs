@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod exists;
 mod fixture;
 mod foreign_user;
 mod installer;

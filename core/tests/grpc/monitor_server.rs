@@ -121,15 +121,14 @@ async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run
         assert_eq!(status.code(), Code::InvalidArgument);
         assert!(status.message().starts_with("invalid parent URN"), "{status}");
         let mapped = RegisterResourceRequest {
-            r#type: "pulumi:providers:echo".to_owned(),
             env_var_mappings: [("NEW".to_owned(), "OLD".to_owned())].into(),
             ..echo("mapped", "", "1")
         };
         let status = register(&mut client, mapped).await.unwrap_err();
-        assert_eq!(status.code(), Code::Unimplemented);
+        assert_eq!(status.code(), Code::InvalidArgument);
         assert_eq!(
             status.message(),
-            "envVarMappings of resource 'mapped' are not supported by this engine"
+            "envVarMappings can only be used with provider resources"
         );
         let hooked = RegisterResourceRequest {
             hooks: Some(ResourceHooksBinding {

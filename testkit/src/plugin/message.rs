@@ -56,7 +56,7 @@ pub(super) fn failures(answer: &Value) -> Vec<rpc::CheckFailure> {
 pub(super) fn check(request: rpc::CheckRequest) -> Result<Value, Status> {
     Ok(json!({
         "urn": request.urn, "type": request.r#type, "name": request.name,
-        "olds": read(request.olds)?, "news": read(request.news)?,
+        "olds": read(request.olds)?, "oldOutputs": read(request.old_outputs)?, "news": read(request.news)?,
     }))
 }
 

@@ -146,7 +146,7 @@ pub(crate) fn plain(map: PropertyMap) -> Value {
 fn check(request: CheckRequest) -> Value {
     json!({
         "urn": request.urn, "type": request.resource_type, "name": request.name,
-        "olds": request.olds.map(plain), "news": plain(request.news), "preview": request.preview,
+        "olds": request.olds.map(plain), "oldOutputs": request.old_outputs.map(plain), "news": plain(request.news), "preview": request.preview,
         "autonaming": request.autonaming.map(|naming| {
             json!({ "proposedName": naming.proposed_name, "mode": naming.mode.name() })
         }),

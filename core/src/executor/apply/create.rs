@@ -37,11 +37,13 @@ pub(super) async fn create(applier: &Applier, step: &Step) -> Result<Applied> {
             }
             Err(mut error) => {
                 let Some(failure) = error.init_failure.take() else {
+                    let failure = StepFailure::provider(&error);
                     // The reference engine never calls the state unknown after a failed Create.
-                    return Err(StepFailure {
-                        status: OperationStatus::Ok,
-                        ..StepFailure::provider(&error)
-                    });
+                    let status = match failure.timed_out {
+                        true => failure.status,
+                        false => OperationStatus::Ok,
+                    };
+                    return Err(StepFailure { status, ..failure });
                 };
                 require_id(applier, step, &failure.id)?;
                 partial_failure = Some(take_init_failure(state, *failure));

@@ -53,7 +53,7 @@ pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
     } else {
         id
     };
-    state.inputs = inputs;
+    state.inputs = applier.with_secrets_of(inputs, &goal.inputs);
     state.outputs = outputs;
     let now = applier.now();
     state.created = Some(now);

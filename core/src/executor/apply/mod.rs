@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use crate::{
     executor::{
-        Control, ExecutorOptions, Step, StepFailure,
+        AbandonedCall, Control, ExecutorOptions, Step, StepFailure,
         call_limits::CallLimits,
         outcome::{Applied, join_reasons},
         sanitize::Sanitizer,
     },
     message::Text,
+    property::PropertyMap,
     provider::{InitFailure, ProviderError, ProviderStatus},
     resource::ResourceState,
     runtime::{Clock, Timestamp},
@@ -64,10 +65,13 @@ impl Applier {
         let mut result = tokio::select! {
             biased;
             result = call => result,
-            () = self.control.terminated() => Err(ProviderError::new(
-                ProviderStatus::Cancelled,
-                format!("the {phase} of {} was given up because the operation was terminated", step.urn),
-            )),
+            () = self.control.terminated() => {
+                self.control.abandon(AbandonedCall::on(&step.urn, phase));
+                Err(ProviderError::new(
+                    ProviderStatus::Cancelled,
+                    format!("the {phase} of {} was given up because the operation was terminated", step.urn),
+                ))
+            }
         };
         if let Err(ProviderError {
             init_failure: Some(failure),
@@ -78,6 +82,19 @@ impl Applier {
                 .publish_with_answer(std::mem::take(&mut failure.view_steps));
         }
         result
+    }
+
+    /// Marks the values at or below the path of a secret in `source`, unless the engine's settings turn that off. Texts
+    /// that become secret are redacted from then on.
+    pub(super) fn with_secrets_of(&self, values: PropertyMap, source: &PropertyMap) -> PropertyMap {
+        if !self.options.nested_secrets {
+            return values;
+        }
+        let marked = values.with_secrets_of(source);
+        if !marked.same_content(&values) {
+            self.sanitizer.learn(&marked);
+        }
+        marked
     }
 
     fn now(&self) -> Timestamp {

@@ -53,11 +53,14 @@ async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
                     ..Applied::default()
                 });
             };
-            let inputs = response.inputs.as_ref();
+            // A mark that the provider has dropped is no change.
+            let outputs = applier.with_secrets_of(outputs, &old.inputs);
+            let inputs = response.inputs;
+            let inputs = inputs.map(|inputs| applier.with_secrets_of(inputs, &old.inputs));
             let unchanged = response.is_recorded
                 || response.id == old.id
                     && outputs == old.outputs
-                    && inputs.is_none_or(|inputs| *inputs == old.inputs)
+                    && inputs.as_ref().is_none_or(|inputs| *inputs == old.inputs)
                     && old.init_errors.is_empty()
                     && response.refresh_before_update == old.refresh_before_update;
             if unchanged {
@@ -71,16 +74,18 @@ async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
             let state = Arc::make_mut(&mut new);
             state.id = response.id;
             state.outputs = outputs;
-            if let Some(inputs) = response.inputs {
+            if let Some(inputs) = inputs {
                 state.inputs = inputs;
             }
             state.init_errors.clear();
             state.refresh_before_update = response.refresh_before_update;
         }
         Err(mut error) => {
-            let Some(failure) = error.init_failure.take() else {
+            let Some(mut failure) = error.init_failure.take() else {
                 return Err(StepFailure::provider(&error));
             };
+            let inputs = failure.inputs.take();
+            failure.inputs = inputs.map(|inputs| applier.with_secrets_of(inputs, &old.inputs));
             warnings.push(take_unhealthy(Arc::make_mut(&mut new), *failure));
         }
     }

@@ -1,8 +1,12 @@
 //! Package settings that are known before a run, for requests that do not set them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
-use crate::{provider::settings::ProviderSettings, state::PriorState};
+use crate::{
+    error::{Error, Result},
+    provider::settings::ProviderSettings,
+    state::PriorState,
+};
 
 /// The settings of each package: those of the newest version that is known.
 #[derive(Default)]
@@ -17,6 +21,21 @@ impl Known {
     /// Returns the settings of the plugins in a state's manifest.
     pub(super) fn of_plugins(plugins: &[serde_json::Value]) -> Self {
         plugins.iter().filter_map(manifest_plugin).collect()
+    }
+
+    /// Returns the settings of the packages that a program requires.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when one version of a package has two sources.
+    pub(super) fn of_required(packages: Vec<ProviderSettings>) -> Result<Self> {
+        let mut sources: BTreeMap<_, &ProviderSettings> = BTreeMap::new();
+        for settings in &packages {
+            match sources.entry((&settings.package, &settings.version)) {
+                Entry::Vacant(entry) => drop(entry.insert(settings)),
+                Entry::Occupied(entry) => refuse_conflict(entry.get(), settings)?,
+            }
+        }
+        Ok(packages.into_iter().collect())
     }
 
     /// Returns the known packages.
@@ -71,6 +90,33 @@ impl FromIterator<ProviderSettings> for Known {
         }
         Self(newest)
     }
+}
+
+/// Refuses two sources of one version of a package: addresses, or plugins that are given a parameter.
+fn refuse_conflict(one: &ProviderSettings, other: &ProviderSettings) -> Result<()> {
+    let (left, right) = (&one.download_url, &other.download_url);
+    let between = if left != right && !left.is_empty() && !right.is_empty() {
+        (left, right)
+    } else {
+        match (&one.base, &other.base) {
+            (Some(left), Some(right)) if left != right => (&left.name, &right.name),
+            _ => return Ok(()),
+        }
+    };
+    let version = one.version.as_ref().map(|version| format!(" {version}"));
+    let (package, version) = (&one.package, version.unwrap_or_default());
+    let text = if between.0 == between.1 {
+        format!(
+            "the program requires the package '{package}'{version} twice, made of '{}' by different parameters",
+            between.0
+        )
+    } else {
+        format!(
+            "the program requires the package '{package}'{version} from '{}' and from '{}'",
+            between.0, between.1
+        )
+    };
+    Err(Error::invalid(text))
 }
 
 /// Returns what the last run used: its providers, and the plugins that older engines listed.
@@ -132,6 +178,31 @@ mod tests {
         let mut settings = wanted("3.0.0");
         known.complete(&mut settings);
         assert_eq!((settings.base, settings.version), (None, wanted("3.0.0").version));
+    }
+
+    #[test]
+    fn two_sources_of_one_version_of_a_package_are_refused() {
+        let from = |version: &str, url: &str| ProviderSettings {
+            download_url: url.into(),
+            ..wanted(version)
+        };
+        let refusal = |packages| Known::of_required(packages).err().map(|error| error.message().to_owned());
+        let (first, second) = ("https://example.com/1", "https://example.com/2");
+        assert_eq!(refusal(vec![from("1.0.0", first), from("1.0.0", first), from("1.0.0", "")]), None);
+        assert_eq!(refusal(vec![from("1.0.0", first), from("2.0.0", second)]), None, "other versions");
+        assert_eq!(
+            refusal(vec![from("1.0.0", first), from("1.0.0", second)]).as_deref(),
+            Some(
+                "the program requires the package 'made' 1.0.0 from 'https://example.com/1' and from \
+                 'https://example.com/2'"
+            )
+        );
+        let mut other = made();
+        other.base.as_mut().unwrap().name = "another".into();
+        assert_eq!(
+            refusal(vec![made(), other]).as_deref(),
+            Some("the program requires the package 'made' 2.0.0 from 'base' and from 'another'")
+        );
     }
 
     #[test]

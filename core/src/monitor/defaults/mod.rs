@@ -87,10 +87,14 @@ impl DefaultProviders {
     }
 
     /// Sets the packages that the program's language runtime requires; only the first call that has any counts.
-    pub(super) fn require(&self, packages: Vec<ProviderSettings>) {
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when one version of a package has two sources.
+    pub(super) fn require(&self, packages: Vec<ProviderSettings>) -> Result<(), Error> {
         if !packages.is_empty() {
-            drop(self.required.set(packages.into_iter().collect()));
+            drop(self.required.set(Known::of_required(packages)?));
         }
+        Ok(())
     }
 
     /// Returns the fault of the configuration of default providers.
@@ -152,7 +156,7 @@ impl DefaultProviders {
             version: version_of(choice)?,
             download_url: choice.download_url.clone(),
             checksums: choice.checksums.clone(),
-            base: None,
+            ..ProviderSettings::default()
         })
     }
 

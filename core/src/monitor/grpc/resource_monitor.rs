@@ -63,9 +63,11 @@ impl ResourceMonitor for Service {
 
     async fn exists_resource(
         &self,
-        _request: Request<ExistsResourceRequest>,
+        request: Request<ExistsResourceRequest>,
     ) -> Answer<ExistsResourceResponse> {
-        Err(unsupported(UnsupportedFeature::ExistsResource))
+        let monitor = self.monitor.clone();
+        self.answer(async move { wire::exists_resource(&monitor, request.into_inner()).await })
+            .await
     }
 
     async fn register_resource(

@@ -78,6 +78,7 @@ pub(in crate::monitor) fn register_package(
         download_url: choice.download_url.trim_end_matches('/').to_owned(),
         checksums: choice.checksums,
         base,
+        ..ProviderSettings::default()
     };
     let reference = monitor.0.defaults.announce(settings);
     Ok(RegisterPackageResponse { r#ref: reference })

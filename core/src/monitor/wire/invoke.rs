@@ -14,9 +14,9 @@ pub(in crate::monitor) fn invoke(
 ) -> impl Future<Output = Result<ResourceInvokeResponse, WireStatus>> + Send + use<> {
     // That function returns references to resources also to programs that do not accept them.
     let resources = request.accept_resources || request.tok == "pulumi:pulumi:getResource";
-    let bytes = request.accepts_byte_string;
+    let (bytes, outputs) = (request.accepts_byte_string, request.accept_output_values);
     let invoking = invocation(request).map(|invoke| monitor.invoke_raw(invoke));
-    async move { response(invoking?.await?, resources, bytes) }
+    async move { response(invoking?.await?, resources, bytes, outputs) }
 }
 
 fn invocation(request: ResourceInvokeRequest) -> Result<Invoke, WireStatus> {
@@ -35,7 +35,12 @@ fn invocation(request: ResourceInvokeRequest) -> Result<Invoke, WireStatus> {
     })
 }
 
-fn response(invoked: Invoked, resources: bool, bytes: bool) -> Result<ResourceInvokeResponse, WireStatus> {
+fn response(
+    invoked: Invoked,
+    resources: bool,
+    bytes: bool,
+    outputs: bool,
+) -> Result<ResourceInvokeResponse, WireStatus> {
     let answer = match invoked {
         Invoked::Unknown => {
             return Ok(ResourceInvokeResponse {
@@ -54,8 +59,46 @@ fn response(invoked: Invoked, resources: bool, bytes: bool) -> Result<ResourceIn
         })
         .collect();
     Ok(ResourceInvokeResponse {
-        r#return: Some(options::answer(&answer.result, true, resources, bytes)?),
+        r#return: Some(options::answer_with(
+            &answer.result,
+            true,
+            resources,
+            bytes,
+            outputs,
+        )?),
         failures,
         unknown: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        property::{
+            Output, PropertyMap, PropertyValue,
+            wire::{DecodeOptions, from_struct},
+        },
+        provider::InvokeResponse,
+        urn::Urn,
+    };
+
+    #[test]
+    fn output_values_are_returned_to_programs_that_accept_them() {
+        let output = PropertyValue::Output(std::sync::Arc::new(Output {
+            element: Some("x".into()),
+            secret: false,
+            dependencies: vec![Urn::new("dev", "shop", "", "files:index:File", "a")],
+        }));
+        let result = PropertyMap::from_iter([("path", output.clone())]);
+        for (accepts, expected) in [(true, output), (false, "x".into())] {
+            let answer = InvokeResponse {
+                result: result.clone(),
+                failures: Vec::new(),
+            };
+            let message = response(Invoked::Answer(answer), true, true, accepts).unwrap();
+            let returned = from_struct(message.r#return.unwrap(), &DecodeOptions::all("return")).unwrap();
+            assert_eq!(returned.get("path"), Some(&expected));
+        }
+    }
 }

@@ -20,11 +20,12 @@ pub(in crate::monitor) fn call_method(
     request: ResourceCallRequest,
 ) -> impl Future<Output = Result<CallResponse, WireStatus>> + Send + use<> {
     let (bytes, outputs) = (request.accepts_byte_string, request.accept_output_values);
-    let calling = method_call(request).map(|call| monitor.call_method(call));
+    let calling = method_call(monitor, request).map(|call| monitor.call_method(call));
     async move { response(calling?.await?, bytes, outputs) }
 }
 
-fn method_call(request: ResourceCallRequest) -> Result<MethodCall, WireStatus> {
+fn method_call(monitor: &Monitor, request: ResourceCallRequest) -> Result<MethodCall, WireStatus> {
+    let root = monitor.run_info().root_directory.as_deref();
     let mut dependencies = PropertyDependencies::new();
     for (name, list) in request.arg_dependencies {
         let what = format!("dependency on argument {name}");
@@ -41,6 +42,11 @@ fn method_call(request: ResourceCallRequest) -> Result<MethodCall, WireStatus> {
             request.plugin_download_url,
             request.plugin_checksums,
             request.package_ref,
+        ),
+        source_position: monitor.positions().position(root, request.source_position),
+        stack_trace: monitor.traces().prepended(
+            &request.parent_stack_trace_handle,
+            monitor.positions().trace(root, request.stack_trace),
         ),
     })
 }

@@ -54,6 +54,9 @@ fn read_of(monitor: &Monitor, request: ReadResourceRequest) -> Result<Read, Wire
         ),
         additional_secret_outputs: request.additional_secret_outputs,
         source_position: monitor.positions().position(root, request.source_position),
-        stack_trace: monitor.positions().trace(root, request.stack_trace),
+        stack_trace: monitor.traces().prepended(
+            &request.parent_stack_trace_handle,
+            monitor.positions().trace(root, request.stack_trace),
+        ),
     })
 }

@@ -96,6 +96,7 @@ fn registration_of(
         delete_before_replace: delete_before_replace.then_some(request.delete_before_replace),
         aliases,
         retain_on_delete: request.retain_on_delete,
+        env_var_mappings: request.env_var_mappings,
         options: ResourceOptions {
             ignore_changes: request.ignore_changes,
             replace_on_changes: request.replace_on_changes,
@@ -110,7 +111,10 @@ fn registration_of(
         }
         .into(),
         source_position: monitor.positions().position(root, request.source_position),
-        stack_trace: monitor.positions().trace(root, request.stack_trace),
+        stack_trace: monitor.traces().prepended(
+            &request.parent_stack_trace_handle,
+            monitor.positions().trace(root, request.stack_trace),
+        ),
     })
 }
 
@@ -144,17 +148,15 @@ fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
             "state migrations are not supported by this deployment",
         ));
     }
-    if !request.env_var_mappings.is_empty() && !request.r#type.starts_with("pulumi:providers:") {
-        return Err(WireStatus::invalid(
-            "envVarMappings can only be used with provider resources",
-        ));
+    if !request.snippet_id.is_empty() {
+        let text = format!(
+            "resource '{}' is of the snippet '{}', and snippets are not supported by this engine",
+            request.name, request.snippet_id
+        );
+        return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
     }
     if !request.transforms.is_empty() {
         return refuse("transforms");
-    }
-    if !request.env_var_mappings.is_empty() {
-        // Host variables are not read here, so that none can be passed under another name.
-        return refuse("envVarMappings");
     }
     Ok(())
 }
@@ -278,6 +280,25 @@ impl Accepts {
 mod tests {
     use super::*;
     use crate::property::Output;
+
+    #[test]
+    fn what_is_not_supported_is_refused_by_name() {
+        let refused = |request| refuse_unsupported(&request).unwrap_err().message;
+        let snippet = RegisterResourceRequest {
+            name: "a".to_owned(),
+            snippet_id: "s-1".to_owned(),
+            ..RegisterResourceRequest::default()
+        };
+        assert_eq!(
+            refused(snippet),
+            "resource 'a' is of the snippet 's-1', and snippets are not supported by this engine"
+        );
+        let migrated = RegisterResourceRequest {
+            state_migrations: vec![Default::default()],
+            ..RegisterResourceRequest::default()
+        };
+        assert_eq!(refused(migrated), "state migrations are not supported by this deployment");
+    }
 
     #[test]
     fn dependencies_in_output_values_add_to_those_of_the_resource() {

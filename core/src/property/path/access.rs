@@ -16,6 +16,24 @@ impl PropertyPath {
         rest.iter().try_fold(map.get(key)?, step)
     }
 
+    /// Returns the value at the path for a text: without output values, and as a secret when a value on the way is one.
+    /// `None` as [`Self::get`].
+    #[must_use]
+    pub(crate) fn get_marked(&self, map: &PropertyMap) -> Option<PropertyValue> {
+        let (first, rest) = self.elements().split_first()?;
+        let PathElement::Key(key) = first else {
+            return None;
+        };
+        let mut value = map.get(key)?;
+        let mut is_secret = hides(value);
+        for element in rest {
+            value = step(value, element)?;
+            is_secret |= hides(value);
+        }
+        let value = value.clone().collapse_outputs();
+        Some(if is_secret { PropertyValue::secret(value) } else { value })
+    }
+
     /// Sets the value at the path, or adds a name to an object; returns whether that was possible.
     /// Objects and arrays on the way must exist, and arrays do not grow.
     pub fn set(&self, map: &mut PropertyMap, value: PropertyValue) -> bool {
@@ -62,6 +80,15 @@ fn step<'a>(value: &'a PropertyValue, element: &PathElement) -> Option<&'a Prope
         (PropertyValue::Object(map), PathElement::Key(key)) => map.get(key),
         (PropertyValue::Array(values), PathElement::Index(index)) => values.get(*index),
         _ => None,
+    }
+}
+
+/// Returns whether a wrapper of this level is a secret.
+fn hides(value: &PropertyValue) -> bool {
+    match value {
+        PropertyValue::Secret(_) => true,
+        PropertyValue::Output(output) => output.secret || output.element.as_ref().is_some_and(hides),
+        _ => false,
     }
 }
 

@@ -234,3 +234,17 @@ fn paths_that_cannot_be_reset_are_returned_without_malformed_ones() {
     assert_eq!(reset, map(r#"{"a": 1, "b": 2, "list": [5, 6]}"#));
     assert_eq!(failed, ["list[1]"]);
 }
+
+#[test]
+fn a_value_for_a_text_is_secret_when_one_on_its_way_is() {
+    let values = map(&format!(
+        r#"{{"open":{{"a":1}},"all":{},"one":{{"a":{}}}}}"#,
+        secret(r#"{"a":[1]}"#),
+        secret("2")
+    ));
+    let marked = |text: &str| path(text).get_marked(&values);
+    assert_eq!(marked("open.a"), Some(1.0.into()));
+    assert_eq!(marked("all.a[0]"), Some(PropertyValue::secret(1.0.into())));
+    assert_eq!(marked("one.a"), Some(PropertyValue::secret(2.0.into())));
+    assert_eq!(marked("one.b"), None);
+}

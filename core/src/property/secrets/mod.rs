@@ -1,4 +1,4 @@
-//! Secrets of whole maps: unwrapping for providers that do not accept them, and restoring.
+//! Secrets of whole maps: unwrapping for providers that do not accept them, restoring, and marking at any depth.
 
 #[cfg(test)]
 mod tests;
@@ -84,6 +84,23 @@ impl PropertyMap {
         annotated
     }
 
+    /// Marks each value at or below the path of a secret in `source`: objects are compared by name, arrays by position.
+    /// A value of another shape than a value in `source` that contains a secret is secret as a whole, unless it is null
+    /// or unknown. Shares the content if nothing is to be marked.
+    #[must_use]
+    pub fn with_secrets_of(&self, source: &Self) -> Self {
+        if !source.contains_secrets() {
+            return self.clone();
+        }
+        let mut marked = self.clone();
+        for (key, value) in source.iter() {
+            if let Some(secret) = self.get(key).and_then(|own| own.with_secrets_of(value)) {
+                marked.insert(key.clone(), secret);
+            }
+        }
+        marked
+    }
+
     /// Marks secret outputs after a step: those named in `additional`, and those whose input of the same name is itself
     /// a secret (not those whose input only contains one). `id` is ignored: ids are never secret.
     #[must_use]
@@ -111,6 +128,36 @@ impl PropertyValue {
             rewritten(self, &unwrap_any)
         } else {
             self.clone()
+        }
+    }
+
+    /// Returns the value with the secrets of `source`; `None` when nothing is to be marked. See
+    /// [`PropertyMap::with_secrets_of`].
+    fn with_secrets_of(&self, source: &Self) -> Option<Self> {
+        if self.is_secret() || !source.contains_secrets() {
+            return None;
+        }
+        if source.is_secret() {
+            return Some(Self::secret(self.clone()));
+        }
+        match (self, source) {
+            (Self::Object(own), Self::Object(source)) => {
+                let marked = own.with_secrets_of(source);
+                (!marked.same_content(own)).then_some(Self::Object(marked))
+            }
+            (Self::Array(own), Self::Array(source)) => {
+                let mut values = Vec::clone(own);
+                let mut is_marked = false;
+                for (value, source) in values.iter_mut().zip(source.iter()) {
+                    if let Some(secret) = value.with_secrets_of(source) {
+                        *value = secret;
+                        is_marked = true;
+                    }
+                }
+                is_marked.then(|| Self::array(values))
+            }
+            (Self::Null | Self::Unknown(_), _) => None,
+            _ => Some(marked(self)),
         }
     }
 }

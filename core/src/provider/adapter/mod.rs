@@ -8,7 +8,7 @@ mod unconfigured;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::provider::{
-    Call, Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
+    Call, CallLimit, Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
     CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, InvokeRequest, InvokeResponse,
     MethodRequest, MethodResponse, ProviderBackend, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
     Reply, UpdateRequest, UpdateResponse,
@@ -31,6 +31,8 @@ struct Adapted {
     /// The final capabilities, of a backend that reports them in its response to Configure.
     settled: OnceLock<Capabilities>,
     options: AdapterOptions,
+    /// How long calls may take; `None` without a limit.
+    limit: Option<CallLimit>,
 }
 
 /// Deviations from the default handling of a provider's calls.
@@ -51,11 +53,22 @@ impl Adapter {
         capabilities: Capabilities,
         options: AdapterOptions,
     ) -> Self {
+        Self::with_limit(backend, capabilities, options, None)
+    }
+
+    /// Creates an adapter whose calls may not take longer than the limit.
+    pub(crate) fn with_limit(
+        backend: Arc<dyn ProviderBackend>,
+        capabilities: Capabilities,
+        options: AdapterOptions,
+        limit: Option<CallLimit>,
+    ) -> Self {
         Self(Arc::new(Adapted {
             backend,
             reported: Mutex::new(capabilities),
             settled: OnceLock::new(),
             options,
+            limit,
         }))
     }
 
@@ -70,7 +83,7 @@ impl Adapter {
 
     /// Returns the same provider without a configuration, for a preview in which that is unknown.
     pub(crate) fn unconfigured(&self) -> Self {
-        Self::new(
+        Self::with_limit(
             Arc::clone(&self.0.backend),
             // CheckConfig and DiffConfig still reach it.
             self.reported(),
@@ -78,6 +91,7 @@ impl Adapter {
                 unconfigured: true,
                 ..self.0.options
             },
+            self.0.limit.clone(),
         )
     }
 
@@ -101,7 +115,7 @@ impl Adapter {
         if let Some(settled) = self.0.settled.get() {
             return Ok(*settled);
         }
-        match self.0.backend.call(Call::Understands).await? {
+        match self.transport(Call::Understands).await? {
             Reply::Understands(None) => Ok(reported),
             Reply::Understands(Some(settled)) => Ok(*self.0.settled.get_or_init(|| settled)),
             _ => Err(mismatch("understands")),
@@ -149,7 +163,7 @@ impl Adapter {
         if reported || self.0.options.unconfigured {
             return true;
         }
-        match self.0.backend.call(Call::Understands).await {
+        match self.transport(Call::Understands).await {
             Ok(Reply::Understands(settled)) => settled.is_some_and(|settled| settled.supports_autonaming),
             _ => true,
         }
@@ -181,15 +195,23 @@ impl Adapter {
             _ => capabilities.accept_secrets,
         };
         let answer = if accepts_secrets {
-            self.0.backend.call(call).await
+            self.transport(call).await
         } else {
             let marks = Marks::take(&mut call);
-            marks.put_back(self.0.backend.call(call).await)
+            marks.put_back(self.transport(call).await)
         };
         if configures && let Ok(Reply::Understands(Some(changed))) = &answer {
             *self.0.reported.lock().unwrap_or_else(PoisonError::into_inner) = *changed;
         }
         answer
+    }
+
+    /// Hands a call to the backend, within the limit of its duration.
+    async fn transport(&self, call: Call) -> ProviderResult<Reply> {
+        match &self.0.limit {
+            Some(limit) => limit.call(&*self.0.backend, call).await,
+            None => self.0.backend.call(call).await,
+        }
     }
 
     typed_calls! {
@@ -306,6 +328,7 @@ mod tests {
             resource_type: "pulumi:providers:files".into(),
             name: "files".to_owned(),
             olds: None,
+            old_outputs: None,
             news: secrets(),
             random_seed: Vec::new(),
             preview: false,

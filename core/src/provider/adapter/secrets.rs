@@ -26,11 +26,13 @@ impl Marks {
         match call {
             Call::CheckConfig(request) => {
                 request.olds.as_mut().and_then(unmark);
+                request.old_outputs.as_mut().and_then(unmark);
                 marks.inputs = unmark(&mut request.news);
                 marks.unchecked = Some(request.news.clone());
             }
             Call::Check(request) => {
                 request.olds.as_mut().and_then(unmark);
+                request.old_outputs.as_mut().and_then(unmark);
                 marks.inputs = unmark(&mut request.news);
             }
             Call::DiffConfig(request) | Call::Diff(request) => {

@@ -70,6 +70,7 @@ fn check(resource_type: &str, news: PropertyMap) -> CheckRequest {
         resource_type: resource_type.into(),
         name: "a".into(),
         olds: None,
+        old_outputs: None,
         news,
         random_seed: vec![],
         preview: false,

@@ -119,6 +119,9 @@ impl GrpcProvider {
             supports_refresh_before_update: true,
             invoke_with_preview: true,
             accepts_byte_string: true,
+            sends_old_outputs_to_check: true,
+            accepts_outputs_in_invoke: true,
+            accepts_outputs_in_call: true,
             loader_target: request.codegen_address.clone(),
             mapper_target: request.codegen_address,
             ..ProviderHandshakeRequest::default()

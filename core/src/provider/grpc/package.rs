@@ -5,7 +5,7 @@ use stackwright_proto::pulumirpc;
 use super::{
     GrpcProvider,
     resource::failures,
-    values::{Unknowns, decode, encode, sending},
+    values::{Unknowns, decode_with, encode, sending},
 };
 use crate::provider::{
     InvokeRequest, InvokeResponse, Mapping, MappingRequest, ProviderError, ProviderResult, ProviderStatus,
@@ -35,7 +35,7 @@ impl GrpcProvider {
             Ok(answer) => answer.into_inner(),
             Err(failure) => return Err(self.peer.call_error("Invoke", failure, &self.runtime).await),
         };
-        let result = decode(self, "Invoke", "result", answer.r#return, Unknowns::Drop)?;
+        let result = decode_with(self, "Invoke", "result", answer.r#return, Unknowns::Drop, true)?;
         Ok(InvokeResponse {
             result,
             failures: failures(answer.failures),

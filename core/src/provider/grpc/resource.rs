@@ -44,13 +44,16 @@ impl GrpcProvider {
             name: request.name,
             r#type: request.resource_type.to_string(),
             olds: encode(&olds, &sending("olds", capabilities, unknowns))?,
+            old_outputs: optional(
+                request.old_outputs.as_ref(),
+                &sending_recorded("old outputs", capabilities, unknowns),
+            )?,
             news: encode(&request.news, &sending("news", capabilities, unknowns))?,
             random_seed: request.random_seed,
             autonaming: request
                 .autonaming
                 .filter(|_| capabilities.supports_autonaming)
                 .map(autonaming),
-            ..pulumirpc::CheckRequest::default()
         };
         let answer = match self.client().check(message).await {
             Ok(answer) => answer.into_inner(),

@@ -5,7 +5,9 @@ use std::{error::Error as _, fmt::Write as _};
 use prost::{DecodeError, Message};
 use stackwright_proto::{
     MESSAGE_LIMIT, google,
-    pulumirpc::{ConfigureErrorMissingKeys, ErrorResourceInitFailed, InputPropertiesError},
+    pulumirpc::{
+        ConfigureErrorMissingKeys, ErrorResourceAwaitFailed, ErrorResourceInitFailed, InputPropertiesError,
+    },
 };
 use tonic::{Code, ConnectError, Status};
 
@@ -116,6 +118,8 @@ pub(super) fn provider_error(status: &Status) -> ProviderError {
         error.status = ProviderStatus::DataLoss;
         error.outcome_unknown = true;
     }
+    let awaits = detail::<ErrorResourceAwaitFailed>(status, "pulumirpc.ErrorResourceAwaitFailed");
+    error.must_wait = awaits.is_some();
     let missing = detail::<ConfigureErrorMissingKeys>(status, "pulumirpc.ConfigureErrorMissingKeys");
     if let Some(Ok(missing)) = missing {
         error.missing_keys = missing

@@ -85,8 +85,20 @@ pub(super) fn decode(
     message: Option<Struct>,
     unknowns: Unknowns,
 ) -> ProviderResult<PropertyMap> {
+    decode_with(provider, call, label, message, unknowns, false)
+}
+
+/// Like [`decode`]; with `keep_outputs`, output values keep their dependencies.
+pub(super) fn decode_with(
+    provider: &GrpcProvider,
+    call: &'static str,
+    label: &'static str,
+    message: Option<Struct>,
+    unknowns: Unknowns,
+    keep_outputs: bool,
+) -> ProviderResult<PropertyMap> {
     let options = DecodeOptions {
-        keep_outputs: false,
+        keep_outputs,
         reject_unknowns: unknowns == Unknowns::Drop,
         ..DecodeOptions::all(label)
     };

@@ -42,7 +42,12 @@ impl ProviderRegistry {
         };
         let instance = Instance {
             waits_for_registrations: loaded.capabilities.waits_for_registrations,
-            adapter: Adapter::new(loaded.provider, loaded.capabilities, options),
+            adapter: Adapter::with_limit(
+                loaded.provider,
+                loaded.capabilities,
+                options,
+                loaded.call_limit,
+            ),
         };
         self.state().all.push(instance.clone());
         Ok(instance)

@@ -42,6 +42,7 @@ impl Manager {
         let news = request.news.clone();
         let stripped = CheckRequest {
             olds: request.olds.as_ref().map(ProviderSettings::strip),
+            old_outputs: request.old_outputs.as_ref().map(ProviderSettings::strip),
             news: ProviderSettings::strip(&news),
             ..request
         };

@@ -49,6 +49,7 @@ impl ProviderSource for Source {
             provider: Arc::new(Strict),
             capabilities: Capabilities::all(),
             is_plugin: false,
+            call_limit: None,
         })
     }
 

@@ -33,3 +33,22 @@ async fn a_proposed_name_is_sent_to_a_provider_whose_configure_response_supports
         assert_eq!(provider.supports_autonaming().await, supports);
     }
 }
+
+#[tokio::test]
+async fn check_gets_the_recorded_outputs() {
+    let (check_call, requests) = recorded(rpc::CheckResponse::default());
+    let fake = FakeProvider {
+        check: check_call,
+        ..FakeProvider::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    for outputs in [None, Some(map([("arn", "a".into())]))] {
+        let request = CheckRequest {
+            old_outputs: outputs.clone(),
+            ..check(PropertyMap::new())
+        };
+        provider.check(request).await.unwrap();
+        let sent = requests.recv().unwrap().old_outputs;
+        assert_eq!(sent, outputs.map(|_| wire([("arn", "a")])));
+    }
+}

@@ -143,6 +143,7 @@ fn check(news: PropertyMap) -> CheckRequest {
         resource_type: "files:index:File".into(),
         name: "a".into(),
         olds: None,
+        old_outputs: None,
         news,
         random_seed: vec![7],
         preview: true,
