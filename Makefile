@@ -64,7 +64,8 @@ quickstart: install-python
 	rm -rf build/quickstart && mkdir -p build/quickstart
 	cd build/quickstart && $(VENV)/bin/python $(CURDIR)/examples/python/quickstart.py
 
-test-python: $(VENV)/.complete install-python
+# One test hosts a component in TypeScript.
+test-python: $(VENV)/.complete install-python node_modules/.package-lock.json
 	$(VENV)/bin/python -m mypy.stubtest stackwright._stackwright
 	$(VENV)/bin/python -m pytest
 

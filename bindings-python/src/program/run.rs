@@ -50,11 +50,7 @@ pub(crate) struct Failure {
 }
 
 impl Run {
-    pub(crate) fn new(
-        context: ProgramContext,
-        handle: Handle,
-        outcome: Outcome,
-    ) -> Self {
+    pub(crate) fn new(context: ProgramContext, handle: Handle, outcome: Outcome) -> Self {
         Self {
             context,
             handle,
@@ -406,6 +402,7 @@ impl Run {
             arguments: convert::read_map(arguments, &format!("the arguments of {token:?}"))?,
             argument_dependencies: options::property_dependencies(py, argument_dependencies)?,
             package: registration.package,
+            ..MethodCall::default()
         };
         let (answer, token) = (self.monitor().call_method(call), token.to_owned());
         self.settle(

@@ -51,9 +51,9 @@ impl ConstructRequest {
 
     #[getter]
     fn inputs(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
-        let inputs = self
-            .inputs
-            .get_or_try_init(py, || convert::dictionary(py, &self.request.inputs).map(Bound::unbind));
+        let inputs = self.inputs.get_or_try_init(py, || {
+            convert::dictionary(py, &self.request.inputs).map(Bound::unbind)
+        });
         inputs.map(|inputs| inputs.clone_ref(py))
     }
 
@@ -87,9 +87,9 @@ impl MethodRequest {
 
     #[getter]
     fn arguments(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
-        let arguments = self
-            .arguments
-            .get_or_try_init(py, || convert::dictionary(py, &self.request.arguments).map(Bound::unbind));
+        let arguments = self.arguments.get_or_try_init(py, || {
+            convert::dictionary(py, &self.request.arguments).map(Bound::unbind)
+        });
         arguments.map(|arguments| arguments.clone_ref(py))
     }
 

@@ -11,7 +11,8 @@ use crate::{
     error::{Error, Result},
     message::Language,
     monitor::{
-        Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument, Registration, RegistrationDocument,
+        Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument, Registration,
+        RegistrationDocument,
     },
 };
 

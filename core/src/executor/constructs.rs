@@ -62,7 +62,10 @@ impl Constructs {
 impl Drop for ConstructGuard {
     fn drop(&mut self) {
         let mut constructs = self.constructs.lock();
-        if let Some(position) = constructs.iter().position(|construct| *construct == self.construct) {
+        if let Some(position) = constructs
+            .iter()
+            .position(|construct| *construct == self.construct)
+        {
             constructs.remove(position);
         }
     }
@@ -79,9 +82,18 @@ mod tests {
         let guard = constructs.begin(&urn("", "box:index:Box"), "box");
         assert!(constructs.contains(&urn("box:index:Box", "box:index:State")));
         assert!(constructs.contains(&urn("box:index:Box$x:y:Z", "box:index:State")));
-        assert!(!constructs.contains(&urn("box:index:Box", "other:index:State")), "another plugin");
-        assert!(!constructs.contains(&urn("box:index:Boxes", "box:index:State")), "another type");
-        assert!(!constructs.contains(&urn("", "box:index:Box")), "the component itself");
+        assert!(
+            !constructs.contains(&urn("box:index:Box", "other:index:State")),
+            "another plugin"
+        );
+        assert!(
+            !constructs.contains(&urn("box:index:Boxes", "box:index:State")),
+            "another type"
+        );
+        assert!(
+            !constructs.contains(&urn("", "box:index:Box")),
+            "the component itself"
+        );
         drop(guard);
         assert!(!constructs.contains(&urn("box:index:Box", "box:index:State")));
     }

@@ -83,7 +83,10 @@ impl Sanitizer {
     }
 
     /// Inspects the outputs of a component.
-    pub(crate) fn sanitize_construct(&self, response: ConstructResponse) -> ProviderResult<ConstructResponse> {
+    pub(crate) fn sanitize_construct(
+        &self,
+        response: ConstructResponse,
+    ) -> ProviderResult<ConstructResponse> {
         self.inspect("outputs", &response.outputs)
             .map_err(malformed_response)?;
         Ok(response)

@@ -58,8 +58,8 @@ pub(crate) use claims::ClaimGuard;
 pub(crate) use empty::EmptyProgram;
 pub(crate) use purpose::Purpose;
 pub(crate) use run::RunEnded;
-pub(crate) use text::plain_text;
 pub(crate) use targets::{References, Targeting};
+pub(crate) use text::plain_text;
 
 use build::new_state;
 use claims::{Claim, Claims, DependencyOrder, Reservation, WaitError};

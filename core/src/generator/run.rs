@@ -162,7 +162,9 @@ impl Run {
         };
         let answer = self.unless_terminated(question).await;
         if let (Err(RunEnded), Some(call)) = (&answer, call) {
-            self.executor.control().abandon(AbandonedCall::on(urn, call.method));
+            self.executor
+                .control()
+                .abandon(AbandonedCall::on(urn, call.method));
         }
         answer?.map_err(|error| {
             let facts = || {

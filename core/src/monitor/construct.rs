@@ -36,22 +36,13 @@ impl Monitor {
         let urn = self.component_urn(&registration);
         let provider = self.component_provider(&registration, &urn).await?;
         if provider.provider.is_unconfigured() {
-            // The provider cannot be called: the component is shown without its children.
-            let bare = Registration {
-                resource_type: registration.resource_type,
-                name: registration.name,
-                parent: registration.parent,
-                no_parent: registration.no_parent,
-                ..Registration::default()
-            };
-            let registered = self.register(bare).await?;
-            return Ok(Registered {
-                outputs: PropertyMap::new(),
-                ..registered
-            });
+            return self.construct_bare(*registration).await;
         }
         let (label, inputs) = (format!("inputs of {urn}"), registration.inputs.clone());
-        let inputs = self.inspect_assets(&label, inputs, &urn).await?.upgrade_to_outputs();
+        let inputs = self
+            .inspect_assets(&label, inputs, &urn)
+            .await?
+            .upgrade_to_outputs();
         let listed = registration.property_dependencies.clone();
         let input_dependencies = listed.unwrap_or_else(|| {
             let names = inputs.keys().cloned();
@@ -76,15 +67,22 @@ impl Monitor {
             options: registration.options.clone(),
             stack_trace_handle: trace.text(),
         };
-        let constructing = self.0.generator.executor().constructing(
-            &urn,
-            registration.resource_type.package(),
-        );
+        let constructing = self
+            .0
+            .generator
+            .executor()
+            .constructing(&urn, registration.resource_type.package());
         let answer = provider.provider.construct(request);
-        let answer = self.unless_ended(answer, || AbandonedCall::on(&urn, "construct")).await?;
+        let answer = self
+            .unless_ended(answer, || AbandonedCall::on(&urn, "construct"))
+            .await?;
         drop((constructing, trace));
         let sanitized = answer.and_then(|response| {
-            self.0.generator.executor().sanitizer().sanitize_construct(response)
+            self.0
+                .generator
+                .executor()
+                .sanitizer()
+                .sanitize_construct(response)
         });
         let response = match sanitized {
             Ok(response) => response,
@@ -93,7 +91,12 @@ impl Monitor {
                     "{} resource '{}' has a problem: ",
                     registration.resource_type, registration.name
                 );
-                return Err(self.fail_call(&head, &error, &registration.inputs, registration.resource_type.package()));
+                return Err(self.fail_call(
+                    &head,
+                    &error,
+                    &registration.inputs,
+                    registration.resource_type.package(),
+                ));
             }
         };
         self.learn(&response.outputs);
@@ -108,12 +111,33 @@ impl Monitor {
         })
     }
 
+    /// Registers a component whose provider cannot be called: it is shown without its children.
+    async fn construct_bare(&self, registration: Registration) -> Result<Registered, Refused> {
+        let bare = Registration {
+            resource_type: registration.resource_type,
+            name: registration.name,
+            parent: registration.parent,
+            no_parent: registration.no_parent,
+            ..Registration::default()
+        };
+        Ok(Registered {
+            outputs: PropertyMap::new(),
+            ..self.register(bare).await?
+        })
+    }
+
     /// Returns the URN that the component will have when its provider registers it.
     fn component_urn(&self, registration: &Registration) -> Urn {
         let run = self.run_info();
         let parent = registration.parent.as_ref().map_or("", Urn::qualified_type);
         let resource_type = registration.resource_type.as_str();
-        Urn::new(&run.stack, &run.project, parent, resource_type, &registration.name)
+        Urn::new(
+            &run.stack,
+            &run.project,
+            parent,
+            resource_type,
+            &registration.name,
+        )
     }
 
     async fn component_provider(
@@ -123,7 +147,11 @@ impl Monitor {
     ) -> Result<ProviderHandle, Refused> {
         let package = registration.resource_type.package();
         let what = ProviderUse::Resource(urn);
-        let chosen = self.0.defaults.provider_for(package, &registration.package, what).await?;
+        let chosen = self
+            .0
+            .defaults
+            .provider_for(package, &registration.package, what)
+            .await?;
         let Some(chosen) = chosen else {
             let text = format!("the default provider of package '{package}' failed");
             return Err(WireStatus::unknown(text).into());
@@ -132,7 +160,10 @@ impl Monitor {
     }
 
     /// Returns a configured provider.
-    pub(super) fn configured_provider(&self, reference: &ProviderReference) -> Result<ProviderHandle, Refused> {
+    pub(super) fn configured_provider(
+        &self,
+        reference: &ProviderReference,
+    ) -> Result<ProviderHandle, Refused> {
         let found = self.0.generator.registry().get(reference);
         found.ok_or_else(|| WireStatus::unknown(format!("unknown provider '{reference}'")).into())
     }
@@ -203,7 +234,9 @@ fn with_input_errors(error: &ProviderError, inputs: &PropertyMap) -> String {
         let value = path.and_then(|path| path.get_marked(inputs));
         let value = value.map_or_else(|| "<nil>".to_owned(), |value| plain_text(&value));
         let (property, reason) = (&refused.property, &refused.reason);
-        text.push_str(&format!("\n- property {property} with value '{value}' has a problem: {reason}"));
+        text.push_str(&format!(
+            "\n- property {property} with value '{value}' has a problem: {reason}"
+        ));
     }
     text
 }
@@ -213,7 +246,7 @@ mod tests {
     use super::*;
     use crate::{
         property::{Output, PropertyValue},
-        provider::CheckFailure,
+        provider::{CheckFailure, ProviderStatus},
     };
 
     #[test]

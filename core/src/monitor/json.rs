@@ -161,6 +161,8 @@ impl MethodCall {
                 download_url: document.plugin_download_url,
                 ..PackageChoice::default()
             },
+            source_position: None,
+            stack_trace: Vec::new(),
         })
     }
 }
@@ -306,7 +308,7 @@ mod tests {
             urn: Urn::parse("urn:pulumi:dev::shop::t:m:T::b").unwrap(),
             id: "7".into(),
             outputs: [("p", PropertyValue::secret("x".into()))].into_iter().collect(),
-            output_dependencies: crate::resource::PropertyDependencies::new(),
+            output_dependencies: PropertyDependencies::new(),
             unknown: false,
             failed: false,
             skipped: false,

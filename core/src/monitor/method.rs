@@ -53,8 +53,14 @@ impl MethodResult {
         let Some(CheckFailure { property, reason }) = self.failures.into_iter().next() else {
             return Ok(self.result.collapse_outputs());
         };
-        let place = if property.is_empty() { property } else { format!("{property}: ") };
-        Err(WireStatus::invalid(format!("call to function '{token}' failed: {place}{reason}")))
+        let place = if property.is_empty() {
+            property
+        } else {
+            format!("{property}: ")
+        };
+        Err(WireStatus::invalid(format!(
+            "call to function '{token}' failed: {place}{reason}"
+        )))
     }
 }
 
@@ -130,7 +136,9 @@ impl Monitor {
             stack_trace_handle: trace.text(),
         };
         let answer = provider.provider.call_method(request);
-        let answer = self.unless_ended(answer, || AbandonedCall::of(&token, "call")).await?;
+        let answer = self
+            .unless_ended(answer, || AbandonedCall::of(&token, "call"))
+            .await?;
         let sanitizer = self.0.generator.executor().sanitizer();
         match answer.and_then(|response| sanitizer.sanitize_method(response)) {
             Ok(response) => Ok(MethodResult {
@@ -177,9 +185,11 @@ impl Monitor {
         };
         let mut choice = call.package.clone();
         if is_of_provider {
-            let this = this.ok_or_else(|| WireStatus::unknown("missing __self__ argument for provider method call"))?;
+            let this = this
+                .ok_or_else(|| WireStatus::unknown("missing __self__ argument for provider method call"))?;
             let id = this.id.as_ref().and_then(|id| id.as_ref().ok());
-            let id = id.ok_or_else(|| WireStatus::unknown("missing __self__.id of a provider method call"))?;
+            let id =
+                id.ok_or_else(|| WireStatus::unknown("missing __self__.id of a provider method call"))?;
             let reference = ProviderReference::new(this.urn.clone(), id.clone());
             return self.configured_provider(&reference);
         }

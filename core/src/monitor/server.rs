@@ -21,7 +21,11 @@ impl Monitor {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] when no port can be had, or the monitor has ended.
     pub(super) fn address(&self) -> Result<String> {
-        let mut server = self.0.server.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut server = self
+            .0
+            .server
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(server) = &*server {
             return Ok(server.address());
         }

@@ -257,14 +257,25 @@ mod tests {
     #[test]
     fn a_timeout_is_above_zero() {
         for (timeout, limit) in [(None, None), (Some(0.5), Some(Duration::from_millis(500)))] {
-            let options = OperationOptions { timeout, ..OperationOptions::default() };
+            let options = OperationOptions {
+                timeout,
+                ..OperationOptions::default()
+            };
             options.check().unwrap();
             assert_eq!(options.time_limit(), limit);
         }
         for timeout in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let options = OperationOptions { timeout: Some(timeout), ..OperationOptions::default() };
+            let options = OperationOptions {
+                timeout: Some(timeout),
+                ..OperationOptions::default()
+            };
             let error = options.check().unwrap_err();
-            assert!(error.message().starts_with("timeout takes a number of seconds above 0, not "), "{error}");
+            assert!(
+                error
+                    .message()
+                    .starts_with("timeout takes a number of seconds above 0, not "),
+                "{error}"
+            );
         }
     }
 

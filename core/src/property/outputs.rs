@@ -11,7 +11,8 @@ impl PropertyMap {
     /// Returns whether a value contains output values.
     pub(crate) fn contains_outputs(&self) -> bool {
         let is_output = |value: &PropertyValue| matches!(value, PropertyValue::Output(_));
-        self.values().any(|value| value.any(&mut |value| is_output(value)))
+        self.values()
+            .any(|value| value.any(&mut |value| is_output(value)))
     }
 
     /// Replaces secrets and unknowns outside of output values by output values without dependencies.
@@ -52,9 +53,7 @@ impl PropertyValue {
                     element
                 }
             }
-            Self::Array(values) => {
-                Self::array(values.iter().cloned().map(Self::collapse_outputs).collect())
-            }
+            Self::Array(values) => Self::array(values.iter().cloned().map(Self::collapse_outputs).collect()),
             Self::Object(map) => Self::Object(map.collapse_outputs()),
             Self::Secret(secret) => Self::secret(secret.element.clone().collapse_outputs()),
             other => other,
@@ -120,7 +119,7 @@ mod tests {
             let PropertyValue::Output(content) = &output else {
                 panic!("{output:?}")
             };
-            assert_eq!(content.dependencies, [urn.clone()]);
+            assert_eq!(content.dependencies, std::slice::from_ref(&urn));
             assert_eq!(output.collapse_outputs(), value);
         }
     }

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use crate::provider::{
     Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
     CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest,
-    InvokeResponse, Mapping, MappingRequest, MethodRequest, MethodResponse, PluginInfo, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
-    ReadResponse, SchemaRequest, UpdateRequest, UpdateResponse,
+    InvokeResponse, Mapping, MappingRequest, MethodRequest, MethodResponse, PluginInfo, Provider,
+    ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, SchemaRequest, UpdateRequest,
+    UpdateResponse,
 };
 
 /// A call of a provider with its request. [`Provider`] describes each call.

@@ -219,8 +219,15 @@ async fn a_plugin_sees_variables_of_the_host_under_other_names() {
     ] {
         let command = parts.plugins.commands["files"].clone();
         let (spec, environment) = (mapped(source, name), host_environment.clone());
-        let launch = Launch::prepare(&spec, command, &context, environment, &shared).await.unwrap();
-        let found: Vec<_> = launch.key.environment.iter().filter(|(found, _)| found == name).collect();
+        let launch = Launch::prepare(&spec, command, &context, environment, &shared)
+            .await
+            .unwrap();
+        let found: Vec<_> = launch
+            .key
+            .environment
+            .iter()
+            .filter(|(found, _)| found == name)
+            .collect();
         let values: Vec<_> = found.iter().map(|(_, value)| value.to_str().unwrap()).collect();
         assert_eq!(values, Vec::from_iter(expected), "{source} {name}");
     }

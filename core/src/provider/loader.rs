@@ -18,9 +18,9 @@ use crate::{
         PluginSettings, PluginTimeouts, find,
     },
     provider::{
-        Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, HandshakeRequest, Installations, PackageSource,
-        PluginInstaller, PluginOperation, ProviderBackend, ProviderError, ProviderPool, Resolution,
-        Reply, ResolutionRequest, Resolver,
+        Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, HandshakeRequest, Installations,
+        PackageSource, PluginInstaller, PluginOperation, ProviderBackend, ProviderError, ProviderPool, Reply,
+        Resolution, ResolutionRequest, Resolver,
         backend::mismatch,
         grpc::{GrpcProvider, Parameter, StatusService},
         installing,
@@ -293,7 +293,9 @@ impl ProviderLoader {
     /// that of the plugin that it is made of.
     pub(crate) fn call_limit(&self, spec: &ProviderSpec) -> Option<CallLimit> {
         let timeouts = &self.parts.plugins.call_timeouts;
-        let timeout = timeouts.get(spec.package()).or_else(|| timeouts.get(&spec.plugin))?;
+        let timeout = timeouts
+            .get(spec.package())
+            .or_else(|| timeouts.get(&spec.plugin))?;
         Some(CallLimit {
             provider: spec.package().to_owned(),
             timeout: *timeout,

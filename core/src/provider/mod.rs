@@ -33,14 +33,14 @@ pub use call::{
     CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest,
     InvokeRequest, InvokeResponse, PluginInfo, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
 };
-pub use construct::{ConstructRequest, ConstructResponse, MethodRequest, MethodResponse, MonitorHandle};
 pub(crate) use construct::MonitorAccess;
+pub use construct::{ConstructRequest, ConstructResponse, MethodRequest, MethodResponse, MonitorHandle};
 pub(crate) use endpoint::{EngineEndpoint, EngineEndpoints, EngineRoute, PluginOperation, RouteHold};
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
 pub use installer::{Installation, PluginInstaller};
 pub(crate) use installing::Installations;
-pub(crate) use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderSpec};
 pub(crate) use limit::CallLimit;
+pub(crate) use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderSpec};
 pub use package::{Mapping, MappingRequest, SchemaRequest};
 pub(crate) use package::{MappingQuestion, PackageError, PackageSource, mapping, schema};
 pub use pool::PoolSettings;

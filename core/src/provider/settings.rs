@@ -87,7 +87,9 @@ impl ProviderSettings {
             ("envVarMappings", &self.environment),
         ] {
             if !texts.is_empty() {
-                let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str().into()));
+                let texts = texts
+                    .iter()
+                    .map(|(name, text)| (name.as_str(), text.as_str().into()));
                 internal.insert(key, texts.collect::<PropertyMap>().into());
             }
         }

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    provider::{CallLimit, Capabilities, PreparedProvider, ProviderBackend, ProviderSpec, settings::ProviderSettings},
+    provider::{
+        CallLimit, Capabilities, PreparedProvider, ProviderBackend, ProviderSpec, settings::ProviderSettings,
+    },
 };
 
 /// An instance after its handshake, not yet configured.

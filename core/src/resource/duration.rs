@@ -44,7 +44,9 @@ pub(crate) fn seconds_text(seconds: Option<f64>) -> String {
     };
     let sign = if seconds < 0.0 { "-" } else { "" };
     // Rounded to nanoseconds; a float holds no more digits.
-    let nanos = format!("{:.0}", seconds.abs() * 1e9).parse::<u128>().unwrap_or(u128::MAX);
+    let nanos = format!("{:.0}", seconds.abs() * 1e9)
+        .parse::<u128>()
+        .unwrap_or(u128::MAX);
     let mut text = sign.to_owned();
     let with_fraction = |whole: u128, part: u128, digits: usize| {
         let fraction = format!("{part:0digits$}");

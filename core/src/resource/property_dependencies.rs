@@ -256,10 +256,18 @@ mod tests {
     #[test]
     fn only_values_with_dependencies_become_output_values() {
         let map: PropertyDependencies = [("a".into(), urns(&["x"])), ("b".into(), Vec::new())].into();
-        let values: PropertyMap = ["a", "b", "c"].map(|name| (name, true.into())).into_iter().collect();
+        let values: PropertyMap = ["a", "b", "c"]
+            .map(|name| (name, true.into()))
+            .into_iter()
+            .collect();
         let attached = map.attach(values.clone());
-        assert!(matches!(attached.get("a"), Some(PropertyValue::Output(output)) if output.dependencies == urns(&["x"])));
-        assert_eq!((attached.get("b"), attached.get("c")), (values.get("b"), values.get("c")));
+        assert!(
+            matches!(attached.get("a"), Some(PropertyValue::Output(output)) if output.dependencies == urns(&["x"]))
+        );
+        assert_eq!(
+            (attached.get("b"), attached.get("c")),
+            (values.get("b"), values.get("c"))
+        );
         assert_eq!(attached.collapse_outputs(), values);
     }
 

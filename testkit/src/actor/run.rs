@@ -33,10 +33,7 @@ pub(super) struct Run {
 pub(super) type End = Result<Value, Error>;
 
 impl Run {
-    pub(super) fn new(
-        monitor: Monitor,
-        component: Option<Component>,
-    ) -> (Self, oneshot::Receiver<End>) {
+    pub(super) fn new(monitor: Monitor, component: Option<Component>) -> (Self, oneshot::Receiver<End>) {
         let (sender, receiver) = oneshot::channel();
         let run = Self {
             monitor,
@@ -143,7 +140,10 @@ impl Run {
     fn finish(&self, message: &Value) -> Value {
         let sender = self.finish.lock().unwrap_or_else(PoisonError::into_inner).take();
         let error = message["error"].as_str();
-        let end = error.map_or_else(|| Ok(message.clone()), |text| Err(Error::new(ErrorKind::Program, text)));
+        let end = error.map_or_else(
+            || Ok(message.clone()),
+            |text| Err(Error::new(ErrorKind::Program, text)),
+        );
         if let Some(sender) = sender {
             // The engine may have ended the run already.
             drop(sender.send(end));

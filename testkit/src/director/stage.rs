@@ -158,7 +158,9 @@ impl Stage {
             });
         }
         let text = |name: &str| body[name].as_str().unwrap_or_default();
-        let script = self.providers.body(text("package"), text("method"), text("token"))?;
+        let script = self
+            .providers
+            .body(text("package"), text("method"), text("token"))?;
         // Resources of several components of one type have names of their own.
         let named = serde_json::to_string(&script.program).ok()?;
         let named = named.replace("{name}", text("name"));

@@ -11,8 +11,10 @@ use stackwright::{
     property::{PropertyMap, json::PlainMap},
     provider::{
         Capabilities, CheckFailure, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest,
-        ConstructResponse, CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, Provider,
-        ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse, Views,
+        ConstructResponse, CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse,
+        HandshakeRequest, InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, Provider,
+        ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest,
+        UpdateResponse, Views,
     },
 };
 
@@ -261,7 +263,11 @@ impl Provider for ScriptedProvider {
             component: Some(component.clone()),
             description,
         };
-        let answer = self.source.run(body).await.map_err(|error| reply::failure(&error))?;
+        let answer = self
+            .source
+            .run(body)
+            .await
+            .map_err(|error| reply::failure(&error))?;
         component.finish(reply::outputs(&answer)?).await
     }
 
@@ -270,9 +276,9 @@ impl Provider for ScriptedProvider {
             ProviderError::new(ProviderStatus::FailedPrecondition, "a method without a monitor")
         })?;
         let mut arguments = request.arguments.clone();
-        let this = arguments.remove("__self__").map(|value| {
-            plain([("of", value)].into_iter().collect())
-        });
+        let this = arguments
+            .remove("__self__")
+            .map(|value| plain([("of", value)].into_iter().collect()));
         let asked = json!({
             "token": request.token, "arguments": plain(arguments.clone()), "self": this, "preview": request.run.dry_run,
         });
@@ -286,7 +292,11 @@ impl Provider for ScriptedProvider {
             component: None,
             description,
         };
-        let answer = self.source.run(body).await.map_err(|error| reply::failure(&error))?;
+        let answer = self
+            .source
+            .run(body)
+            .await
+            .map_err(|error| reply::failure(&error))?;
         let failures = serde_json::from_value::<Vec<Failure>>(answer["failures"].clone()).unwrap_or_default();
         Ok(MethodResponse {
             result: reply::outputs(&answer)?,

@@ -18,8 +18,8 @@ pub use expectation::{
 pub use operation::{OperationBeside, OperationKind, ScenarioOperation, WorldEdit};
 pub use policy::{PackScript, PolicyScript};
 pub use provider::{
-    BodyScript, CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits, Serving,
-    TypeScript,
+    BodyScript, CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits,
+    Serving, TypeScript,
 };
 pub use read::{ScenarioError, read_directory, read_scenario};
 pub use statement::{AliasSpec, Statement, StatementKind};

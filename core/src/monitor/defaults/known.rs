@@ -186,10 +186,25 @@ mod tests {
             download_url: url.into(),
             ..wanted(version)
         };
-        let refusal = |packages| Known::of_required(packages).err().map(|error| error.message().to_owned());
+        let refusal = |packages| {
+            Known::of_required(packages)
+                .err()
+                .map(|error| error.message().to_owned())
+        };
         let (first, second) = ("https://example.com/1", "https://example.com/2");
-        assert_eq!(refusal(vec![from("1.0.0", first), from("1.0.0", first), from("1.0.0", "")]), None);
-        assert_eq!(refusal(vec![from("1.0.0", first), from("2.0.0", second)]), None, "other versions");
+        assert_eq!(
+            refusal(vec![
+                from("1.0.0", first),
+                from("1.0.0", first),
+                from("1.0.0", "")
+            ]),
+            None
+        );
+        assert_eq!(
+            refusal(vec![from("1.0.0", first), from("2.0.0", second)]),
+            None,
+            "other versions"
+        );
         assert_eq!(
             refusal(vec![from("1.0.0", first), from("1.0.0", second)]).as_deref(),
             Some(

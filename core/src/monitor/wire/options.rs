@@ -83,7 +83,9 @@ pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
     }
     match duration::parse_seconds(text) {
         Some(seconds) => Ok(Some(seconds).filter(|seconds| *seconds != 0.0)),
-        None => Err(WireStatus::unknown(format!("unable to parse customTimeout Value {text}"))),
+        None => Err(WireStatus::unknown(format!(
+            "unable to parse customTimeout Value {text}"
+        ))),
     }
 }
 

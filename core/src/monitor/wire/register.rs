@@ -61,7 +61,11 @@ fn registration_of(
     let property_dependencies =
         property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
     // The provider of a remote component gets output values with their dependencies.
-    let inputs = if request.remote { decoded } else { decoded.collapse_outputs() };
+    let inputs = if request.remote {
+        decoded
+    } else {
+        decoded.collapse_outputs()
+    };
     let aliases = options::aliases(
         &request.alias_ur_ns,
         request.aliases,
@@ -297,7 +301,10 @@ mod tests {
             state_migrations: vec![Default::default()],
             ..RegisterResourceRequest::default()
         };
-        assert_eq!(refused(migrated), "state migrations are not supported by this deployment");
+        assert_eq!(
+            refused(migrated),
+            "state migrations are not supported by this deployment"
+        );
     }
 
     #[test]

@@ -31,7 +31,11 @@ impl PropertyPath {
             is_secret |= hides(value);
         }
         let value = value.clone().collapse_outputs();
-        Some(if is_secret { PropertyValue::secret(value) } else { value })
+        Some(if is_secret {
+            PropertyValue::secret(value)
+        } else {
+            value
+        })
     }
 
     /// Sets the value at the path, or adds a name to an object; returns whether that was possible.

@@ -62,12 +62,20 @@ fn outputs_are_secret_by_name_or_because_their_input_is() {
 
 #[test]
 fn values_at_and_below_the_path_of_a_secret_are_marked_at_any_depth() {
-    let source = map(r#"{"o":{"deep":[{"key":S(1)},{"key":2}],"all":S({"x":1})},"l":[0,S(1)],"plain":{"x":1}}"#);
-    let outputs = map(r#"{"o":{"deep":[{"key":1,"more":3},{"key":2}],"all":{"x":1,"y":[2]}},"l":[0,1,2],"plain":{"x":1}}"#);
-    let expected =
-        map(r#"{"o":{"deep":[{"key":S(1),"more":3},{"key":2}],"all":S({"x":1,"y":[2]})},"l":[0,S(1),2],"plain":{"x":1}}"#);
+    let source =
+        map(r#"{"o":{"deep":[{"key":S(1)},{"key":2}],"all":S({"x":1})},"l":[0,S(1)],"plain":{"x":1}}"#);
+    let outputs = map(
+        r#"{"o":{"deep":[{"key":1,"more":3},{"key":2}],"all":{"x":1,"y":[2]}},"l":[0,1,2],"plain":{"x":1}}"#,
+    );
+    let expected = map(
+        r#"{"o":{"deep":[{"key":S(1),"more":3},{"key":2}],"all":S({"x":1,"y":[2]})},"l":[0,S(1),2],"plain":{"x":1}}"#,
+    );
     assert_eq!(outputs.with_secrets_of(&source), expected);
-    assert_eq!(expected.with_secrets_of(&source), expected, "marking twice changes nothing");
+    assert_eq!(
+        expected.with_secrets_of(&source),
+        expected,
+        "marking twice changes nothing"
+    );
 }
 
 #[test]
@@ -81,6 +89,14 @@ fn a_value_of_another_shape_than_one_with_a_secret_is_secret_as_a_whole() {
 #[test]
 fn marking_shares_the_content_when_nothing_is_to_be_marked() {
     let outputs = map(r#"{"a":{"b":S(1)},"c":[S(2)]}"#);
-    assert!(outputs.with_secrets_of(&map(r#"{"a":{"b":1}}"#)).same_content(&outputs), "no secrets");
-    assert!(outputs.with_secrets_of(&outputs.clone()).same_content(&outputs), "marked already");
+    assert!(
+        outputs
+            .with_secrets_of(&map(r#"{"a":{"b":1}}"#))
+            .same_content(&outputs),
+        "no secrets"
+    );
+    assert!(
+        outputs.with_secrets_of(&outputs.clone()).same_content(&outputs),
+        "marked already"
+    );
 }

@@ -8,15 +8,16 @@ mod unconfigured;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::provider::{
-    Call, CallLimit, Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
-    CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, InvokeRequest, InvokeResponse,
-    MethodRequest, MethodResponse, ProviderBackend, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
-    Reply, UpdateRequest, UpdateResponse,
+    Call, CallLimit, Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest,
+    ConstructResponse, CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse,
+    InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, ProviderBackend, ProviderError,
+    ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Reply, UpdateRequest, UpdateResponse,
     backend::{mismatch, typed_calls},
 };
 
 pub(super) use defaults::{
-    checked, no_mappings, no_schema, not_updated, read_back, unknown_component, unknown_function, unknown_method,
+    checked, no_mappings, no_schema, not_updated, read_back, unknown_component, unknown_function,
+    unknown_method,
 };
 use secrets::Marks;
 

@@ -3,8 +3,8 @@
 use crate::{
     property::PropertyMap,
     provider::{
-        Call, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InvokeResponse, MethodResponse, ProviderError,
-        ProviderResult, ProviderStatus, ReadResponse, Reply, UpdateResponse,
+        Call, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InvokeResponse, MethodResponse,
+        ProviderError, ProviderResult, ProviderStatus, ReadResponse, Reply, UpdateResponse,
     },
 };
 

@@ -38,13 +38,17 @@ impl GrpcProvider {
             Err(failure) => return Err(self.peer.call_error("Construct", failure, &self.runtime).await),
         };
         let malformed = |what: String| {
-            let text = format!("malformed Construct response from provider `{}`: {what}", self.name());
+            let text = format!(
+                "malformed Construct response from provider `{}`: {what}",
+                self.name()
+            );
             ProviderError::new(ProviderStatus::Internal, text)
         };
         let urn = Urn::parse(&answer.urn).map_err(|error| malformed(error.to_string()))?;
         let outputs = decode_outputs("state", answer.state, unknowns).map_err(malformed)?;
         let listed = answer.state_dependencies.into_iter();
-        let listed = listed.map(|(name, list): (_, construct_response::PropertyDependencies)| (name, list.urns));
+        let listed =
+            listed.map(|(name, list): (_, construct_response::PropertyDependencies)| (name, list.urns));
         let output_dependencies = dependencies(&outputs, listed).map_err(malformed)?;
         Ok(ConstructResponse {
             urn,
@@ -82,7 +86,11 @@ impl GrpcProvider {
 }
 
 /// Returns the encoding of inputs; output values are sent to providers that accept them.
-const fn sending_inputs(label: &'static str, capabilities: Capabilities, unknowns: Unknowns) -> EncodeOptions {
+const fn sending_inputs(
+    label: &'static str,
+    capabilities: Capabilities,
+    unknowns: Unknowns,
+) -> EncodeOptions {
     EncodeOptions {
         keep_outputs: capabilities.accept_outputs,
         keep_resources: true,
@@ -90,7 +98,11 @@ const fn sending_inputs(label: &'static str, capabilities: Capabilities, unknown
     }
 }
 
-fn decode_outputs(label: &'static str, message: Option<Struct>, unknowns: Unknowns) -> Result<PropertyMap, String> {
+fn decode_outputs(
+    label: &'static str,
+    message: Option<Struct>,
+    unknowns: Unknowns,
+) -> Result<PropertyMap, String> {
     let options = DecodeOptions {
         reject_unknowns: unknowns == Unknowns::Drop,
         ..DecodeOptions::all(label)
@@ -171,7 +183,11 @@ fn construct_message(
             read: seconds_text(timeouts.read),
         }),
         additional_secret_outputs: options.additional_secret_outputs.clone(),
-        deleted_with: options.deleted_with.as_ref().map(Urn::to_string).unwrap_or_default(),
+        deleted_with: options
+            .deleted_with
+            .as_ref()
+            .map(Urn::to_string)
+            .unwrap_or_default(),
         delete_before_replace: request.delete_before_replace,
         ignore_changes: options.ignore_changes.clone(),
         replace_on_changes: options.replace_on_changes.clone(),
@@ -216,7 +232,10 @@ fn method_message(
     } = RunInfo::clone(&request.run);
     Ok(pulumirpc::CallRequest {
         tok: request.token,
-        args: encode(&request.arguments, &sending_inputs("arguments", capabilities, unknowns))?,
+        args: encode(
+            &request.arguments,
+            &sending_inputs("arguments", capabilities, unknowns),
+        )?,
         arg_dependencies,
         project,
         stack,

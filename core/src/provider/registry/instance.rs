@@ -42,12 +42,7 @@ impl ProviderRegistry {
         };
         let instance = Instance {
             waits_for_registrations: loaded.capabilities.waits_for_registrations,
-            adapter: Adapter::with_limit(
-                loaded.provider,
-                loaded.capabilities,
-                options,
-                loaded.call_limit,
-            ),
+            adapter: Adapter::with_limit(loaded.provider, loaded.capabilities, options, loaded.call_limit),
         };
         self.state().all.push(instance.clone());
         Ok(instance)

@@ -168,12 +168,20 @@ async fn an_update_that_has_to_wait_changes_nothing() {
     let fake = FakeProvider {
         create: Some(Box::new(move |_| {
             let name = "pulumirpc.ErrorResourceAwaitFailed";
-            Err(with_detail(tonic::Code::Unknown, "the network is not ready", name, Vec::new()))
+            Err(with_detail(
+                tonic::Code::Unknown,
+                "the network is not ready",
+                name,
+                Vec::new(),
+            ))
         })),
         ..FakeProvider::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
-    let error = provider.create(create(PropertyMap::new(), false)).await.unwrap_err();
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
     assert!(error.must_wait && !error.outcome_unknown && error.init_failure.is_none());
     assert_eq!(error.message, "the network is not ready");
 }
