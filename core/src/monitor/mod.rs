@@ -36,6 +36,7 @@ use std::sync::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    callback::{CallbackChannel, CallbackTargets},
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind},
     executor::Failure,
@@ -49,16 +50,16 @@ use crate::{
     urn::Urn,
 };
 
-pub use crate::run_info::RunInfo;
-pub use component::Component;
 pub(crate) use documents::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument};
 pub use exists::Exists;
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
-pub use method::{MethodCall, MethodResult};
 pub(crate) use plugin_service::EngineService;
 pub use registration::PackageChoice;
+pub use component::Component;
+pub use method::{MethodCall, MethodResult};
 pub use registration::{Invoke, Read, Registered, Registration};
+pub use crate::run_info::RunInfo;
 pub use status::WireStatus;
 pub(crate) use wire::{diagnostic_of, require_version};
 
@@ -106,6 +107,8 @@ struct Shared {
     unreadable: OnceLock<Error>,
     /// The server for code in other processes that the engine calls, once such code is called.
     server: Mutex<Option<MonitorServer>>,
+    /// The functions of the program.
+    callbacks: Arc<CallbackTargets>,
     /// The program has signalled its end.
     signalled: CancellationToken,
     /// All steps are done, deletions included.
@@ -119,6 +122,7 @@ impl Monitor {
     #[must_use]
     pub(crate) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, fetch: Arc<dyn Fetch>) -> Self {
         let in_flight = InFlight::default();
+        let callbacks = Arc::new(CallbackTargets::new(generator.executor().runtime().clone()));
         let defaults = DefaultProviders::new(Arc::clone(&generator), Arc::clone(&run), in_flight.clone());
         let shared = Shared {
             generator,
@@ -136,6 +140,7 @@ impl Monitor {
             error_reported: AtomicBool::new(false),
             unreadable: OnceLock::new(),
             server: Mutex::default(),
+            callbacks,
             signalled: CancellationToken::new(),
             finished: CancellationToken::new(),
             closed: CancellationToken::new(),
@@ -212,6 +217,12 @@ impl Monitor {
             }
         }
         !executor.control().is_stopped()
+    }
+
+    /// Sets the channel of a target in the host's process: functions at that target are called through it, without a
+    /// connection. Returns false when the target has a channel already.
+    pub fn serve_callbacks(&self, target: &str, channel: Arc<dyn CallbackChannel>) -> bool {
+        self.0.callbacks.serve(target, channel)
     }
 
     /// Emits a diagnostic. An error fails the operation once the program has ended, before anything is deleted that
@@ -343,13 +354,7 @@ impl Monitor {
     pub(crate) fn close(&self) {
         self.0.closed.cancel();
         // The server holds the monitor.
-        drop(
-            self.0
-                .server
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        drop(self.0.server.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Resolves when the user cancels the run; running calls complete.

@@ -1,10 +1,11 @@
 //! Options of resources as messages of the protocol.
 
 use stackwright_proto::pulumirpc::{
-    Alias as WireAlias, alias as wire_alias, register_resource_request::ResourceHooksBinding,
+    Alias as WireAlias, alias as wire_alias,
+    register_resource_request::{CustomTimeouts as WireTimeouts, ResourceHooksBinding},
 };
 
-use super::{Alias, HookBindings};
+use super::{Alias, CustomTimeouts, HookBindings, duration::seconds_text};
 
 /// Encodes aliases.
 pub(crate) fn aliases(aliases: &[Alias]) -> Vec<WireAlias> {
@@ -34,6 +35,16 @@ fn alias(alias: &Alias) -> WireAlias {
         }),
     };
     WireAlias { alias: Some(encoded) }
+}
+
+/// Encodes timeouts; `None` when there are none.
+pub(crate) fn timeouts(timeouts: &CustomTimeouts) -> Option<WireTimeouts> {
+    (!timeouts.is_empty()).then(|| WireTimeouts {
+        create: seconds_text(timeouts.create),
+        update: seconds_text(timeouts.update),
+        delete: seconds_text(timeouts.delete),
+        read: seconds_text(timeouts.read),
+    })
 }
 
 /// Encodes the names of hooks by moment; `None` when there are none.
