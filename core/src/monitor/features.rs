@@ -15,6 +15,8 @@ const FEATURES: &[(Feature, &str)] = &[
     (Feature::ReplacementTrigger, "replacementTrigger"),
     (Feature::DeletedWith, "deletedWith"),
     (Feature::ReplaceWith, "replaceWith"),
+    (Feature::Transforms, "transforms"),
+    (Feature::InvokeTransforms, "invokeTransforms"),
     (Feature::Parameterization, "parameterization"),
     (Feature::ByteString, ""),
     (Feature::InvokeDependsOn, ""),
@@ -42,8 +44,6 @@ pub(super) fn has(name: &str, options: &GeneratorOptions) -> bool {
 #[derive(Debug)]
 pub(super) enum UnsupportedFeature {
     ExistsResource,
-    StackTransform,
-    InvokeTransform,
     ResourceHook(String),
     ErrorHook(String),
 }
@@ -52,8 +52,6 @@ impl fmt::Display for UnsupportedFeature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ExistsResource => formatter.write_str("asking whether a resource exists"),
-            Self::StackTransform => formatter.write_str("transforming resources"),
-            Self::InvokeTransform => formatter.write_str("transforming function calls"),
             Self::ResourceHook(name) => write!(formatter, "the resource hook {name:?}"),
             Self::ErrorHook(name) => write!(formatter, "the error hook {name:?}"),
         }

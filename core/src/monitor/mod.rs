@@ -22,6 +22,7 @@ mod registration;
 mod run_packages;
 mod server;
 mod status;
+mod transforms;
 mod version_range;
 mod wire;
 
@@ -55,12 +56,16 @@ pub use method::{MethodCall, MethodResult};
 pub use registration::{Invoke, Read, Registered, Registration};
 pub use crate::run_info::RunInfo;
 pub use status::WireStatus;
+pub use transforms::{
+    InvokeTransform, InvokeTransformArgs, ResourceTransform, TransformArgs, TransformOptions,
+};
 pub(crate) use wire::{diagnostic_of, require_version};
 
 use defaults::DefaultProviders;
 pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
 use parents::Parents;
+use transforms::Transforms;
 
 /// The API of a running program. Cloning is cheap; all clones share the monitor.
 #[derive(Clone)]
@@ -82,6 +87,7 @@ struct Shared {
     fetch: Arc<dyn Fetch>,
     defaults: DefaultProviders,
     parents: Parents,
+    transforms: Transforms,
     positions: wire::Positions,
     in_flight: InFlight,
     /// The clients that are still to be notified of a cancellation.
@@ -121,6 +127,7 @@ impl Monitor {
             fetch,
             defaults,
             parents: Parents::default(),
+            transforms: Transforms::default(),
             positions: wire::Positions::default(),
             in_flight,
             hearing: InFlight::default(),

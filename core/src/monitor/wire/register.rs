@@ -8,7 +8,10 @@ use stackwright_proto::pulumirpc::{
     register_resource_response::PropertyDependencies as ResponseDependencies,
 };
 
-use super::options;
+use super::{
+    options,
+    transform::{as_outputs, transform},
+};
 use crate::{
     monitor::{Monitor, Registered, Registration, WireStatus},
     property::{
@@ -60,8 +63,16 @@ fn registration_of(
     let dependencies = options::urns(&request.dependencies, "dependency")?;
     let property_dependencies =
         property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
-    // The provider of a remote component gets output values with their dependencies.
-    let inputs = if request.remote { decoded } else { decoded.collapse_outputs() };
+    let transforms = request.transforms.into_iter().map(|callback| transform(monitor, callback));
+    let transforms = transforms.collect::<Result<Vec<_>>>()?;
+    let inputs = if !transforms.is_empty() {
+        as_outputs(decoded)
+    } else if request.remote || monitor.0.transforms.in_use() {
+        // The provider of a remote component gets output values with their dependencies; transforms do, too.
+        decoded
+    } else {
+        decoded.collapse_outputs()
+    };
     let aliases = options::aliases(
         &request.alias_ur_ns,
         request.aliases,
@@ -109,6 +120,7 @@ fn registration_of(
             resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
         }
         .into(),
+        transforms,
         source_position: monitor.positions().position(root, request.source_position),
         stack_trace: monitor.positions().trace(root, request.stack_trace),
     })
@@ -148,9 +160,6 @@ fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
         return Err(WireStatus::invalid(
             "envVarMappings can only be used with provider resources",
         ));
-    }
-    if !request.transforms.is_empty() {
-        return refuse("transforms");
     }
     if !request.env_var_mappings.is_empty() {
         // Host variables are not read here, so that none can be passed under another name.
@@ -192,7 +201,7 @@ fn property_dependencies(
     })
 }
 
-fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
+pub(super) fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
     let Some(wire) = wire else {
         return Ok(CustomTimeouts::default());
     };
@@ -204,7 +213,7 @@ fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
     })
 }
 
-fn hooks(wire: ResourceHooksBinding) -> HookBindings {
+pub(super) fn hooks(wire: ResourceHooksBinding) -> HookBindings {
     [
         ("BeforeCreate", wire.before_create),
         ("AfterCreate", wire.after_create),
