@@ -26,7 +26,10 @@ impl Monitor {
     /// The read continues when the future is dropped.
     pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
         self.learn(&read.inputs);
-        let awaited = self.0.transforms.announced(read.parent.iter().chain(&read.dependencies));
+        let awaited = self
+            .0
+            .transforms
+            .announced(read.parent.iter().chain(&read.dependencies));
         if !awaited.is_empty() {
             return Either::Left(self.spawn_work(self.defer_read(read, awaited)));
         }

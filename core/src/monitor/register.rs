@@ -451,7 +451,12 @@ impl From<WireStatus> for Refused {
 
 /// Refuses a resource of a provider whose type is not of the form `package:module:member`.
 pub(super) fn check_type(registration: &Registration) -> Result<(), Refused> {
-    let Registration { custom, remote, resource_type, .. } = registration;
+    let Registration {
+        custom,
+        remote,
+        resource_type,
+        ..
+    } = registration;
     if (*custom || *remote) && !resource_type.is_full() {
         return Err(Refused::Invalid(WireStatus::invalid(format!(
             "Type '{resource_type}' is not a valid type token (must have format '*:*:*')"

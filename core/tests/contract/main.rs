@@ -34,6 +34,7 @@ mod snippets;
 mod stacks;
 mod supplied;
 mod supplied_secrets;
+mod transforms;
 mod unreadable;
 mod values;
 mod views;

@@ -58,11 +58,7 @@ impl Announced {
         self.ends_before(urns, u64::MAX)
     }
 
-    fn ends_before<'a>(
-        &self,
-        urns: impl Iterator<Item = &'a Urn>,
-        arrival: u64,
-    ) -> Vec<CancellationToken> {
+    fn ends_before<'a>(&self, urns: impl Iterator<Item = &'a Urn>, arrival: u64) -> Vec<CancellationToken> {
         let book = self.book();
         if book.entries.is_empty() {
             return Vec::new();
@@ -107,7 +103,10 @@ mod tests {
     #[test]
     fn an_announcement_ends_when_it_is_dropped_and_others_of_its_urn_remain() {
         let announced = Announced::default();
-        let (first, second) = (announced.announce(Some(urn("a"))), announced.announce(Some(urn("a"))));
+        let (first, second) = (
+            announced.announce(Some(urn("a"))),
+            announced.announce(Some(urn("a"))),
+        );
         let ends = announced.ends([&urn("a"), &urn("b")].into_iter());
         drop(first);
         let ended: Vec<bool> = ends.iter().map(CancellationToken::is_cancelled).collect();

@@ -1,4 +1,4 @@
-//! What a transform of resources gets and returns: the inputs and the options of a registration.
+//! Transforms of resources: their trait, and the inputs and options that they change.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -54,7 +54,8 @@ pub struct TransformOptions {
     pub others: SharedOptions,
 }
 
-/// A function that changes the inputs and the options of resources before they are registered.
+/// A function that changes the inputs and the options of resources before they are registered. Closures that return a
+/// future are such functions.
 ///
 /// Calls are concurrent. One that takes longer than five minutes fails; a call is dropped when the run is cancelled.
 #[async_trait]
@@ -64,6 +65,17 @@ pub trait ResourceTransform: Send + Sync + 'static {
     /// # Errors
     /// The failure of the transform, which refuses the registration.
     async fn transform(&self, args: TransformArgs) -> Result<Option<TransformArgs>>;
+}
+
+#[async_trait]
+impl<F, R> ResourceTransform for F
+where
+    F: Fn(TransformArgs) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Option<TransformArgs>>> + Send,
+{
+    async fn transform(&self, args: TransformArgs) -> Result<Option<TransformArgs>> {
+        self(args).await
+    }
 }
 
 impl fmt::Debug for dyn ResourceTransform {

@@ -1,6 +1,9 @@
 //! Registrations that are claimed after their transforms, and after the resources that they refer to.
 
-use std::{fmt, sync::{Arc, atomic::Ordering}};
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -102,7 +105,10 @@ impl Monitor {
     }
 
     /// Waits for the ends of announcements.
-    pub(in crate::monitor) async fn until_claimed(&self, ends: Vec<CancellationToken>) -> Result<(), Refused> {
+    pub(in crate::monitor) async fn until_claimed(
+        &self,
+        ends: Vec<CancellationToken>,
+    ) -> Result<(), Refused> {
         for end in ends {
             tokio::select! {
                 biased;
@@ -158,7 +164,8 @@ impl Monitor {
         }
         let mut args = TransformArgs::take_from(registration, !deferred.given);
         for (index, transform) in deferred.own.iter().enumerate() {
-            self.run_transform(transform, &mut args, Source::Own(index)).await?;
+            self.run_transform(transform, &mut args, Source::Own(index))
+                .await?;
         }
         for (name, transforms) in above.into_iter().flat_map(Lineage::iter) {
             for (index, transform) in transforms.iter().enumerate() {
@@ -167,7 +174,8 @@ impl Monitor {
             }
         }
         for (index, transform) in deferred.stack.iter().enumerate() {
-            self.run_transform(transform, &mut args, Source::Stack(index)).await?;
+            self.run_transform(transform, &mut args, Source::Stack(index))
+                .await?;
         }
         let inputs = args.put_into(registration);
         self.learn(&inputs);
@@ -185,7 +193,9 @@ impl Monitor {
         source: Source<'_>,
     ) -> Result<(), Refused> {
         let what = || format!("{source} resource '{}'", args.name);
-        let changed = self.call_transform(transform.transform(args.clone()), what).await?;
+        let changed = self
+            .call_transform(transform.transform(args.clone()), what)
+            .await?;
         if let Some(changed) = changed {
             args.change(changed);
         }

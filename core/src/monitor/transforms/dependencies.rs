@@ -1,10 +1,6 @@
 //! The dependencies of a registration with transforms: in output values before them, and out of output values after them.
 
-use crate::{
-    monitor::Registration,
-    property::PropertyMap,
-    resource::PropertyDependencies,
-};
+use crate::{monitor::Registration, property::PropertyMap, resource::PropertyDependencies};
 
 /// Returns the dependencies of each input, in explicit form.
 pub(super) fn listed(registration: &mut Registration) -> PropertyDependencies {
@@ -42,7 +38,11 @@ pub(super) fn rebuild(
     listed: PropertyDependencies,
     given: bool,
 ) {
-    let mut known = if given { PropertyDependencies::new() } else { listed };
+    let mut known = if given {
+        PropertyDependencies::new()
+    } else {
+        listed
+    };
     for (name, value) in inputs.iter() {
         known.add_outputs(name, value);
     }
@@ -69,9 +69,12 @@ mod tests {
 
     fn registration() -> Registration {
         Registration {
-            inputs: [("plain", "x".into()), ("derived", PropertyValue::secret("y".into()))]
-                .into_iter()
-                .collect(),
+            inputs: [
+                ("plain", "x".into()),
+                ("derived", PropertyValue::secret("y".into())),
+            ]
+            .into_iter()
+            .collect(),
             dependencies: vec![urn("whole")],
             property_dependencies: Some(PropertyDependencies::from([("derived".into(), vec![urn("a")])])),
             ..Registration::default()
@@ -89,7 +92,10 @@ mod tests {
         rebuild(&mut it, embedded, listed, true);
         assert_eq!(it.dependencies, [urn("whole"), urn("a")]);
         let expected = [("derived".into(), vec![urn("a")]), ("plain".into(), Vec::new())];
-        assert_eq!(it.property_dependencies, Some(PropertyDependencies::from(expected)));
+        assert_eq!(
+            it.property_dependencies,
+            Some(PropertyDependencies::from(expected))
+        );
         assert_eq!(it.inputs.collapse_outputs(), before);
     }
 
@@ -113,7 +119,10 @@ mod tests {
         ];
         rebuild(&mut it, inputs.into_iter().collect(), listed, true);
         let expected = [("added".into(), vec![urn("b")]), ("derived".into(), Vec::new())];
-        assert_eq!(it.property_dependencies, Some(PropertyDependencies::from(expected)));
+        assert_eq!(
+            it.property_dependencies,
+            Some(PropertyDependencies::from(expected))
+        );
         assert_eq!(it.dependencies, [urn("whole"), urn("b")]);
     }
 

@@ -25,7 +25,7 @@ pub struct InvokeTransformArgs {
     pub package: PackageChoice,
 }
 
-/// A function that changes the arguments and the options of calls of functions before their providers are chosen.
+/// A function that changes the arguments and options of calls of functions before their providers are chosen.
 ///
 /// The calls of all transforms are serial. One that takes longer than five minutes fails; a call is dropped when the run
 /// is cancelled.
@@ -36,6 +36,17 @@ pub trait InvokeTransform: Send + Sync + 'static {
     /// # Errors
     /// The failure of the transform, which refuses the call.
     async fn transform(&self, args: InvokeTransformArgs) -> LibraryResult<Option<InvokeTransformArgs>>;
+}
+
+#[async_trait]
+impl<F, R> InvokeTransform for F
+where
+    F: Fn(InvokeTransformArgs) -> R + Send + Sync + 'static,
+    R: Future<Output = LibraryResult<Option<InvokeTransformArgs>>> + Send,
+{
+    async fn transform(&self, args: InvokeTransformArgs) -> LibraryResult<Option<InvokeTransformArgs>> {
+        self(args).await
+    }
 }
 
 impl fmt::Debug for dyn InvokeTransform {
@@ -90,7 +101,10 @@ impl Monitor {
             if let Some(changed) = changed {
                 let package_ref = std::mem::take(&mut invoke.package.package_ref);
                 invoke.arguments = changed.arguments;
-                invoke.package = PackageChoice { package_ref, ..changed.package };
+                invoke.package = PackageChoice {
+                    package_ref,
+                    ..changed.package
+                };
             }
         }
         self.learn(&invoke.arguments);

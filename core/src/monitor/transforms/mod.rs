@@ -28,7 +28,6 @@ use crate::{
 
 use announced::{Announced, Announcement};
 pub use args::{ResourceTransform, TransformArgs, TransformOptions};
-pub(super) use deferred::Deferred;
 use invoke::InvokeTransforms;
 pub use invoke::{InvokeTransform, InvokeTransformArgs};
 pub(super) use lineage::Lineage;
@@ -123,7 +122,11 @@ impl Transforms {
 
     /// Returns the ends of the announcements of these URNs.
     pub(super) fn announced<'a>(&self, urns: impl Iterator<Item = &'a Urn>) -> Vec<CancellationToken> {
-        if self.in_use() { self.announced.ends(urns) } else { Vec::new() }
+        if self.in_use() {
+            self.announced.ends(urns)
+        } else {
+            Vec::new()
+        }
     }
 }
 

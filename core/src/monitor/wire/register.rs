@@ -63,7 +63,10 @@ fn registration_of(
     let dependencies = options::urns(&request.dependencies, "dependency")?;
     let property_dependencies =
         property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
-    let transforms = request.transforms.into_iter().map(|callback| transform(monitor, callback));
+    let transforms = request
+        .transforms
+        .into_iter()
+        .map(|callback| transform(monitor, callback));
     let transforms = transforms.collect::<Result<Vec<_>>>()?;
     let inputs = if !transforms.is_empty() {
         as_outputs(decoded)

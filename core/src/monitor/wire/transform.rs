@@ -162,7 +162,11 @@ fn resource_options(options: &TransformOptions, bytes: bool) -> Result<Transform
         custom_timeouts: encode::timeouts(&others.custom_timeouts),
         plugin_download_url: options.package.download_url.clone(),
         retain_on_delete: options.retain_on_delete,
-        deleted_with: others.deleted_with.as_ref().map(Urn::to_string).unwrap_or_default(),
+        deleted_with: others
+            .deleted_with
+            .as_ref()
+            .map(Urn::to_string)
+            .unwrap_or_default(),
         delete_before_replace: options.delete_before_replace,
         additional_secret_outputs: others.additional_secret_outputs.clone(),
         providers: options.providers.clone(),
@@ -214,7 +218,9 @@ fn transform_options(message: TransformResourceOptions) -> Result<TransformOptio
 fn checksums(package: &PackageChoice) -> Result<BTreeMap<String, Vec<u8>>> {
     let encoded = package.checksums.iter().map(|(platform, text)| {
         let bytes = bytes_of_hex(text).ok_or_else(|| {
-            Error::invalid(format!("the checksum of the plugin for {platform} is not hexadecimal: {text:?}"))
+            Error::invalid(format!(
+                "the checksum of the plugin for {platform} is not hexadecimal: {text:?}"
+            ))
         })?;
         Ok((platform.clone(), bytes))
     });
@@ -224,13 +230,17 @@ fn checksums(package: &PackageChoice) -> Result<BTreeMap<String, Vec<u8>>> {
 fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
-    let bytes = digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).ok());
+    let bytes = digits
+        .chunks(2)
+        .map(|pair| u8::try_from(pair[0] * 16 + pair[1]).ok());
     bytes.collect()
 }
 
 /// Makes each input of a request with transforms an output value.
 pub(super) fn as_outputs(inputs: PropertyMap) -> PropertyMap {
-    let wrapped = inputs.into_iter().map(|(name, value)| (name, value.with_dependencies(&[])));
+    let wrapped = inputs
+        .into_iter()
+        .map(|(name, value)| (name, value.with_dependencies(&[])));
     wrapped.collect()
 }
 
@@ -314,7 +324,11 @@ mod tests {
 
     #[test]
     fn what_a_response_leaves_out_is_unchanged() {
-        assert!(transformed(args(), TransformResponse::default()).unwrap().is_none());
+        assert!(
+            transformed(args(), TransformResponse::default())
+                .unwrap()
+                .is_none()
+        );
         let options = TransformResponse {
             options: Some(TransformResourceOptions::default()),
             ..TransformResponse::default()

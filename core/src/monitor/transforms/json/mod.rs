@@ -43,10 +43,19 @@ impl TransformArgs {
         let changed: Changed = read(text)?;
         let is_other = |member: &Option<String>, own: &str| member.as_ref().is_some_and(|text| text != own);
         for (is_changed, member) in [
-            (is_other(&changed.resource_type, self.resource_type.as_str()), "type"),
+            (
+                is_other(&changed.resource_type, self.resource_type.as_str()),
+                "type",
+            ),
             (is_other(&changed.name, &self.name), "name"),
-            (changed.custom.is_some_and(|custom| custom != self.custom), "custom"),
-            (changed.parent.is_some() && changed.parent != self.parent, "parent"),
+            (
+                changed.custom.is_some_and(|custom| custom != self.custom),
+                "custom",
+            ),
+            (
+                changed.parent.is_some() && changed.parent != self.parent,
+                "parent",
+            ),
         ] {
             refuse_change(is_changed, member)?;
         }
@@ -162,7 +171,10 @@ mod tests {
         let text = br#"{"inputs": {"p": 1}, "options": {"retainOnDelete": true}}"#;
         let changed = args().changed_by_json(text).unwrap();
         assert_eq!(changed.inputs.get("p"), Some(&PropertyValue::Number(1.0)));
-        assert_eq!((changed.options.protect, changed.options.retain_on_delete), (None, Some(true)));
+        assert_eq!(
+            (changed.options.protect, changed.options.retain_on_delete),
+            (None, Some(true))
+        );
     }
 
     #[test]
@@ -191,7 +203,10 @@ mod tests {
         let text = args.to_json().unwrap();
         let read = args.clone().changed_by_json(&text).unwrap();
         assert_eq!(format!("{read:?}"), format!("{args:?}"));
-        let changed = args.clone().changed_by_json(br#"{"arguments": {"p": "y"}}"#).unwrap();
+        let changed = args
+            .clone()
+            .changed_by_json(br#"{"arguments": {"p": "y"}}"#)
+            .unwrap();
         assert_eq!(changed.arguments.get("p"), Some(&"y".into()));
         assert_eq!(changed.package, args.package);
         assert!(args.changed_by_json(br#"{"token": "t:m:g"}"#).is_err());
