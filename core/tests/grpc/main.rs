@@ -17,4 +17,5 @@ mod parameterized;
 mod python_sdk;
 mod reads;
 mod tenants;
+mod transforms;
 mod waiting;

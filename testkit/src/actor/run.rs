@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use stackwright::{
 };
 use tokio::sync::oneshot;
 
+use super::{transform::ForwardedTransform, wire::Wire};
 use crate::provider::plain;
 
 /// The answer to a request: a result, or an error with its kind.
@@ -23,14 +24,16 @@ pub(super) type Answer = Result<Value, Value>;
 /// One run of the program, until it is finished.
 pub(super) struct Run {
     monitor: Monitor,
+    wire: Arc<Wire>,
     finish: Mutex<Option<oneshot::Sender<Result<(), Error>>>>,
 }
 
 impl Run {
-    pub(super) fn new(monitor: Monitor) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+    pub(super) fn new(monitor: Monitor, wire: Arc<Wire>) -> (Self, oneshot::Receiver<Result<(), Error>>) {
         let (sender, receiver) = oneshot::channel();
         let run = Self {
             monitor,
+            wire,
             finish: Mutex::new(Some(sender)),
         };
         (run, receiver)
@@ -44,7 +47,7 @@ impl Run {
     ) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
         let goal = message["goal"].to_string();
         match verb {
-            "register" => match Registration::from_json(goal.as_bytes()) {
+            "register" => match self.registration(&message["goal"]) {
                 Ok(registration) => {
                     let answer = self.monitor.register(registration);
                     later(async move { answer.await.map(registered).map_err(|status| refused(&status)) })
@@ -71,9 +74,39 @@ impl Run {
             },
             "export" => now(self.export(message)),
             "log" => now(self.log(message)),
+            "transform" => now(self.transform(message)),
             "finish" => now(Ok(self.finish(message["error"].as_str()))),
             other => now(Err(broken(format!("a program cannot {other}")))),
         }
+    }
+
+    /// Reads a goal with its transforms.
+    fn registration(&self, goal: &Value) -> Result<Registration, Error> {
+        let mut goal = goal.clone();
+        let names = goal.as_object_mut().and_then(|members| members.remove("transforms"));
+        let mut registration = Registration::from_json(goal.to_string().as_bytes())?;
+        for name in names.iter().filter_map(Value::as_array).flatten() {
+            let transform = self.forwarded(name.as_str().unwrap_or_default());
+            registration.transforms.push(Arc::new(transform));
+        }
+        Ok(registration)
+    }
+
+    fn forwarded(&self, name: &str) -> ForwardedTransform {
+        ForwardedTransform {
+            wire: Arc::clone(&self.wire),
+            name: name.to_owned(),
+        }
+    }
+
+    fn transform(&self, message: &Value) -> Answer {
+        let transform = Arc::new(self.forwarded(message["name"].as_str().unwrap_or_default()));
+        match message["of"].as_str() {
+            Some("resources") => self.monitor.add_transform(transform),
+            Some("invokes") => self.monitor.add_invoke_transform(transform),
+            other => return Err(broken(format!("there are no transforms of {other:?}"))),
+        }
+        Ok(json!({}))
     }
 
     fn outputs(&self, message: &Value) -> Box<dyn Future<Output = Answer> + Send + Unpin> {

@@ -205,7 +205,7 @@ impl Session {
             let (wire, runs) = (Arc::clone(&wire), Arc::clone(&runs));
             async move {
                 let number = wire.number();
-                let (run, finished) = Run::new(context.monitor.clone());
+                let (run, finished) = Run::new(context.monitor.clone(), Arc::clone(&wire));
                 locked(&runs).insert(number, Arc::new(run));
                 let (preview, stack) = (context.info.dry_run, &context.info.stack);
                 wire.send(&json!({ "program": number, "preview": preview, "stack": stack }));
