@@ -25,6 +25,9 @@ impl Monitor {
     /// The URN is claimed in this call, not when the future is polled: the order of calls decides. The work is a
     /// separate task, which continues when the future is dropped, because its effects must be recorded.
     ///
+    /// A registration with transforms claims its URN after these. Later calls can refer to it all the same, by the URN
+    /// that it will have: they wait until it is claimed.
+    ///
     /// # Errors
     /// `InvalidArgument` for an invalid registration; `Unavailable` when the run ended first.
     pub fn register(
