@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// How long one call of a program's function may take.
-const CALLBACK_TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const CALLBACK_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A function of a program, as a Callback message names it.
 #[derive(Clone)]

@@ -6,6 +6,6 @@ mod hook;
 
 pub use channel::CallbackChannel;
 pub(crate) use channel::CallbackTargets;
-pub(crate) use function::RemoteFunction;
+pub(crate) use function::{CALLBACK_TIMEOUT, RemoteFunction};
 pub use hook::{ErrorHook, ErrorHookCall, HookCall, ResourceHook};
 pub(crate) use hook::{Hook, Hooks};

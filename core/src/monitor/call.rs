@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _};
 use prost::Message;
 use stackwright_proto::pulumirpc::{
-    LogRequest, RegisterErrorHookRequest, RegisterPackageRequest, RegisterResourceHookRequest,
+    Callback, LogRequest, RegisterErrorHookRequest, RegisterPackageRequest, RegisterResourceHookRequest,
     RequirePulumiVersionRequest, ResourceCallRequest, SetRootResourceRequest, SupportsFeatureRequest,
 };
 
@@ -80,8 +80,12 @@ impl Monitor {
                 let request = decode::<RegisterPackageRequest>(request)?;
                 Ok(wire::register_package(self, request)?.encode_to_vec())
             }
-            "ResourceMonitor/RegisterStackTransform" => Err(UnsupportedFeature::StackTransform.into()),
-            "ResourceMonitor/RegisterStackInvokeTransform" => Err(UnsupportedFeature::InvokeTransform.into()),
+            "ResourceMonitor/RegisterStackTransform" => {
+                wire::register_stack_transform(self, decode::<Callback>(request)?).map(|()| Vec::new())
+            }
+            "ResourceMonitor/RegisterStackInvokeTransform" => {
+                wire::register_stack_invoke_transform(self, decode::<Callback>(request)?).map(|()| Vec::new())
+            }
             "ResourceMonitor/RegisterResourceHook" => {
                 let name = decode::<RegisterResourceHookRequest>(request)?.name;
                 Err(UnsupportedFeature::ResourceHook(name).into())

@@ -15,6 +15,8 @@ const FEATURES: &[(Feature, &str)] = &[
     (Feature::ReplacementTrigger, "replacementTrigger"),
     (Feature::DeletedWith, "deletedWith"),
     (Feature::ReplaceWith, "replaceWith"),
+    (Feature::Transforms, "transforms"),
+    (Feature::InvokeTransforms, "invokeTransforms"),
     (Feature::Parameterization, "parameterization"),
     (Feature::ByteString, ""),
     (Feature::InvokeDependsOn, ""),
@@ -42,8 +44,6 @@ pub(super) fn has(name: &str, options: &GeneratorOptions) -> bool {
 /// A protocol feature that this engine does not support, with the name of the request field.
 #[derive(Debug)]
 pub(super) enum UnsupportedFeature {
-    StackTransform,
-    InvokeTransform,
     ResourceHook(String),
     ErrorHook(String),
 }
@@ -51,8 +51,6 @@ pub(super) enum UnsupportedFeature {
 impl fmt::Display for UnsupportedFeature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StackTransform => formatter.write_str("transforming resources"),
-            Self::InvokeTransform => formatter.write_str("transforming function calls"),
             Self::ResourceHook(name) => write!(formatter, "the resource hook {name:?}"),
             Self::ErrorHook(name) => write!(formatter, "the error hook {name:?}"),
         }

@@ -87,6 +87,7 @@ impl From<RegistrationDocument> for Registration {
                 resource_hooks: document.resource_hooks,
             }
             .into(),
+            transforms: Vec::new(),
             source_position: None,
             stack_trace: Vec::new(),
         }

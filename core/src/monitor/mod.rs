@@ -25,6 +25,7 @@ mod run_packages;
 mod server;
 mod status;
 mod traces;
+mod transforms;
 mod version_range;
 mod wire;
 
@@ -61,6 +62,9 @@ pub use method::{MethodCall, MethodResult};
 pub use registration::{Invoke, Read, Registered, Registration};
 pub use crate::run_info::RunInfo;
 pub use status::WireStatus;
+pub use transforms::{
+    InvokeTransform, InvokeTransformArgs, ResourceTransform, TransformArgs, TransformOptions,
+};
 pub(crate) use wire::{diagnostic_of, require_version};
 
 use defaults::DefaultProviders;
@@ -68,6 +72,7 @@ pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
 use parents::Parents;
 use traces::{StackTraces, TraceHandle};
+use transforms::Transforms;
 
 /// The API of a running program. Cloning is cheap; all clones share the monitor.
 #[derive(Clone)]
@@ -89,6 +94,7 @@ struct Shared {
     fetch: Arc<dyn Fetch>,
     defaults: DefaultProviders,
     parents: Parents,
+    transforms: Transforms,
     positions: wire::Positions,
     /// The stack traces of the requests whose components and methods are running.
     traces: StackTraces,
@@ -130,6 +136,7 @@ impl Monitor {
             fetch,
             defaults,
             parents: Parents::default(),
+            transforms: Transforms::default(),
             positions: wire::Positions::default(),
             traces: StackTraces::default(),
             in_flight,

@@ -37,6 +37,7 @@ mod supplied;
 mod supplied_secrets;
 mod timeouts;
 mod traces;
+mod transforms;
 mod unreadable;
 mod values;
 mod views;

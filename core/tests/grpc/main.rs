@@ -18,4 +18,5 @@ mod parameterized;
 mod python_sdk;
 mod reads;
 mod tenants;
+mod transforms;
 mod waiting;

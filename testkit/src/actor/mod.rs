@@ -2,6 +2,7 @@
 
 mod run;
 mod session;
+mod transform;
 mod wire;
 
 use std::sync::Arc;

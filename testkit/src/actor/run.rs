@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures::future::Either;
@@ -16,6 +16,7 @@ use stackwright::{
 };
 use tokio::sync::oneshot;
 
+use super::{transform::ForwardedTransform, wire::Wire};
 use crate::provider::plain;
 
 /// The answer to a request: a result, or an error with its kind.
@@ -26,6 +27,7 @@ pub(super) struct Run {
     monitor: Monitor,
     /// The component whose code runs.
     component: Option<Component>,
+    wire: Arc<Wire>,
     finish: Mutex<Option<oneshot::Sender<End>>>,
 }
 
@@ -33,10 +35,15 @@ pub(super) struct Run {
 pub(super) type End = Result<Value, Error>;
 
 impl Run {
-    pub(super) fn new(monitor: Monitor, component: Option<Component>) -> (Self, oneshot::Receiver<End>) {
+    pub(super) fn new(
+        monitor: Monitor,
+        wire: Arc<Wire>,
+        component: Option<Component>,
+    ) -> (Self, oneshot::Receiver<End>) {
         let (sender, receiver) = oneshot::channel();
         let run = Self {
             monitor,
+            wire,
             component,
             finish: Mutex::new(Some(sender)),
         };
@@ -51,7 +58,7 @@ impl Run {
     ) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
         let goal = message["goal"].to_string();
         match verb {
-            "register" => match Registration::from_json(goal.as_bytes()) {
+            "register" => match self.registration(&message["goal"]) {
                 Ok(registration) => {
                     let answer = match &self.component {
                         Some(component) => Either::Left(component.register_child(registration)),
@@ -98,9 +105,39 @@ impl Run {
             },
             "export" => now(self.export(message)),
             "log" => now(self.log(message)),
+            "transform" => now(self.transform(message)),
             "finish" => now(Ok(self.finish(message))),
             other => now(Err(broken(format!("a program cannot {other}")))),
         }
+    }
+
+    /// Reads a goal with its transforms.
+    fn registration(&self, goal: &Value) -> Result<Registration, Error> {
+        let mut goal = goal.clone();
+        let names = goal.as_object_mut().and_then(|members| members.remove("transforms"));
+        let mut registration = Registration::from_json(goal.to_string().as_bytes())?;
+        for name in names.iter().filter_map(Value::as_array).flatten() {
+            let transform = self.forwarded(name.as_str().unwrap_or_default());
+            registration.transforms.push(Arc::new(transform));
+        }
+        Ok(registration)
+    }
+
+    fn forwarded(&self, name: &str) -> ForwardedTransform {
+        ForwardedTransform {
+            wire: Arc::clone(&self.wire),
+            name: name.to_owned(),
+        }
+    }
+
+    fn transform(&self, message: &Value) -> Answer {
+        let transform = Arc::new(self.forwarded(message["name"].as_str().unwrap_or_default()));
+        match message["of"].as_str() {
+            Some("resources") => self.monitor.add_transform(transform),
+            Some("invokes") => self.monitor.add_invoke_transform(transform),
+            other => return Err(broken(format!("there are no transforms of {other:?}"))),
+        }
+        Ok(json!({}))
     }
 
     fn outputs(&self, message: &Value) -> Box<dyn Future<Output = Answer> + Send + Unpin> {

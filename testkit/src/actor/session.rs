@@ -64,7 +64,7 @@ impl AnswerSource for Bodies {
 
     async fn run(&self, body: Body) -> Result<Value, Value> {
         let number = self.wire.number();
-        let (run, finished) = Run::new(body.monitor.clone(), body.component);
+        let (run, finished) = Run::new(body.monitor.clone(), Arc::clone(&self.wire), body.component);
         locked(&self.runs).insert(number, Arc::new(run));
         let info = body.monitor.run_info();
         self.wire.send(&json!({
@@ -241,7 +241,7 @@ impl Session {
             let (wire, runs) = (Arc::clone(&wire), Arc::clone(&runs));
             async move {
                 let number = wire.number();
-                let (run, finished) = Run::new(context.monitor.clone(), None);
+                let (run, finished) = Run::new(context.monitor.clone(), Arc::clone(&wire), None);
                 locked(&runs).insert(number, Arc::new(run));
                 let (preview, stack) = (context.info.dry_run, &context.info.stack);
                 wire.send(&json!({ "program": number, "preview": preview, "stack": stack }));

@@ -146,6 +146,9 @@ impl GoalMaker<'_> {
                     .collect(),
             );
         }
+        if !statement.transforms.is_empty() {
+            put("transforms", statement.transforms.clone().into());
+        }
         if let Some(trigger) = &statement.replacement_trigger {
             put("replacementTrigger", value::to_plain(&self.value(trigger)));
         }

@@ -19,6 +19,7 @@ use super::{
     plans::Plans,
     role::Role,
     stage::{self, Changing, Stage},
+    transform::Transforms,
 };
 use crate::{
     check,
@@ -65,6 +66,7 @@ struct Player<'a, 'b> {
     passphrase: Option<&'static str>,
     packs: Arc<Packs>,
     plugins: Arc<Plugins>,
+    transforms: Arc<Transforms>,
     beside: Option<StackBeside>,
     /// The state, in scenarios with `supplied`.
     deployment: Option<Value>,
@@ -81,6 +83,7 @@ impl<'a, 'b> Player<'a, 'b> {
             plugins: Arc::new(Plugins::serve(&scenario.packages, &providers).await?),
             providers,
             packages: scenario.packages.keys().filter(is_in_process).cloned().collect(),
+            transforms: Arc::new(scenario.transforms.clone()),
             beside: scenario.beside.clone(),
             waits: scenario
                 .packages
@@ -268,7 +271,8 @@ impl<'a, 'b> Player<'a, 'b> {
             operation.calls.clone(),
             roles[0].program.to_vec(),
         )
-        .with_beside(roles.get(1).map_or_else(Vec::new, |role| role.program.to_vec()));
+        .with_beside(roles.get(1).map_or_else(Vec::new, |role| role.program.to_vec()))
+        .with_transforms(&self.transforms);
         packs.enter(&stage.scene);
         plugins.enter(&stage.scene);
         let played = async {

@@ -296,6 +296,11 @@ impl ProgramRun {
                 members["message"] = statement.value.clone();
                 "log"
             }
+            StatementKind::Transform(name) => {
+                members["name"] = name.clone().into();
+                members["of"] = statement.of.as_deref().unwrap_or("resources").into();
+                "transform"
+            }
             StatementKind::Fail(_) => "finish",
         };
         (verb, members)

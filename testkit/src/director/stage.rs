@@ -16,6 +16,7 @@ use super::{
     goal::{Answers, References},
     link::{ActorMessage, Link},
     program::{INPUTS, ProgramRun},
+    transform::{Transforms, is_transform, transform},
 };
 use crate::{
     scenario::{BodyScript, CallRule, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
@@ -52,6 +53,7 @@ pub(super) struct Stage {
     pub(super) references: References,
     pub(super) providers: Arc<Providers>,
     pub(super) scene: Arc<Scene>,
+    transforms: Arc<Transforms>,
     own: Part,
     beside: Part,
     /// The number of unfinished runs of the program.
@@ -71,6 +73,7 @@ impl Stage {
             references: actor.references,
             providers,
             scene: Arc::new(Scene::new(rules)),
+            transforms: Arc::default(),
             own: Part::new(program),
             beside: Part::default(),
             running: watch::Sender::new(0),
@@ -81,6 +84,14 @@ impl Stage {
     pub(super) fn with_beside(self, program: Vec<Statement>) -> Self {
         Self {
             beside: Part::new(program),
+            ..self
+        }
+    }
+
+    /// Adds the transforms of the scenario.
+    pub(super) fn with_transforms(self, transforms: &Arc<Transforms>) -> Self {
+        Self {
+            transforms: Arc::clone(transforms),
             ..self
         }
     }
@@ -98,6 +109,14 @@ impl Stage {
         let mut ends = HashMap::new();
         loop {
             match messages.recv().await {
+                Some(ActorMessage::Call { number, call }) if is_transform(&call) => {
+                    let (link, scene) = (Arc::clone(&self.link), Arc::clone(&self.scene));
+                    let scripts = Arc::clone(&self.transforms);
+                    running.start(("call", number), async move {
+                        let answer = transform(&scripts, &scene, call).await;
+                        link.reply(number, answer);
+                    });
+                }
                 Some(ActorMessage::Call { number, call }) => {
                     let (link, scene) = (Arc::clone(&self.link), Arc::clone(&self.scene));
                     let providers = Arc::clone(&self.providers);

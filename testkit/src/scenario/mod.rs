@@ -6,11 +6,12 @@ mod policy;
 mod provider;
 mod read;
 mod statement;
+mod transform;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use expectation::{
     CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
@@ -23,6 +24,7 @@ pub use provider::{
 };
 pub use read::{ScenarioError, read_directory, read_scenario};
 pub use statement::{AliasSpec, Statement, StatementKind};
+pub use transform::TransformScript;
 
 /// The default package of statements and rules.
 pub const PACKAGE: &str = "test";
@@ -45,6 +47,9 @@ pub struct Scenario {
     /// Whether the behaviour depends on the binding; such a scenario is played through each of them.
     #[serde(default)]
     pub binding: bool,
+    /// The bindings whose actors can play it; all when left out.
+    #[serde(default)]
+    pub bindings: Vec<String>,
     /// Configuration by `namespace:name`: a text, or `{$secret: text}`.
     #[serde(default)]
     pub config: BTreeMap<String, Value>,
@@ -54,6 +59,9 @@ pub struct Scenario {
     /// The policy packs that are served on loopback, by name.
     #[serde(default)]
     pub policies: BTreeMap<String, PackScript>,
+    /// The transforms that the program registers, by name.
+    #[serde(default)]
+    pub transforms: BTreeMap<String, TransformScript>,
     /// A deployment (version 3) to import before anything runs.
     #[serde(default)]
     pub state: Option<Value>,
@@ -111,7 +119,19 @@ impl Scenario {
             .operations
             .iter()
             .filter_map(|operation| operation.program.as_ref());
-        secret_texts(programs.flatten().chain(&self.program), &self.config)
+        let mut texts = secret_texts(programs.flatten().chain(&self.program), &self.config);
+        for transform in self.transforms.values() {
+            let values = [&transform.inputs, &transform.options];
+            for value in values.into_iter().flat_map(Map::values) {
+                crate::value::collect_secrets(value, &mut texts);
+            }
+        }
+        texts
+    }
+
+    /// Returns whether the actors of these bindings can play it.
+    pub fn is_for(&self, bindings: &[&str]) -> bool {
+        self.bindings.is_empty() || bindings.iter().all(|one| self.bindings.iter().any(|other| other == one))
     }
 }
 

@@ -33,6 +33,10 @@ pub struct Statement {
     pub log: Option<String>,
     /// Ends the program with this error.
     pub fail: Option<String>,
+    /// Adds this transform of the stack.
+    pub transform: Option<String>,
+    /// What the transform of the stack changes: `resources`, or `invokes`.
+    pub of: Option<String>,
 
     /// The resource's name; for an invoke, the name of its result.
     pub name: Option<String>,
@@ -84,6 +88,8 @@ pub struct Statement {
     pub deleted_with: Option<String>,
     /// Handles of resources whose replacement replaces this one.
     pub replace_with: Vec<String>,
+    /// The resource's transforms, in order.
+    pub transforms: Vec<String>,
     /// A value whose change replaces.
     pub replacement_trigger: Option<Value>,
 }
@@ -123,6 +129,8 @@ pub enum StatementKind {
     Log(String),
     /// Ends the program with an error.
     Fail(String),
+    /// Adds a transform of the stack.
+    Transform(String),
 }
 
 impl Statement {
@@ -167,6 +175,9 @@ impl Statement {
             self.fail
                 .as_deref()
                 .map(|message| StatementKind::Fail(message.to_owned())),
+            self.transform
+                .as_deref()
+                .map(|name| StatementKind::Transform(name.to_owned())),
         ];
         let mut kinds = kinds.into_iter().flatten();
         match (kinds.next(), kinds.next()) {

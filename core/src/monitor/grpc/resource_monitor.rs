@@ -88,12 +88,14 @@ impl ResourceMonitor for Service {
             .await
     }
 
-    async fn register_stack_transform(&self, _request: Request<Callback>) -> Answer<()> {
-        Err(unsupported(UnsupportedFeature::StackTransform))
+    async fn register_stack_transform(&self, request: Request<Callback>) -> Answer<()> {
+        wire::register_stack_transform(&self.monitor, request.into_inner())?;
+        Ok(Response::new(()))
     }
 
-    async fn register_stack_invoke_transform(&self, _request: Request<Callback>) -> Answer<()> {
-        Err(unsupported(UnsupportedFeature::InvokeTransform))
+    async fn register_stack_invoke_transform(&self, request: Request<Callback>) -> Answer<()> {
+        wire::register_stack_invoke_transform(&self.monitor, request.into_inner())?;
+        Ok(Response::new(()))
     }
 
     async fn register_resource_hook(&self, request: Request<RegisterResourceHookRequest>) -> Answer<()> {

@@ -10,6 +10,7 @@ mod options;
 mod position;
 mod read;
 mod register;
+mod transform;
 
 pub(crate) use engine::{diagnostic_of, require_version};
 pub(super) use engine::{log, root_resource, set_root_resource};
@@ -20,3 +21,7 @@ pub(super) use method::call_method;
 pub(super) use position::Positions;
 pub(super) use read::read_resource;
 pub(super) use register::{register_resource, register_resource_outputs};
+pub(super) use transform::{
+    invoke_transform_request, register_stack_invoke_transform, register_stack_transform, transform_request,
+    transformed, transformed_invoke,
+};

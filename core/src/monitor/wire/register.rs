@@ -8,7 +8,10 @@ use stackwright_proto::pulumirpc::{
     register_resource_response::PropertyDependencies as ResponseDependencies,
 };
 
-use super::options;
+use super::{
+    options,
+    transform::{as_outputs, transform},
+};
 use crate::{
     monitor::{Monitor, Registered, Registration, WireStatus},
     property::{
@@ -60,8 +63,15 @@ fn registration_of(
     let dependencies = options::urns(&request.dependencies, "dependency")?;
     let property_dependencies =
         property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
-    // The provider of a remote component gets output values with their dependencies.
-    let inputs = if request.remote {
+    let transforms = request
+        .transforms
+        .into_iter()
+        .map(|callback| transform(monitor, callback));
+    let transforms = transforms.collect::<Result<Vec<_>>>()?;
+    let inputs = if !transforms.is_empty() {
+        as_outputs(decoded)
+    } else if request.remote || monitor.0.transforms.in_use() {
+        // The provider of a remote component gets output values with their dependencies; transforms do, too.
         decoded
     } else {
         decoded.collapse_outputs()
@@ -114,6 +124,7 @@ fn registration_of(
             resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
         }
         .into(),
+        transforms,
         source_position: monitor.positions().position(root, request.source_position),
         stack_trace: monitor.traces().prepended(
             &request.parent_stack_trace_handle,
@@ -159,9 +170,6 @@ fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
         );
         return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
     }
-    if !request.transforms.is_empty() {
-        return refuse("transforms");
-    }
     Ok(())
 }
 
@@ -198,7 +206,7 @@ fn property_dependencies(
     })
 }
 
-fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
+pub(super) fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
     let Some(wire) = wire else {
         return Ok(CustomTimeouts::default());
     };
@@ -210,7 +218,7 @@ fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
     })
 }
 
-fn hooks(wire: ResourceHooksBinding) -> HookBindings {
+pub(super) fn hooks(wire: ResourceHooksBinding) -> HookBindings {
     [
         ("BeforeCreate", wire.before_create),
         ("AfterCreate", wire.after_create),
