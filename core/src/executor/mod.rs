@@ -7,6 +7,8 @@ mod apply;
 mod call_limits;
 mod constructs;
 mod control;
+mod hooked;
+mod hooks;
 mod outcome;
 mod recorder;
 mod reporter;
@@ -59,6 +61,8 @@ pub(crate) struct ExecutorOptions {
     pub compares_outputs: bool,
     /// Calls of every provider may wait for later registrations, even without the provider's declaration.
     pub waits_for_registrations: bool,
+    /// A program runs, which can register hooks.
+    pub has_program: bool,
 }
 
 /// Runs steps: announces each, calls its provider, records the result, and reports it.

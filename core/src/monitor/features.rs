@@ -16,6 +16,9 @@ const FEATURES: &[(Feature, &str)] = &[
     (Feature::DeletedWith, "deletedWith"),
     (Feature::ReplaceWith, "replaceWith"),
     (Feature::Parameterization, "parameterization"),
+    (Feature::ResourceHooks, "resourceHooks"),
+    (Feature::ErrorHooks, "errorHooks"),
+    (Feature::SendsOptionsToHooks, "sendsOptionsToHooks"),
     (Feature::ByteString, ""),
     (Feature::InvokeDependsOn, ""),
     (Feature::InvokeParent, ""),
@@ -44,8 +47,6 @@ pub(super) enum UnsupportedFeature {
     ExistsResource,
     StackTransform,
     InvokeTransform,
-    ResourceHook(String),
-    ErrorHook(String),
 }
 
 impl fmt::Display for UnsupportedFeature {
@@ -54,8 +55,6 @@ impl fmt::Display for UnsupportedFeature {
             Self::ExistsResource => formatter.write_str("asking whether a resource exists"),
             Self::StackTransform => formatter.write_str("transforming resources"),
             Self::InvokeTransform => formatter.write_str("transforming function calls"),
-            Self::ResourceHook(name) => write!(formatter, "the resource hook {name:?}"),
-            Self::ErrorHook(name) => write!(formatter, "the error hook {name:?}"),
         }
     }
 }

@@ -9,6 +9,7 @@ mod defaults;
 mod documents;
 mod features;
 mod grpc;
+mod hooks;
 mod in_flight;
 mod invoke;
 mod json;

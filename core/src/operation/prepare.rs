@@ -101,6 +101,7 @@ fn executor_options(run: &OperationRun) -> ExecutorOptions {
         reports_refresh: run.kind == OperationKind::Refresh,
         compares_outputs: run.options.use_legacy_refresh_diff,
         waits_for_registrations: run.options.waits_for_registrations,
+        has_program: run.options.program_purpose(run.kind).is_some(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! API.
 
 mod engine;
+mod hook;
 mod info;
 mod invoke;
 mod method;
@@ -12,6 +13,7 @@ mod register;
 
 pub(crate) use engine::{diagnostic_of, require_version};
 pub(super) use engine::{log, root_resource, set_root_resource};
+pub(super) use hook::{register_error_hook, register_resource_hook};
 pub(super) use info::{deployment_info, register_package, supports_feature};
 pub(super) use invoke::invoke;
 pub(super) use method::call_method;

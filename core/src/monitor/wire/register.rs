@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, future::Future};
 
 use stackwright_proto::pulumirpc::{
     RegisterResourceOutputsRequest, RegisterResourceRequest, RegisterResourceResponse, Result as WireResult,
-    register_resource_request::{CustomTimeouts as WireTimeouts, ResourceHooksBinding},
+    register_resource_request::CustomTimeouts as WireTimeouts,
     register_resource_response::PropertyDependencies as ResponseDependencies,
 };
 
@@ -16,7 +16,7 @@ use crate::{
         wire::{DecodeOptions, from_value},
     },
     provider::ProviderStatus,
-    resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions},
+    resource::{CustomTimeouts, PropertyDependencies, ResourceOptions, wire},
     urn::Urn,
 };
 
@@ -106,7 +106,7 @@ fn registration_of(
             replace_with: options::urns(&request.replace_with, "ReplaceWith")?,
             hide_diffs: request.hide_diffs,
             replacement_trigger,
-            resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
+            resource_hooks: request.hooks.map(wire::hook_bindings).unwrap_or_default(),
         }
         .into(),
         source_position: monitor.positions().position(root, request.source_position),
@@ -202,22 +202,6 @@ fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
         delete: options::seconds(&wire.delete)?,
         read: options::seconds(&wire.read)?,
     })
-}
-
-fn hooks(wire: ResourceHooksBinding) -> HookBindings {
-    [
-        ("BeforeCreate", wire.before_create),
-        ("AfterCreate", wire.after_create),
-        ("BeforeUpdate", wire.before_update),
-        ("AfterUpdate", wire.after_update),
-        ("BeforeDelete", wire.before_delete),
-        ("AfterDelete", wire.after_delete),
-        ("OnError", wire.on_error),
-    ]
-    .into_iter()
-    .filter(|(_, names)| !names.is_empty())
-    .map(|(moment, names)| (moment.to_owned(), names))
-    .collect()
 }
 
 /// The kinds of values that the program accepts in an answer.
