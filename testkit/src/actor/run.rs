@@ -2,12 +2,13 @@
 
 use std::{
     future::Future,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use serde_json::{Value, json};
 use stackwright::{
     Error, ErrorKind,
+    callback::HookOptions,
     diagnostic::Severity,
     monitor::{Invoke, Monitor, Read, Registered, Registration, WireStatus},
     property::json::{PlainMap, PlainValue},
@@ -15,6 +16,7 @@ use stackwright::{
 };
 use tokio::sync::oneshot;
 
+use super::{hook::ForwardedHook, wire::Wire};
 use crate::provider::plain;
 
 /// The answer to a request: a result, or an error with its kind.
@@ -23,14 +25,16 @@ pub(super) type Answer = Result<Value, Value>;
 /// One run of the program, until it is finished.
 pub(super) struct Run {
     monitor: Monitor,
+    wire: Arc<Wire>,
     finish: Mutex<Option<oneshot::Sender<Result<(), Error>>>>,
 }
 
 impl Run {
-    pub(super) fn new(monitor: Monitor) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+    pub(super) fn new(monitor: Monitor, wire: Arc<Wire>) -> (Self, oneshot::Receiver<Result<(), Error>>) {
         let (sender, receiver) = oneshot::channel();
         let run = Self {
             monitor,
+            wire,
             finish: Mutex::new(Some(sender)),
         };
         (run, receiver)
@@ -71,6 +75,7 @@ impl Run {
             },
             "export" => now(self.export(message)),
             "log" => now(self.log(message)),
+            "registerHook" => now(self.register_hook(message)),
             "finish" => now(Ok(self.finish(message["error"].as_str()))),
             other => now(Err(broken(format!("a program cannot {other}")))),
         }
@@ -108,6 +113,23 @@ impl Run {
         self.monitor
             .log(severity, message["message"].as_str().unwrap_or_default(), None);
         Ok(json!({}))
+    }
+
+    fn register_hook(&self, message: &Value) -> Answer {
+        let name = message["name"].as_str().unwrap_or_default();
+        let flag = |name: &str| message[name] == json!(true);
+        let preview = self.monitor.run_info().dry_run;
+        let hook = Arc::new(ForwardedHook::new(name, preview, &self.wire));
+        let registered = if flag("error") {
+            self.monitor.register_error_hook(name, hook)
+        } else {
+            let options = HookOptions {
+                on_dry_run: flag("onDryRun"),
+                ignore_errors: flag("ignoreErrors"),
+            };
+            self.monitor.register_resource_hook(name, hook, options)
+        };
+        registered.map(|()| json!({})).map_err(|status| refused(&status))
     }
 
     fn finish(&self, error: Option<&str>) -> Value {

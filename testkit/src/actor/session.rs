@@ -104,7 +104,7 @@ impl Session {
 
     async fn execute(&self, verb: &str, message: &Value) -> Answer {
         match verb {
-            "hello" => Ok(json!({ "binding": "rust", "references": "resolved", "plans": "kept" })),
+            "hello" => Ok(json!({ "binding": "rust", "references": "resolved", "plans": "kept", "hooks": true })),
             "open" => self.open(message).await,
             "start" => self.start(message).await,
             "importState" => {
@@ -205,7 +205,7 @@ impl Session {
             let (wire, runs) = (Arc::clone(&wire), Arc::clone(&runs));
             async move {
                 let number = wire.number();
-                let (run, finished) = Run::new(context.monitor.clone());
+                let (run, finished) = Run::new(context.monitor.clone(), Arc::clone(&wire));
                 locked(&runs).insert(number, Arc::new(run));
                 let (preview, stack) = (context.info.dry_run, &context.info.stack);
                 wire.send(&json!({ "program": number, "preview": preview, "stack": stack }));

@@ -117,6 +117,9 @@ impl ProgramRun {
         if let StatementKind::Fail(message) = kind {
             return Err(message);
         }
+        if let StatementKind::Hook(name) = &kind {
+            self.scene.set_retries(name, statement.retries);
+        }
         let handle = statement.handle().to_owned();
         let (verb, members) = self.command(statement, &kind);
         self.scene.trace.note(format!("issued {handle}"));
@@ -260,6 +263,13 @@ impl ProgramRun {
                 members["severity"] = severity.clone().into();
                 members["message"] = statement.value.clone();
                 "log"
+            }
+            StatementKind::Hook(name) => {
+                members["name"] = name.clone().into();
+                members["onDryRun"] = statement.on_dry_run.into();
+                members["ignoreErrors"] = statement.ignore_errors.into();
+                members["error"] = statement.error.into();
+                "registerHook"
             }
             StatementKind::Fail(_) => "finish",
         };

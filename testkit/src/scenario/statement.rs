@@ -27,6 +27,8 @@ pub struct Statement {
     pub log: Option<String>,
     /// Ends the program with this error.
     pub fail: Option<String>,
+    /// Registers a hook of this name.
+    pub hook: Option<String>,
 
     /// The resource's name; for an invoke, the name of its result.
     pub name: Option<String>,
@@ -80,6 +82,18 @@ pub struct Statement {
     pub replace_with: Vec<String>,
     /// A value whose change replaces.
     pub replacement_trigger: Option<Value>,
+    /// The names of hooks by `beforeCreate`, `afterCreate`, `beforeUpdate`, `afterUpdate`, `beforeDelete`, `afterDelete`,
+    /// `onError`.
+    pub hooks: BTreeMap<String, Vec<String>>,
+
+    /// Whether a hook runs in previews, too.
+    pub on_dry_run: bool,
+    /// Whether the failures of a hook are warnings.
+    pub ignore_errors: bool,
+    /// Whether it is a hook that runs after failures.
+    pub error: bool,
+    /// After how many failures of a step an error hook agrees to another attempt.
+    pub retries: usize,
 }
 
 /// A former name: a URN, a bare name, or the parts that differ.
@@ -113,6 +127,8 @@ pub enum StatementKind {
     Log(String),
     /// Ends the program with an error.
     Fail(String),
+    /// Registers a hook.
+    Hook(String),
 }
 
 impl Statement {
@@ -151,6 +167,9 @@ impl Statement {
             self.fail
                 .as_deref()
                 .map(|message| StatementKind::Fail(message.to_owned())),
+            self.hook
+                .as_deref()
+                .map(|name| StatementKind::Hook(name.to_owned())),
         ];
         let mut kinds = kinds.into_iter().flatten();
         match (kinds.next(), kinds.next()) {
