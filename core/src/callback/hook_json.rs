@@ -168,7 +168,7 @@ mod tests {
         Arc::new(state)
     }
 
-    fn read(text: crate::Result<Vec<u8>>) -> Value {
+    fn read(text: Result<Vec<u8>>) -> Value {
         serde_json::from_slice(&text.unwrap()).unwrap()
     }
 

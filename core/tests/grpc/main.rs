@@ -9,6 +9,7 @@
 
 mod fixture;
 mod foreign_user;
+mod hooks;
 mod installer;
 mod language_program;
 mod monitor_server;

@@ -6,7 +6,7 @@ use stackwright::{monitor::MonitorServer, program::from_fn};
 use stackwright_proto::{
     pulumirpc::{
         GetRootResourceRequest, RegisterResourceOutputsRequest, RegisterResourceRequest, ResourceCallRequest,
-        SupportsFeatureRequest, engine_client::EngineClient, register_resource_request::ResourceHooksBinding,
+        SupportsFeatureRequest, engine_client::EngineClient,
     },
     values::{ListValue, Struct, Value, value::Kind},
 };
@@ -130,19 +130,6 @@ async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run
         assert_eq!(
             status.message(),
             "envVarMappings of resource 'mapped' are not supported by this engine"
-        );
-        let hooked = RegisterResourceRequest {
-            hooks: Some(ResourceHooksBinding {
-                before_delete: vec!["drain".to_owned()],
-                ..ResourceHooksBinding::default()
-            }),
-            ..echo("hooked", "", "1")
-        };
-        let status = register(&mut client, hooked).await.unwrap_err();
-        assert_eq!(status.code(), Code::Unimplemented);
-        assert_eq!(
-            status.message(),
-            "resource hooks of resource 'hooked' are not supported by this engine"
         );
         let call = ResourceCallRequest {
             tok: "echo:index:Echo/shout".to_owned(),

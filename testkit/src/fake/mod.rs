@@ -6,6 +6,7 @@
 )]
 
 mod base;
+mod callbacks;
 mod calls;
 mod echo;
 mod language;
@@ -20,6 +21,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::{Router, Server};
 
 pub use base::BasePlugins;
+pub use callbacks::FakeCallbacks;
 pub use calls::{ProviderCalls, ProviderServer};
 pub use echo::EchoProvider;
 pub use language::FakeRuntime;
