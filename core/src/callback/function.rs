@@ -54,14 +54,28 @@ impl RemoteFunction {
         request: &impl Message,
         runtime: &Runtime,
     ) -> Result<A> {
-        let response = tokio::select! {
-            response = self.targets.invoke(&self.target, &self.token, request.encode_to_vec()) => response?,
-            () = runtime.clock.wait(CALLBACK_TIMEOUT) => {
-                let seconds = CALLBACK_TIMEOUT.as_secs();
-                return Err(Error::new(ErrorKind::Program, format!("it did not return within {seconds} s")));
-            }
-        };
+        let response = within_deadline(
+            self.targets
+                .invoke(&self.target, &self.token, request.encode_to_vec()),
+            runtime,
+        )
+        .await?;
         A::decode(&*response)
             .map_err(|error| Error::new(ErrorKind::Program, format!("it returned a malformed response: {error}")))
+    }
+}
+
+/// Awaits the call of a function of the program.
+///
+/// # Errors
+/// Those of the call, and [`ErrorKind::Program`] after [`CALLBACK_TIMEOUT`].
+pub(crate) async fn within_deadline<T>(call: impl Future<Output = Result<T>>, runtime: &Runtime) -> Result<T> {
+    tokio::select! {
+        biased;
+        result = call => result,
+        () = runtime.clock.wait(CALLBACK_TIMEOUT) => {
+            let seconds = CALLBACK_TIMEOUT.as_secs();
+            Err(Error::new(ErrorKind::Program, format!("it did not return within {seconds} s")))
+        }
     }
 }

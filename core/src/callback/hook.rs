@@ -1,6 +1,6 @@
 //! Hooks of resources: functions that run before and after steps, or decide whether a failed one is tried again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use rustc_hash::FxHashMap;
@@ -47,7 +47,7 @@ pub trait ResourceHook: Send + Sync + 'static {
 pub struct ErrorHookCall {
     /// The resource.
     pub urn: Urn,
-    /// Its id; empty when it was to be created.
+    /// Its id; empty when it was to be created and does not exist.
     pub id: ResourceId,
     /// The record with the new inputs and options; `None` for a deletion.
     pub new: Option<Arc<ResourceState>>,
@@ -69,17 +69,20 @@ pub trait ErrorHook: Send + Sync + 'static {
     async fn should_retry(&self, call: ErrorHookCall) -> Result<bool>;
 }
 
+/// The options of a hook that runs before or after steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HookOptions {
+    /// It runs in previews, too.
+    pub on_dry_run: bool,
+    /// Its failures are warnings, and change nothing else.
+    pub ignore_errors: bool,
+}
+
 /// A registered hook.
 #[derive(Clone)]
 pub(crate) enum Hook {
     /// Runs before or after a step.
-    Resource {
-        hook: Arc<dyn ResourceHook>,
-        /// It runs in previews, too.
-        on_dry_run: bool,
-        /// Its failures are warnings.
-        ignore_errors: bool,
-    },
+    Resource(Arc<dyn ResourceHook>, HookOptions),
     /// Runs after a failed step.
     Error(Arc<dyn ErrorHook>),
 }
@@ -97,7 +100,7 @@ impl Hooks {
         if name.is_empty() {
             return Err(Error::invalid("resource hook name cannot be empty"));
         }
-        let mut hooks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hooks = self.hooks();
         if hooks.contains_key(name) {
             let text = format!("resource hook already registered for name {name:?}");
             return Err(Error::invalid(text));
@@ -106,9 +109,90 @@ impl Hooks {
         Ok(())
     }
 
-    /// Returns the hook of a name.
-    pub(crate) fn get(&self, name: &str) -> Option<Hook> {
-        let hooks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hooks.get(name).cloned()
+    /// Returns the hook of a name that runs before or after steps.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when there is none.
+    pub(crate) fn of_resource(&self, name: &str) -> Result<(Arc<dyn ResourceHook>, HookOptions)> {
+        match self.hooks().get(name) {
+            Some(Hook::Resource(hook, options)) => Ok((Arc::clone(hook), *options)),
+            _ => Err(unregistered(name)),
+        }
+    }
+
+    /// Returns the hook of a name that runs after failed steps.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when there is none.
+    pub(crate) fn of_error(&self, name: &str) -> Result<Arc<dyn ErrorHook>> {
+        match self.hooks().get(name) {
+            Some(Hook::Error(hook)) => Ok(Arc::clone(hook)),
+            _ => Err(unregistered(name)),
+        }
+    }
+
+    /// Requires that hooks that run before or after steps are registered.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] with the first name that is not.
+    pub(crate) fn require<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        let mut names = names.into_iter();
+        names.try_for_each(|name| self.of_resource(name).map(drop))
+    }
+
+    fn hooks(&self) -> MutexGuard<'_, FxHashMap<String, Hook>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The message text matches the reference engine; tools match on it.
+fn unregistered(name: &str) -> Error {
+    Error::invalid(format!("hook {name:?} was not registered"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Idle;
+
+    #[async_trait]
+    impl ResourceHook for Idle {
+        async fn run(&self, _call: HookCall) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[async_trait]
+    impl ErrorHook for Idle {
+        async fn should_retry(&self, _call: ErrorHookCall) -> Result<bool> {
+            Ok(false)
+        }
+    }
+
+    #[test]
+    fn both_kinds_of_hooks_share_their_names() {
+        let hooks = Hooks::default();
+        let resource = || Hook::Resource(Arc::new(Idle), HookOptions::default());
+        hooks.register("drain", resource()).unwrap();
+        let refused = |name: &str, hook: Hook| hooks.register(name, hook).unwrap_err().message().to_owned();
+        assert_eq!(refused("", resource()), "resource hook name cannot be empty");
+        assert_eq!(
+            refused("drain", Hook::Error(Arc::new(Idle))),
+            "resource hook already registered for name \"drain\""
+        );
+    }
+
+    #[test]
+    fn a_hook_is_found_as_the_kind_that_it_was_registered_as() {
+        let hooks = Hooks::default();
+        let resource = Hook::Resource(Arc::new(Idle), HookOptions::default());
+        hooks.register("drain", resource).unwrap();
+        hooks.register("again", Hook::Error(Arc::new(Idle))).unwrap();
+        assert!(hooks.of_resource("drain").is_ok() && hooks.of_error("again").is_ok());
+        assert!(hooks.of_resource("again").is_err() && hooks.of_error("drain").is_err());
+        assert!(hooks.require(["drain"]).is_ok());
+        let missing = hooks.require(["drain", "note"]).unwrap_err();
+        assert_eq!(missing.message(), "hook \"note\" was not registered");
     }
 }

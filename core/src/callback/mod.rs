@@ -3,9 +3,12 @@
 mod channel;
 mod function;
 mod hook;
+mod hook_json;
+mod remote_hook;
 
 pub use channel::CallbackChannel;
 pub(crate) use channel::CallbackTargets;
-pub(crate) use function::{CALLBACK_TIMEOUT, RemoteFunction};
-pub use hook::{ErrorHook, ErrorHookCall, HookCall, ResourceHook};
+pub(crate) use function::{CALLBACK_TIMEOUT, RemoteFunction, within_deadline};
+pub use hook::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook};
 pub(crate) use hook::{Hook, Hooks};
+pub(crate) use remote_hook::RemoteHook;

@@ -7,6 +7,8 @@ mod apply;
 mod call_limits;
 mod constructs;
 mod control;
+mod hooked;
+mod hooks;
 mod outcome;
 mod recorder;
 mod reporter;
@@ -61,6 +63,8 @@ pub(crate) struct ExecutorOptions {
     pub waits_for_registrations: bool,
     /// Values at or below the path of a secret input are secret, also where the provider has dropped the mark.
     pub nested_secrets: bool,
+    /// A program runs, which can register hooks.
+    pub has_program: bool,
 }
 
 /// Runs steps: announces each, calls its provider, records the result, and reports it.

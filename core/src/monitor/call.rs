@@ -87,12 +87,12 @@ impl Monitor {
                 wire::register_stack_invoke_transform(self, decode::<Callback>(request)?).map(|()| Vec::new())
             }
             "ResourceMonitor/RegisterResourceHook" => {
-                let name = decode::<RegisterResourceHookRequest>(request)?.name;
-                Err(UnsupportedFeature::ResourceHook(name).into())
+                let request = decode::<RegisterResourceHookRequest>(request)?;
+                wire::register_resource_hook(self, request).map(|()| Vec::new())
             }
             "ResourceMonitor/RegisterErrorHook" => {
-                let name = decode::<RegisterErrorHookRequest>(request)?.name;
-                Err(UnsupportedFeature::ErrorHook(name).into())
+                let request = decode::<RegisterErrorHookRequest>(request)?;
+                wire::register_error_hook(self, request).map(|()| Vec::new())
             }
             _ => Err(WireStatus::new(
                 ProviderStatus::Unimplemented,

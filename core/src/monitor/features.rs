@@ -18,6 +18,9 @@ const FEATURES: &[(Feature, &str)] = &[
     (Feature::Transforms, "transforms"),
     (Feature::InvokeTransforms, "invokeTransforms"),
     (Feature::Parameterization, "parameterization"),
+    (Feature::ResourceHooks, "resourceHooks"),
+    (Feature::ErrorHooks, "errorHooks"),
+    (Feature::SendsOptionsToHooks, "sendsOptionsToHooks"),
     (Feature::ByteString, ""),
     (Feature::InvokeDependsOn, ""),
     (Feature::InvokeParent, ""),
@@ -39,29 +42,4 @@ pub(super) fn offered(options: &GeneratorOptions) -> impl Iterator<Item = (Featu
 /// Returns whether the monitor has a feature, by the name that older programs use.
 pub(super) fn has(name: &str, options: &GeneratorOptions) -> bool {
     !name.is_empty() && offered(options).any(|(_, known)| known == name)
-}
-
-/// A protocol feature that this engine does not support, with the name of the request field.
-#[derive(Debug)]
-pub(super) enum UnsupportedFeature {
-    ResourceHook(String),
-    ErrorHook(String),
-}
-
-impl fmt::Display for UnsupportedFeature {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ResourceHook(name) => write!(formatter, "the resource hook {name:?}"),
-            Self::ErrorHook(name) => write!(formatter, "the error hook {name:?}"),
-        }
-    }
-}
-
-impl From<UnsupportedFeature> for WireStatus {
-    fn from(what: UnsupportedFeature) -> Self {
-        Self::new(
-            ProviderStatus::Unimplemented,
-            format!("{what} is not supported by this engine"),
-        )
-    }
 }

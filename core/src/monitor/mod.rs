@@ -11,6 +11,7 @@ mod documents;
 mod exists;
 mod features;
 mod grpc;
+mod hooks;
 mod in_flight;
 mod invoke;
 mod json;

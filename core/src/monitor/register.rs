@@ -9,11 +9,10 @@ use crate::{
     error::Error,
     generator::{ClaimGuard, References, RegisterOutcome, RunEnded},
     monitor::{
-        Monitor, Registered, Registration, Start, WireStatus, defaults::ProviderUse, in_flight::Flight,
-        transforms::Lineage,
+        Monitor, Registered, Registration, Start, WireStatus, defaults::ProviderUse, hooks::check_moments,
+        in_flight::Flight, transforms::Lineage,
     },
     property::{PropertyMap, PropertyPath, Survey, hash::fill_hashes},
-    provider::ProviderStatus,
     resource::{Goal, PropertyDependencies, ProviderReference},
     token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
@@ -181,21 +180,7 @@ impl Monitor {
             let text = "envVarMappings can only be used with provider resources";
             return Err(Refused::Invalid(WireStatus::invalid(text)));
         }
-        if registration
-            .options
-            .resource_hooks
-            .values()
-            .any(|names| !names.is_empty())
-        {
-            // This engine runs no hooks, and the guarded steps must not run without them.
-            return Err(Refused::Invalid(WireStatus::new(
-                ProviderStatus::Unimplemented,
-                format!(
-                    "resource hooks of resource '{}' are not supported by this engine",
-                    registration.name
-                ),
-            )));
-        }
+        check_moments(&registration.name, &registration.options.resource_hooks)?;
         for provider in registration
             .providers
             .values()

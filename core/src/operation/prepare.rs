@@ -102,6 +102,7 @@ fn executor_options(run: &OperationRun) -> ExecutorOptions {
         compares_outputs: run.options.use_legacy_refresh_diff,
         waits_for_registrations: run.options.waits_for_registrations,
         nested_secrets: run.stack.engine.nested_secrets,
+        has_program: run.options.program_purpose(run.kind).is_some(),
     }
 }
 

@@ -16,6 +16,7 @@ mod declined_secrets;
 mod deployment;
 mod errors;
 mod fixture;
+mod hooks;
 mod inheritance;
 mod journal;
 mod nested_secrets;

@@ -10,6 +10,7 @@
 mod exists;
 mod fixture;
 mod foreign_user;
+mod hooks;
 mod installer;
 mod language_program;
 mod monitor_server;

@@ -9,6 +9,7 @@ use futures::future::Either;
 use serde_json::{Value, json};
 use stackwright::{
     Error, ErrorKind,
+    callback::HookOptions,
     diagnostic::Severity,
     monitor::{Component, Invoke, MethodCall, Monitor, Read, Registered, Registration, WireStatus},
     property::json::{PlainMap, PlainValue},
@@ -16,7 +17,7 @@ use stackwright::{
 };
 use tokio::sync::oneshot;
 
-use super::{transform::ForwardedTransform, wire::Wire};
+use super::{hook::ForwardedHook, transform::ForwardedTransform, wire::Wire};
 use crate::provider::plain;
 
 /// The answer to a request: a result, or an error with its kind.
@@ -106,6 +107,7 @@ impl Run {
             "export" => now(self.export(message)),
             "log" => now(self.log(message)),
             "transform" => now(self.transform(message)),
+            "registerHook" => now(self.register_hook(message)),
             "finish" => now(Ok(self.finish(message))),
             other => now(Err(broken(format!("a program cannot {other}")))),
         }
@@ -172,6 +174,23 @@ impl Run {
         self.monitor
             .log(severity, message["message"].as_str().unwrap_or_default(), None);
         Ok(json!({}))
+    }
+
+    fn register_hook(&self, message: &Value) -> Answer {
+        let name = message["name"].as_str().unwrap_or_default();
+        let flag = |name: &str| message[name] == json!(true);
+        let preview = self.monitor.run_info().dry_run;
+        let hook = Arc::new(ForwardedHook::new(name, preview, &self.wire));
+        let registered = if flag("error") {
+            self.monitor.register_error_hook(name, hook)
+        } else {
+            let options = HookOptions {
+                on_dry_run: flag("onDryRun"),
+                ignore_errors: flag("ignoreErrors"),
+            };
+            self.monitor.register_resource_hook(name, hook, options)
+        };
+        registered.map(|()| json!({})).map_err(|status| refused(&status))
     }
 
     fn finish(&self, message: &Value) -> Value {

@@ -152,6 +152,10 @@ impl GoalMaker<'_> {
         if let Some(trigger) = &statement.replacement_trigger {
             put("replacementTrigger", value::to_plain(&self.value(trigger)));
         }
+        if !statement.hooks.is_empty() {
+            let bindings = statement.hooks.iter().map(|(name, hooks)| (moment(name), json!(hooks)));
+            put("resourceHooks", bindings.collect::<Map<_, _>>().into());
+        }
     }
 
     /// Returns values in plain JSON form, references replaced.
@@ -253,6 +257,13 @@ impl GoalMaker<'_> {
         });
         urns
     }
+}
+
+/// Returns the moment of hooks as records name it: `BeforeCreate` for `beforeCreate`.
+fn moment(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 fn alias(alias: &AliasSpec) -> Value {

@@ -139,6 +139,9 @@ impl ProgramRun {
         if let StatementKind::Fail(message) = kind {
             return Err(message);
         }
+        if let StatementKind::Hook(name) = &kind {
+            self.scene.set_retries(name, statement.retries);
+        }
         let handle = statement.handle().to_owned();
         let (verb, members) = self.command(statement, &kind);
         self.scene.trace.note(format!("issued {handle}"));
@@ -300,6 +303,13 @@ impl ProgramRun {
                 members["name"] = name.clone().into();
                 members["of"] = statement.of.as_deref().unwrap_or("resources").into();
                 "transform"
+            }
+            StatementKind::Hook(name) => {
+                members["name"] = name.clone().into();
+                members["onDryRun"] = statement.on_dry_run.into();
+                members["ignoreErrors"] = statement.ignore_errors.into();
+                members["error"] = statement.error.into();
+                "registerHook"
             }
             StatementKind::Fail(_) => "finish",
         };

@@ -6,6 +6,7 @@
 )]
 
 mod base;
+mod callback_server;
 mod callbacks;
 mod calls;
 mod echo;
@@ -21,6 +22,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::{Router, Server};
 
 pub use base::BasePlugins;
+pub use callback_server::FakeCallbackServer;
 pub use callbacks::FakeCallbacks;
 pub use calls::{ProviderCalls, ProviderServer};
 pub use echo::EchoProvider;

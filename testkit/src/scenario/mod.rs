@@ -112,6 +112,17 @@ impl Scenario {
             || self.operations.iter().any(opens_again)
     }
 
+    /// Returns whether a program registers hooks, which not every actor can.
+    #[must_use]
+    pub fn has_hooks(&self) -> bool {
+        let of_operations = self.operations.iter();
+        let of_operations =
+            of_operations.flat_map(|operation| operation.program.iter().flatten().chain(&operation.add));
+        let of_beside = self.beside.iter().flat_map(|stack| &stack.program);
+        let mut statements = self.program.iter().chain(of_operations).chain(of_beside);
+        statements.any(|statement| statement.hook.is_some())
+    }
+
     /// Returns every text of the scenario's own stack that is secret.
     #[must_use]
     pub fn secret_texts(&self) -> Vec<String> {

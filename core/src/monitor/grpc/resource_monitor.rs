@@ -99,15 +99,13 @@ impl ResourceMonitor for Service {
     }
 
     async fn register_resource_hook(&self, request: Request<RegisterResourceHookRequest>) -> Answer<()> {
-        Err(unsupported(UnsupportedFeature::ResourceHook(
-            request.into_inner().name,
-        )))
+        wire::register_resource_hook(&self.monitor, request.into_inner())?;
+        Ok(Response::new(()))
     }
 
     async fn register_error_hook(&self, request: Request<RegisterErrorHookRequest>) -> Answer<()> {
-        Err(unsupported(UnsupportedFeature::ErrorHook(
-            request.into_inner().name,
-        )))
+        wire::register_error_hook(&self.monitor, request.into_inner())?;
+        Ok(Response::new(()))
     }
 
     async fn register_package(

@@ -3,6 +3,7 @@
 
 mod engine;
 mod exists;
+mod hook;
 mod info;
 mod invoke;
 mod method;
@@ -15,6 +16,7 @@ mod transform;
 pub(crate) use engine::{diagnostic_of, require_version};
 pub(super) use engine::{log, root_resource, set_root_resource};
 pub(super) use exists::exists_resource;
+pub(super) use hook::{register_error_hook, register_resource_hook};
 pub(super) use info::{deployment_info, register_package, supports_feature};
 pub(super) use invoke::invoke;
 pub(super) use method::call_method;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, future::Future};
 
 use stackwright_proto::pulumirpc::{
     RegisterResourceOutputsRequest, RegisterResourceRequest, RegisterResourceResponse, Result as WireResult,
-    register_resource_request::{CustomTimeouts as WireTimeouts, ResourceHooksBinding},
+    register_resource_request::CustomTimeouts as WireTimeouts,
     register_resource_response::PropertyDependencies as ResponseDependencies,
 };
 
@@ -19,7 +19,7 @@ use crate::{
         wire::{DecodeOptions, from_value},
     },
     provider::ProviderStatus,
-    resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions},
+    resource::{CustomTimeouts, PropertyDependencies, ResourceOptions, wire},
     urn::Urn,
 };
 
@@ -121,7 +121,7 @@ fn registration_of(
             replace_with: options::urns(&request.replace_with, "ReplaceWith")?,
             hide_diffs: request.hide_diffs,
             replacement_trigger,
-            resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
+            resource_hooks: request.hooks.map(wire::hook_bindings).unwrap_or_default(),
         }
         .into(),
         transforms,
