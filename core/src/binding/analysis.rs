@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::result::DiagnosticDocument;
 use crate::{
-    error::Result,
     event::{EnforcementLevel, PolicySeverity, PolicyViolation},
     operation::PolicyAnalysis,
-    property::json::to_vec,
 };
 
 /// A violation of a policy.
@@ -70,11 +69,9 @@ impl<'a> From<&'a PolicyViolation> for PolicyViolationDocument<'a> {
 }
 
 /// Writes an analysis as JSON.
-///
-/// # Errors
-/// [`crate::ErrorKind::Internal`] when it cannot be written.
-pub fn analysis_document(analysis: &PolicyAnalysis) -> Result<Vec<u8>> {
-    to_vec(&PolicyAnalysisDocument {
+#[must_use]
+pub fn analysis_document(analysis: &PolicyAnalysis) -> Value {
+    let document = PolicyAnalysisDocument {
         passed: analysis.passed(),
         violations: analysis
             .violations
@@ -88,5 +85,6 @@ pub fn analysis_document(analysis: &PolicyAnalysis) -> Result<Vec<u8>> {
             .map(DiagnosticDocument::from)
             .collect(),
         resources: analysis.resources,
-    })
+    };
+    serde_json::to_value(document).unwrap_or_default()
 }

@@ -44,9 +44,10 @@ impl Manifest {
 struct Open {
     /// The path of the object's members, with a period at its end.
     prefix: String,
-    /// The name of the member whose value follows; `None` in lists, and where a name follows.
+    /// The name of the member whose value follows; `None` where a name follows.
     name: Option<String>,
-    is_list: bool,
+    /// It is a list, or part of one.
+    is_listed: bool,
 }
 
 /// Returns the scalars of all objects by path (`runtime.options.virtualenv`), without nulls and without those in lists.
@@ -61,7 +62,7 @@ fn scalars(text: &str) -> Result<BTreeMap<String, String>> {
         })?;
         match event {
             Event::Scalar(text, ..) => {
-                let Some(parent) = open.last_mut().filter(|parent| !parent.is_list) else {
+                let Some(parent) = open.last_mut().filter(|parent| !parent.is_listed) else {
                     continue;
                 };
                 match parent.name.take() {
@@ -84,18 +85,18 @@ fn scalars(text: &str) -> Result<BTreeMap<String, String>> {
 
 /// Begins a list or an object as the next part of the innermost one.
 fn begin(open: &mut Vec<Open>, is_list: bool) {
-    let prefix = match open.last_mut() {
-        None => String::new(),
+    let (prefix, is_part) = match open.last_mut() {
+        None => (String::new(), false),
         Some(parent) => match parent.name.take() {
-            Some(name) => format!("{}{name}.", parent.prefix),
-            // Parts of lists, and objects as names, have a path that no member has.
-            None => format!("{}[].", parent.prefix),
+            Some(name) => (format!("{}{name}.", parent.prefix), parent.is_listed),
+            // A part of a list, or an object as a name.
+            None => (String::new(), true),
         },
     };
     open.push(Open {
         prefix,
         name: None,
-        is_list,
+        is_listed: is_list || is_part,
     });
 }
 
