@@ -18,6 +18,7 @@ use super::{
     program::ProgramRun,
 };
 use crate::{
+    policy::Packs,
     scenario::{CallRule, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
     script::{Providers, Scene},
 };
@@ -43,6 +44,7 @@ pub(super) struct Stage {
     pub(super) link: Arc<Link>,
     pub(super) references: References,
     pub(super) providers: Arc<Providers>,
+    pub(super) packs: Arc<Packs>,
     pub(super) scene: Arc<Scene>,
     own: Part,
     beside: Part,
@@ -55,6 +57,7 @@ impl Stage {
     pub(super) fn new(
         actor: &ActorProcess,
         providers: Arc<Providers>,
+        packs: Arc<Packs>,
         rules: Vec<CallRule>,
         program: Vec<Statement>,
     ) -> Self {
@@ -62,6 +65,7 @@ impl Stage {
             link: Arc::clone(&actor.link),
             references: actor.references,
             providers,
+            packs,
             scene: Arc::new(Scene::new(rules)),
             own: Part::new(program),
             beside: Part::default(),
@@ -92,9 +96,12 @@ impl Stage {
             match messages.recv().await {
                 Some(ActorMessage::Call { number, call }) => {
                     let (link, scene) = (Arc::clone(&self.link), Arc::clone(&self.scene));
-                    let providers = Arc::clone(&self.providers);
+                    let (providers, packs) = (Arc::clone(&self.providers), Arc::clone(&self.packs));
                     running.start(("call", number), async move {
-                        let answer = providers.answer(&scene, call).await;
+                        let answer = match packs.hosts(&call) {
+                            true => packs.answer(&scene, &call).await,
+                            false => providers.answer(&scene, call).await,
+                        };
                         link.reply(number, answer);
                     });
                 }
