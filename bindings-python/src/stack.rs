@@ -110,7 +110,8 @@ impl Stack {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let options = binding::read::<OperationOptions>(options, Language::Python, "analyze()").or_raise(py)?;
+        let options =
+            binding::read::<OperationOptions>(options, Language::Python, "analyze()").or_raise(py)?;
         let mut packs = options.local_policy_packs;
         if let Some(policies) = policies {
             packs.extend(read_packs(policies, &self.host)?);

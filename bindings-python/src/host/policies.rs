@@ -27,8 +27,12 @@ const NAME: &str = "policy";
 
 /// Reads packs: a list of `(name, policies)`, each policy a dictionary of its facts and its described functions, and the
 /// queue of the event loop that asynchronous ones run on.
-pub(crate) fn read_packs(described: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Vec<PolicyPackOption>> {
-    let (packs, queue): (Vec<(String, Vec<Bound<'_, PyDict>>)>, Bound<'_, Completions>) = described.extract()?;
+pub(crate) fn read_packs(
+    described: &Bound<'_, PyAny>,
+    context: &HostContext,
+) -> PyResult<Vec<PolicyPackOption>> {
+    let (packs, queue): (Vec<(String, Vec<Bound<'_, PyDict>>)>, Bound<'_, Completions>) =
+        described.extract()?;
     let context = HostContext {
         provider_loop: ProviderLoop {
             queue: Arc::clone(&queue.get().queue),
@@ -103,14 +107,22 @@ impl PolicyFunctions for PythonPolicy {
 
     async fn remediate(&self, resource: PolicyResource) -> stackwright::Result<Option<PropertyMap>> {
         match &self.remediate {
-            Some(remediate) => remediate.call(Checked(resource), inputs, ErrorKind::Program).await,
+            Some(remediate) => {
+                remediate
+                    .call(Checked(resource), inputs, ErrorKind::Program)
+                    .await
+            }
             None => Ok(None),
         }
     }
 
     async fn check_stack(&self, stack: PolicyStack) -> stackwright::Result<Vec<PolicyFinding>> {
         match &self.check_stack {
-            Some(check) => check.call(CheckedStack(stack), findings, ErrorKind::Program).await,
+            Some(check) => {
+                check
+                    .call(CheckedStack(stack), findings, ErrorKind::Program)
+                    .await
+            }
             None => Ok(Vec::new()),
         }
     }
@@ -180,7 +192,12 @@ fn facts<'py>(py: Python<'py>, resource: &PolicyResource) -> PyResult<Bound<'py,
     facts.set_item("props", convert::dictionary(py, &resource.props)?)?;
     facts.set_item("options", options(py, resource)?)?;
     let provider = resource.provider.as_ref();
-    facts.set_item("provider", provider.map(|provider| provider_facts(py, provider)).transpose()?)?;
+    facts.set_item(
+        "provider",
+        provider
+            .map(|provider| provider_facts(py, provider))
+            .transpose()?,
+    )?;
     facts.set_item("parent", resource.parent.as_ref().map(Urn::as_str))?;
     facts.set_item("dependencies", texts(&resource.dependencies))?;
     let dependencies = PyDict::new(py);

@@ -78,7 +78,12 @@ impl Asked<'_> {
         let properties = properties(self.argument);
         let levels = judge::enforcing(self.policy, "mandatory");
         let found = judge::analyze(&self.script, &levels, &properties);
-        let answer = scene.play("analyze", self.name(), self.request(), json!({ "diagnostics": found }));
+        let answer = scene.play(
+            "analyze",
+            self.name(),
+            self.request(),
+            json!({ "diagnostics": found }),
+        );
         Ok(messages(&answer.await?))
     }
 
@@ -91,15 +96,21 @@ impl Asked<'_> {
         scene
             .play("remediate", self.name(), self.request(), json!({}))
             .await?;
-        Ok(rewrites.into_iter().next().map_or(Value::Null, |(_, properties)| {
-            value::to_plain(&Value::Object(properties))
-        }))
+        Ok(rewrites
+            .into_iter()
+            .next()
+            .map_or(Value::Null, |(_, properties)| {
+                value::to_plain(&Value::Object(properties))
+            }))
     }
 
     async fn check_stack(&self, scene: &Scene) -> Result<Value, CallFailure> {
         let mut resources = Map::new();
         for resource in self.argument["resources"].as_array().into_iter().flatten() {
-            let of_package = !resource["type"].as_str().unwrap_or_default().starts_with("pulumi:");
+            let of_package = !resource["type"]
+                .as_str()
+                .unwrap_or_default()
+                .starts_with("pulumi:");
             if let Some(name) = resource["name"].as_str().filter(|_| of_package) {
                 resources.insert(name.to_owned(), properties(resource).into());
             }
@@ -107,7 +118,12 @@ impl Asked<'_> {
         let levels = judge::enforcing(self.policy, "mandatory");
         let found = judge::analyze_stack(&self.script, &levels, resources.len());
         let request = json!({ "policy": self.policy, "resources": resources });
-        let answer = scene.play("analyzeStack", self.pack, request, json!({ "diagnostics": found }));
+        let answer = scene.play(
+            "analyzeStack",
+            self.pack,
+            request,
+            json!({ "diagnostics": found }),
+        );
         Ok(messages(&answer.await?))
     }
 

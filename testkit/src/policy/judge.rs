@@ -42,7 +42,7 @@ fn violation(name: &str, policy: &PolicyScript, level: i32) -> Value {
     json!({ "policy": name, "level": level, "message": policy.message, "severity": policy.severity })
 }
 
-/// Returns levels with which one policy runs, whatever its script has.
+/// Returns levels with which one policy runs at a level of the engine.
 pub(super) fn enforcing(policy: &str, name: &str) -> Levels {
     Levels::from([(policy.to_owned(), level(name))])
 }
