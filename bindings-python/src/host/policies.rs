@@ -25,14 +25,16 @@ use crate::{
 /// The name of the functions in errors.
 const NAME: &str = "policy";
 
+/// The name of each pack, and the facts of its policies.
+type Packs<'py> = Vec<(String, Vec<Bound<'py, PyDict>>)>;
+
 /// Reads packs: a list of `(name, policies)`, each policy a dictionary of its facts and its described functions, and the
 /// queue of the event loop that asynchronous ones run on.
 pub(crate) fn read_packs(
     described: &Bound<'_, PyAny>,
     context: &HostContext,
 ) -> PyResult<Vec<PolicyPackOption>> {
-    let (packs, queue): (Vec<(String, Vec<Bound<'_, PyDict>>)>, Bound<'_, Completions>) =
-        described.extract()?;
+    let (packs, queue): (Packs<'_>, Bound<'_, Completions>) = described.extract()?;
     let context = HostContext {
         provider_loop: ProviderLoop {
             queue: Arc::clone(&queue.get().queue),

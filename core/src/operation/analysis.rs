@@ -142,7 +142,9 @@ async fn find_violations(
 ) -> Result<Vec<PolicyViolation>> {
     // The views of a resource are checked with the whole stack only, as in operations.
     let registered = subjects.iter().filter(|subject| subject.state.view_of.is_none());
-    let analyses: Vec<_> = registered.map(|subject| analyze_resource(policies, subject)).collect();
+    let analyses: Vec<_> = registered
+        .map(|subject| analyze_resource(policies, subject))
+        .collect();
     let analyses = stream::iter(analyses).buffered(MAX_CONCURRENT_RESOURCES);
     let mut violations: Vec<PolicyViolation> = analyses.try_concat().await?;
     for pack in policies.packs() {

@@ -71,7 +71,10 @@ async fn a_plugin_receives_arguments_and_environment_and_its_output_is_emitted()
     assert_eq!(process.folder(), Some(folder.path()));
     let mut lines = [seen.recv().await.unwrap(), seen.recv().await.unwrap()];
     lines.sort_by(|left, right| right.message.reference().cmp(left.message.reference()));
-    assert_eq!(lines[0], Diagnostic::new(Severity::Debug, "127.0.0.1:1 pack yes shop"));
+    assert_eq!(
+        lines[0],
+        Diagnostic::new(Severity::Debug, "127.0.0.1:1 pack yes shop")
+    );
     assert!(lines[1].message.reference().starts_with('/'));
     process.close().await;
     assert_eq!(process.exit().unwrap(), asked_to_end());

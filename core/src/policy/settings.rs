@@ -143,7 +143,11 @@ mod tests {
     fn an_unknown_level_is_refused_unless_the_options_set_one() {
         let mut unknown = declared();
         unknown[0].level = Err(9);
-        let error = reconcile(&option(r#"{"name": "guard", "config": {"b": "disabled"}}"#), unknown).unwrap_err();
+        let error = reconcile(
+            &option(r#"{"name": "guard", "config": {"b": "disabled"}}"#),
+            unknown,
+        )
+        .unwrap_err();
         assert!(error.message().contains("guard"), "{error}");
         let mut unknown = declared();
         unknown[0].level = Err(9);

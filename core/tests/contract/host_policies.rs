@@ -86,10 +86,21 @@ async fn a_mandatory_policy_of_the_host_refuses_a_resource_and_an_advisory_one_r
     for dry_run in [true, false] {
         let (result, violations) = run(&stack, dry_run, mandatory(), &[("a", "small"), ("b", "big")]).await;
         let error = result.error.as_ref().unwrap();
-        assert!(error.message().contains("policy not-big of guard is violated: b is big"), "{error}");
+        assert!(
+            error
+                .message()
+                .contains("policy not-big of guard is violated: b is big"),
+            "{error}"
+        );
         assert_eq!(violations.len(), 1);
-        assert_eq!((violations[0].urn.name(), violations[0].level), ("b", EnforcementLevel::Mandatory));
-        assert_eq!((&*violations[0].name.pack, &*violations[0].name.version), ("guard", "1.0.0"));
+        assert_eq!(
+            (violations[0].urn.name(), violations[0].level),
+            ("b", EnforcementLevel::Mandatory)
+        );
+        assert_eq!(
+            (&*violations[0].name.pack, &*violations[0].name.version),
+            ("guard", "1.0.0")
+        );
         assert_eq!(violations[0].severity, Some(PolicySeverity::High));
     }
     let names = stack.snapshot().await.unwrap();
@@ -110,7 +121,10 @@ async fn functions_remediate_inputs_in_their_order_before_they_are_checked() {
     let longer = |suffix: &'static str| {
         move |resource: PolicyResource| async move {
             let mut inputs = resource.inputs;
-            let value = inputs.get("value").and_then(PropertyValue::as_str).unwrap_or_default();
+            let value = inputs
+                .get("value")
+                .and_then(PropertyValue::as_str)
+                .unwrap_or_default();
             let value = format!("{value}{suffix}");
             inputs.insert("value", value.into());
             Ok(Some(inputs))
@@ -125,9 +139,17 @@ async fn functions_remediate_inputs_in_their_order_before_they_are_checked() {
     let (result, violations) = run(&stack, true, pack.clone(), &[("a", "b")]).await;
     assert_eq!(violations.len(), 1, "{:?}", result.error);
     let (result, violations) = run(&stack, false, pack, &[("a", "c")]).await;
-    assert!(result.error.is_none() && violations.is_empty(), "{:?}", result.error);
+    assert!(
+        result.error.is_none() && violations.is_empty(),
+        "{:?}",
+        result.error
+    );
     let snapshot = stack.snapshot().await.unwrap();
-    let state = snapshot.resources.iter().find(|state| state.urn.name() == "a").unwrap();
+    let state = snapshot
+        .resources
+        .iter()
+        .find(|state| state.urn.name() == "a")
+        .unwrap();
     assert_eq!(state.inputs.get("value"), Some(&"cig".into()));
 }
 
@@ -153,7 +175,11 @@ async fn a_function_that_fails_ends_the_operation_with_an_error_that_names_polic
 async fn an_analysis_finds_violations_in_the_recorded_state_without_changing_it() {
     let stack = opened().await;
     let resources = &[("a", "small"), ("b", "big"), ("c", "small")];
-    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program(resources)));
+    let operation = stack.start(
+        OperationKind::Update,
+        OperationOptions::default(),
+        Some(program(resources)),
+    );
     assert!(operation.ended().await.error.is_none());
     let before = stack.export_deployment(false).await.unwrap();
     let history = stack.history().await.unwrap().len();
@@ -166,7 +192,14 @@ async fn an_analysis_finds_violations_in_the_recorded_state_without_changing_it(
     let found: Vec<_> = analysis
         .violations
         .iter()
-        .map(|violation| (violation.urn.name(), &*violation.name.pack, &*violation.name.policy, violation.level))
+        .map(|violation| {
+            (
+                violation.urn.name(),
+                &*violation.name.pack,
+                &*violation.name.policy,
+                violation.level,
+            )
+        })
         .collect();
     assert_eq!(
         found,
@@ -182,7 +215,10 @@ async fn an_analysis_finds_violations_in_the_recorded_state_without_changing_it(
     assert_eq!(stack.history().await.unwrap().len(), history);
     assert_eq!(stack.unlock().await.unwrap(), 0, "no lock is left");
 
-    let harmless = stack.analyze(&[guard([not_big(EnforcementLevel::Advisory)])]).await.unwrap();
+    let harmless = stack
+        .analyze(&[guard([not_big(EnforcementLevel::Advisory)])])
+        .await
+        .unwrap();
     assert!(harmless.passed() && harmless.violations.len() == 1);
 }
 
@@ -205,16 +241,25 @@ async fn a_state_is_analyzed_while_an_operation_holds_its_lock() {
 #[tokio::test(flavor = "multi_thread")]
 async fn packs_of_the_host_that_are_wrong_in_themselves_are_refused_before_anything_happens() {
     let stack = opened().await;
-    let twice = guard([not_big(EnforcementLevel::Advisory), not_big(EnforcementLevel::Advisory)]);
+    let twice = guard([
+        not_big(EnforcementLevel::Advisory),
+        not_big(EnforcementLevel::Advisory),
+    ]);
     let (result, _) = run(&stack, false, twice.clone(), &[("a", "small")]).await;
     let error = result.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.message().contains("two policies \"not-big\""), "{error}");
-    assert_eq!(stack.analyze(&[twice]).await.unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(
+        stack.analyze(&[twice]).await.unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
     let addressed = PolicyPackOption {
         address: "127.0.0.1:1".to_owned(),
         ..guard([few()])
     };
     let error = stack.analyze(&[addressed]).await.unwrap_err();
-    assert!(error.message().contains("functions of the host and an address"), "{error}");
+    assert!(
+        error.message().contains("functions of the host and an address"),
+        "{error}"
+    );
 }

@@ -60,7 +60,9 @@ async fn a_pack_in_a_folder_is_started_with_the_stack_in_its_environment_and_end
          while :; do read -r _ <wait; done"
     );
     let folder = pack(&script);
-    let status = std::process::Command::new("mkfifo").arg(folder.path().join("wait")).status();
+    let status = std::process::Command::new("mkfifo")
+        .arg(folder.path().join("wait"))
+        .status();
     assert!(status.unwrap().success());
     let stack = opened().await;
     let result = update(&stack, folder.path()).await;
@@ -72,7 +74,10 @@ async fn a_pack_in_a_folder_is_started_with_the_stack_in_its_environment_and_end
     assert!(facts[3].starts_with("127.0.0.1:"), "{started}");
     assert_eq!(facts[4], folder.path().join("src").display().to_string());
     assert_eq!(Path::new(facts[5]).canonicalize().unwrap(), own);
-    assert_eq!(fs::read_to_string(folder.path().join("ended")).unwrap(), "ended\n");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("ended")).unwrap(),
+        "ended\n"
+    );
 
     let analysis = stack.analyze(&[option(folder.path())]).await.unwrap();
     assert!(!analysis.violations.is_empty());
@@ -86,8 +91,14 @@ async fn a_pack_whose_interpreter_lacks_the_sdk_is_named_with_the_output_of_the_
     let error = result.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::Plugin);
     let message = error.message();
-    assert!(message.starts_with("could not start policy pack guard: "), "{message}");
-    assert!(message.contains("venv/bin/python") && message.contains("No module named pulumi"), "{message}");
+    assert!(
+        message.starts_with("could not start policy pack guard: "),
+        "{message}"
+    );
+    assert!(
+        message.contains("venv/bin/python") && message.contains("No module named pulumi"),
+        "{message}"
+    );
     assert!(result.snapshot.resources.is_empty());
 }
 
@@ -97,5 +108,8 @@ async fn a_folder_without_a_pack_is_refused_by_its_path() {
     let result = update(&opened().await, folder.path()).await;
     let error = result.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::Plugin);
-    assert!(error.message().contains(&folder.path().display().to_string()), "{error}");
+    assert!(
+        error.message().contains(&folder.path().display().to_string()),
+        "{error}"
+    );
 }

@@ -116,7 +116,10 @@ pub(super) fn declared(info: &mut rpc::AnalyzerInfo) -> Result<Vec<DeclaredPolic
             is_of_stack: policy.policy_type == i32::from(rpc::PolicyType::Stack),
             level: read_level(level).ok_or(level),
             settings: settings.map_err(|error| error.message().to_owned())?,
-            required: policy.config_schema.map(|schema| schema.required).unwrap_or_default(),
+            required: policy
+                .config_schema
+                .map(|schema| schema.required)
+                .unwrap_or_default(),
             name: policy.name,
         })
     });

@@ -165,7 +165,10 @@ mod tests {
         assert_eq!(found.program, pack.path().join("src"));
         let plain = folder("runtime: python\n");
         let text = message(plain.path(), "/nowhere:/none");
-        assert!(text.ends_with("the program python3 is not found: searched /nowhere/python3, /none/python3"), "{text}");
+        assert!(
+            text.ends_with("the program python3 is not found: searched /nowhere/python3, /none/python3"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -197,7 +200,10 @@ mod tests {
     fn a_folder_without_a_file_or_with_another_runtime_is_refused_by_name() {
         let empty = tempfile::tempdir().unwrap();
         let text = message(empty.path(), "");
-        assert!(text.starts_with("could not start policy pack guard: the folder "), "{text}");
+        assert!(
+            text.starts_with("could not start policy pack guard: the folder "),
+            "{text}"
+        );
         assert!(text.contains("PulumiPolicy.yaml"), "{text}");
         let other = folder("runtime: opa\n");
         assert!(message(other.path(), "").contains("its runtime is \"opa\""));

@@ -27,7 +27,9 @@ impl Manifest {
     /// [`crate::ErrorKind::InvalidInput`] with the line and column of the fault.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut members = scalars(text)?;
-        let runtime = members.remove("runtime").or_else(|| members.remove("runtime.name"));
+        let runtime = members
+            .remove("runtime")
+            .or_else(|| members.remove("runtime.name"));
         let options = members.iter().filter_map(|(path, value)| {
             let name = path.strip_prefix("runtime.options.")?;
             Some((name.to_owned(), value.clone()))
@@ -108,15 +110,22 @@ mod tests {
     fn a_runtime_is_a_text_or_an_object_with_options() {
         let manifest = Manifest::parse("description: d\nruntime: nodejs\nmain: bin # built\n").unwrap();
         assert_eq!((&*manifest.runtime, &*manifest.main), ("nodejs", "bin"));
-        let text = "runtime:\n  name: python\n  options:\n    virtualenv: venv\n    tools: [runtime: x]\nmain:\n";
+        let text =
+            "runtime:\n  name: python\n  options:\n    virtualenv: venv\n    tools: [runtime: x]\nmain:\n";
         let manifest = Manifest::parse(text).unwrap();
         assert_eq!((&*manifest.runtime, &*manifest.main), ("python", ""));
-        assert_eq!(manifest.options, [("virtualenv".to_owned(), "venv".to_owned())].into());
+        assert_eq!(
+            manifest.options,
+            [("virtualenv".to_owned(), "venv".to_owned())].into()
+        );
     }
 
     #[test]
     fn json_is_read_and_a_fault_has_its_place() {
-        assert_eq!(Manifest::parse(r#"{"runtime": "python"}"#).unwrap().runtime, "python");
+        assert_eq!(
+            Manifest::parse(r#"{"runtime": "python"}"#).unwrap().runtime,
+            "python"
+        );
         assert_eq!(Manifest::parse("").unwrap(), Manifest::default());
         let error = Manifest::parse("runtime: [").unwrap_err();
         assert!(error.message().starts_with("line "), "{error}");

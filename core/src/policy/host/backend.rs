@@ -74,12 +74,15 @@ impl HostFunctions {
     /// Returns the policies that run: those over a stack, or those over each resource.
     fn enabled(&self, is_of_stack: bool) -> impl Iterator<Item = &HostPolicy> {
         let policies = self.policies.iter();
-        policies.filter(move |policy| {
-            policy.enforced.is_enabled() && policy.enforced.is_of_stack == is_of_stack
-        })
+        policies
+            .filter(move |policy| policy.enforced.is_enabled() && policy.enforced.is_of_stack == is_of_stack)
     }
 
-    async fn check(&self, policy: &HostPolicy, resource: PolicyResource) -> ProviderResult<Vec<PolicyViolation>> {
+    async fn check(
+        &self,
+        policy: &HostPolicy,
+        resource: PolicyResource,
+    ) -> ProviderResult<Vec<PolicyViolation>> {
         let urn = resource.urn.clone();
         let resource = PolicyResource {
             config: policy.enforced.settings.clone(),
@@ -208,7 +211,10 @@ impl PackBackend for HostFunctions {
     async fn close(&self) {}
 
     fn malformed_response(&self, call: &str, why: &str) -> ProviderError {
-        let text = format!("malformed {call} result from policy pack {}: {why}", self.pack.name);
+        let text = format!(
+            "malformed {call} result from policy pack {}: {why}",
+            self.pack.name
+        );
         ProviderError::new(ProviderStatus::Internal, text)
     }
 }
@@ -235,7 +241,9 @@ mod tests {
         ]
         .into_iter()
         .collect();
-        let after: PropertyMap = [("key", "new".into()), ("plain", "new".into())].into_iter().collect();
+        let after: PropertyMap = [("key", "new".into()), ("plain", "new".into())]
+            .into_iter()
+            .collect();
         let kept = keep_secrets(&before, after);
         assert_eq!(kept.get("key"), Some(&PropertyValue::secret("new".into())));
         assert_eq!(kept.get("plain"), Some(&"new".into()));

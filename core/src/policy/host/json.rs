@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyProvider, PolicyResource, PolicyResourceOptions,
-    PolicyStack,
+    Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyProvider, PolicyResource,
+    PolicyResourceOptions, PolicyStack,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -363,15 +363,24 @@ mod tests {
             ..Scripted::default()
         });
         let error = policy.functions.check(resource()).await.unwrap_err();
-        assert!(error.message().starts_with("check returned what cannot be used"), "{error}");
+        assert!(
+            error.message().starts_with("check returned what cannot be used"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_pack_with_an_unknown_level_or_two_policies_of_one_name_is_refused() {
         let host: Arc<dyn PolicyHost> = Arc::new(Scripted::default());
         for (document, named) in [
-            (r#"{"name": "guard", "policies": [{"name": "a", "level": "harsh"}]}"#, "harsh"),
-            (r#"{"name": "guard", "policies": [{"name": "a"}, {"name": "a"}]}"#, "two policies \"a\""),
+            (
+                r#"{"name": "guard", "policies": [{"name": "a", "level": "harsh"}]}"#,
+                "harsh",
+            ),
+            (
+                r#"{"name": "guard", "policies": [{"name": "a"}, {"name": "a"}]}"#,
+                "two policies \"a\"",
+            ),
         ] {
             let error = PolicyPack::from_json(document.as_bytes(), &host).unwrap_err();
             assert!(error.message().contains(named), "{error}");
