@@ -11,7 +11,7 @@ use stackwright_proto::pulumirpc::{
 };
 
 use crate::{
-    monitor::{Monitor, Start, WireStatus, features::UnsupportedFeature, wire},
+    monitor::{Monitor, Start, WireStatus, wire},
     provider::ProviderStatus,
 };
 

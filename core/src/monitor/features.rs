@@ -1,10 +1,8 @@
-//! The features of the protocol that the monitor has, and one refusal for each that it does not have.
-
-use std::fmt;
+//! The features of the protocol that the monitor has.
 
 use stackwright_proto::pulumirpc::ResourceMonitorFeature as Feature;
 
-use crate::{generator::GeneratorOptions, monitor::WireStatus, provider::ProviderStatus};
+use crate::generator::GeneratorOptions;
 
 /// The features by number and, for older programs, by name.
 const FEATURES: &[(Feature, &str)] = &[

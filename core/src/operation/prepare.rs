@@ -79,6 +79,7 @@ pub(super) async fn prepare(
     });
     install_recorded(run, &registry, &base).await;
     let policies = load_policies(run, &info, &plugins).await?;
+    run.session.own(|parts| parts.policies.clone_from(&policies));
     executor.set_views(base.records());
     Ok(Prepared {
         executor,

@@ -21,6 +21,7 @@ use stackwright::{
 };
 
 use super::{
+    policies::attach_packs,
     run::{Answer, Run, broken, error},
     wire::Wire,
 };
@@ -266,6 +267,7 @@ impl Session {
             "an operation",
         )
         .map_err(|it| error(&it))?;
+        attach_packs(&mut options, &message["policyPacks"], &self.wire)?;
         if let Some(number) = message["planOf"].as_u64() {
             let kept = locked(&self.results).get(&number).cloned();
             let plan = kept.and_then(|result| result.plan.clone());

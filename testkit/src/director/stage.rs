@@ -19,6 +19,7 @@ use super::{
     transform::{Transforms, is_transform, transform},
 };
 use crate::{
+    policy::Packs,
     scenario::{BodyScript, CallRule, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
     script::{Providers, Scene},
 };
@@ -52,6 +53,7 @@ pub(super) struct Stage {
     pub(super) link: Arc<Link>,
     pub(super) references: References,
     pub(super) providers: Arc<Providers>,
+    pub(super) packs: Arc<Packs>,
     pub(super) scene: Arc<Scene>,
     transforms: Arc<Transforms>,
     own: Part,
@@ -65,6 +67,7 @@ impl Stage {
     pub(super) fn new(
         actor: &ActorProcess,
         providers: Arc<Providers>,
+        packs: Arc<Packs>,
         rules: Vec<CallRule>,
         program: Vec<Statement>,
     ) -> Self {
@@ -72,6 +75,7 @@ impl Stage {
             link: Arc::clone(&actor.link),
             references: actor.references,
             providers,
+            packs,
             scene: Arc::new(Scene::new(rules)),
             transforms: Arc::default(),
             own: Part::new(program),
@@ -119,9 +123,12 @@ impl Stage {
                 }
                 Some(ActorMessage::Call { number, call }) => {
                     let (link, scene) = (Arc::clone(&self.link), Arc::clone(&self.scene));
-                    let providers = Arc::clone(&self.providers);
+                    let (providers, packs) = (Arc::clone(&self.providers), Arc::clone(&self.packs));
                     running.start(("call", number), async move {
-                        let answer = providers.answer(&scene, call).await;
+                        let answer = match packs.hosts(&call) {
+                            true => packs.answer(&scene, &call).await,
+                            false => providers.answer(&scene, call).await,
+                        };
                         link.reply(number, answer);
                     });
                 }

@@ -17,7 +17,7 @@ pub use expectation::{
     CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
 };
 pub use operation::{OperationBeside, OperationKind, ScenarioOperation, WorldEdit};
-pub use policy::{PackScript, PolicyScript};
+pub use policy::{PackScript, PackServed, PolicyScript};
 pub use provider::{
     BodyScript, CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits,
     Serving, TypeScript,
@@ -56,7 +56,7 @@ pub struct Scenario {
     /// The in-process providers by package, and how they answer. Without any there is one for [`PACKAGE`].
     #[serde(default)]
     pub packages: BTreeMap<String, PackageScript>,
-    /// The policy packs that are served on loopback, by name.
+    /// The policy packs, by name.
     #[serde(default)]
     pub policies: BTreeMap<String, PackScript>,
     /// The transforms that the program registers, by name.

@@ -13,7 +13,7 @@ use stackwright_proto::pulumirpc::{
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use super::Service;
-use crate::monitor::{WireStatus, features::UnsupportedFeature, wire};
+use crate::monitor::{WireStatus, wire};
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -120,10 +120,6 @@ impl ResourceMonitor for Service {
         self.monitor.signal_and_wait_for_shutdown().await?;
         Ok(Response::new(()))
     }
-}
-
-fn unsupported(feature: UnsupportedFeature) -> Status {
-    WireStatus::from(feature).into()
 }
 
 /// Returns whether a request comes from the Node SDK, whose older versions encode aliases differently: by its metadata
