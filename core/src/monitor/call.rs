@@ -39,9 +39,9 @@ impl Monitor {
                 wire::register_resource_outputs(monitor, request)
             }),
             "ResourceMonitor/Invoke" => answered(decode(request), |request| wire::invoke(monitor, request)),
-            "ResourceMonitor/Call" => {
-                answered(decode(request), |request: ResourceCallRequest| wire::call_method(monitor, request))
-            }
+            "ResourceMonitor/Call" => answered(decode(request), |request: ResourceCallRequest| {
+                wire::call_method(monitor, request)
+            }),
             "ResourceMonitor/SignalAndWaitForShutdown" => {
                 let monitor = monitor.clone();
                 async move { monitor.signal_and_wait_for_shutdown().await.map(|()| Vec::new()) }.boxed()

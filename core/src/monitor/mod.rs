@@ -47,14 +47,14 @@ use crate::{
     urn::Urn,
 };
 
+pub use crate::run_info::RunInfo;
 pub(crate) use documents::{InvokeDocument, ReadDocument, RegistrationDocument};
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
+pub use method::{MethodCall, MethodResult};
 pub(crate) use plugin_service::EngineService;
 pub use registration::PackageChoice;
-pub use method::{MethodCall, MethodResult};
 pub use registration::{Invoke, Read, Registered, Registration};
-pub use crate::run_info::RunInfo;
 pub use status::WireStatus;
 pub(crate) use wire::{diagnostic_of, require_version};
 
@@ -333,7 +333,13 @@ impl Monitor {
     pub(crate) fn close(&self) {
         self.0.closed.cancel();
         // The server holds the monitor.
-        drop(self.0.server.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(
+            self.0
+                .server
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
     }
 
     /// Resolves when the user cancels the run; running calls complete.

@@ -135,7 +135,12 @@ impl Monitor {
 
     /// Refuses an invalid registration.
     fn check(&self, registration: &Registration) -> Result<(), Refused> {
-        let Registration { custom, remote, resource_type, .. } = registration;
+        let Registration {
+            custom,
+            remote,
+            resource_type,
+            ..
+        } = registration;
         if (*custom || *remote) && !resource_type.is_full() {
             return Err(Refused::Invalid(WireStatus::invalid(format!(
                 "Type '{resource_type}' is not a valid type token (must have format '*:*:*')"

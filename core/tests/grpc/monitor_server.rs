@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stackwright::{monitor::MonitorServer, program::from_fn};
 use stackwright_proto::{
     pulumirpc::{
-        GetRootResourceRequest, RegisterResourceOutputsRequest, RegisterResourceRequest, ResourceCallRequest,
+        GetRootResourceRequest, RegisterResourceOutputsRequest, RegisterResourceRequest,
         SupportsFeatureRequest, engine_client::EngineClient,
     },
     values::{ListValue, Struct, Value, value::Kind},
@@ -131,13 +131,6 @@ async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run
             status.message(),
             "envVarMappings of resource 'mapped' are not supported by this engine"
         );
-        let call = ResourceCallRequest {
-            tok: "echo:index:Echo/shout".to_owned(),
-            ..ResourceCallRequest::default()
-        };
-        let status = client.call(call).await.unwrap_err();
-        assert_eq!(status.code(), Code::Unimplemented);
-        assert!(status.message().contains("echo:index:Echo/shout"), "{status}");
         assert!(not_a_message(&address).await.message().contains("decode"));
         let registered = register(&mut client, echo("a", "", "1")).await.unwrap();
         assert_eq!(registered.id, "id-a");

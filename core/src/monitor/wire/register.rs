@@ -61,7 +61,11 @@ fn registration_of(
     let property_dependencies =
         property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
     // The provider of a remote component gets output values with their dependencies.
-    let inputs = if request.remote { decoded } else { decoded.collapse_outputs() };
+    let inputs = if request.remote {
+        decoded
+    } else {
+        decoded.collapse_outputs()
+    };
     let aliases = options::aliases(
         &request.alias_ur_ns,
         request.aliases,
