@@ -60,8 +60,12 @@ impl RemoteFunction {
             runtime,
         )
         .await?;
-        A::decode(&*response)
-            .map_err(|error| Error::new(ErrorKind::Program, format!("it returned a malformed response: {error}")))
+        A::decode(&*response).map_err(|error| {
+            Error::new(
+                ErrorKind::Program,
+                format!("it returned a malformed response: {error}"),
+            )
+        })
     }
 }
 
@@ -69,7 +73,10 @@ impl RemoteFunction {
 ///
 /// # Errors
 /// Those of the call, and [`ErrorKind::Program`] after [`CALLBACK_TIMEOUT`].
-pub(crate) async fn within_deadline<T>(call: impl Future<Output = Result<T>>, runtime: &Runtime) -> Result<T> {
+pub(crate) async fn within_deadline<T>(
+    call: impl Future<Output = Result<T>>,
+    runtime: &Runtime,
+) -> Result<T> {
     tokio::select! {
         biased;
         result = call => result,

@@ -163,7 +163,9 @@ mod tests {
     fn state() -> Arc<ResourceState> {
         let urn = Urn::new("dev", "shop", "", "pkg:index:Type", "a");
         let mut state = ResourceState::new(urn, TypeToken::from("pkg:index:Type"), true);
-        state.inputs = [("value", PropertyValue::secret("x".into()))].into_iter().collect();
+        state.inputs = [("value", PropertyValue::secret("x".into()))]
+            .into_iter()
+            .collect();
         state.protect = true;
         Arc::new(state)
     }
@@ -186,7 +188,10 @@ mod tests {
         assert_eq!((&document["name"], &document["id"]), (&json!("a"), &json!("a-1")));
         assert_eq!(document["oldInputs"]["value"]["value"], "x");
         assert_eq!(document["oldOptions"]["protect"], true);
-        assert_eq!((&document["newInputs"], &document["newOptions"]), (&json!(null), &json!(null)));
+        assert_eq!(
+            (&document["newInputs"], &document["newOptions"]),
+            (&json!(null), &json!(null))
+        );
     }
 
     #[test]

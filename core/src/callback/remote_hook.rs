@@ -196,12 +196,18 @@ mod tests {
             new_outputs: None,
         };
         let request = ENCODING.resource_hook(call).unwrap();
-        assert_eq!((request.name.as_str(), request.r#type.as_str()), ("a", "pkg:index:Type"));
+        assert_eq!(
+            (request.name.as_str(), request.r#type.as_str()),
+            ("a", "pkg:index:Type")
+        );
         assert!(request.id.is_empty() && request.new_inputs.is_some());
         assert!(request.old_inputs.is_none() && request.old_options.is_none());
         assert!(request.new_outputs.is_none() && request.old_outputs.is_none());
         let options = request.new_options.unwrap();
-        assert_eq!((options.protect, options.retain_on_delete), (Some(false), Some(false)));
+        assert_eq!(
+            (options.protect, options.retain_on_delete),
+            (Some(false), Some(false))
+        );
         assert_eq!(options.custom_timeouts.unwrap().create, "1h5m30s");
         assert_eq!(options.hooks.unwrap().before_create, ["drain"]);
         assert_eq!(options.aliases.len(), 1);

@@ -8,11 +8,7 @@ use crate::{
     diagnostic::Diagnostic,
     event::OperationStatus,
     executor::{
-        Executor, Step, StepFailure, StepOutcome,
-        outcome::Settled,
-        run::mark_old,
-        slots::Slot,
-        views,
+        Executor, Step, StepFailure, StepOutcome, outcome::Settled, run::mark_old, slots::Slot, views,
     },
     provider::{PublishedView, Views},
     resource::ResourceState,
@@ -156,7 +152,9 @@ impl Executor {
         attempts: &mut Attempts,
         mut failed: FailedAttempt,
     ) -> Result<AfterAttempt, StepFailure> {
-        attempts.errors.insert(0, failed.failure.message.reference().to_owned());
+        attempts
+            .errors
+            .insert(0, failed.failure.message.reference().to_owned());
         // A preview records nothing: its next attempt is the same again.
         if let Some(record) = failed.record.as_ref().filter(|_| !self.is_preview()) {
             attempts.kept = Some(record.clone());

@@ -127,7 +127,8 @@ impl Executor {
         let settled = self.settle(step, operation, applied).await?;
         let new = settled.new;
         let Some(failure) = settled.partial_failure else {
-            self.reporter.report_success(step, settled.result_op, new.as_ref());
+            self.reporter
+                .report_success(step, settled.result_op, new.as_ref());
             self.follow(step, new.as_ref(), settled.published).await?;
             // The resource is removed, according to its provider; the failed step of a view fails the deletion
             // nevertheless.

@@ -56,12 +56,12 @@ pub(crate) use documents::{InvokeDocument, MethodDocument, ReadDocument, Registr
 pub use exists::Exists;
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
+pub use method::{MethodCall, MethodResult};
 pub(crate) use plugin_service::EngineService;
 pub use registration::PackageChoice;
 pub use component::Component;
-pub use method::{MethodCall, MethodResult};
-pub use registration::{Invoke, Read, Registered, Registration};
 pub use crate::run_info::RunInfo;
+pub use registration::{Invoke, Read, Registered, Registration};
 pub use status::WireStatus;
 pub use transforms::{
     InvokeTransform, InvokeTransformArgs, ResourceTransform, TransformArgs, TransformOptions,
@@ -362,7 +362,13 @@ impl Monitor {
     pub(crate) fn close(&self) {
         self.0.closed.cancel();
         // The server holds the monitor.
-        drop(self.0.server.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(
+            self.0
+                .server
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
     }
 
     /// Resolves when the user cancels the run; running calls complete.

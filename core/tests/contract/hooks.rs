@@ -77,7 +77,9 @@ fn program(hook: &'static str, moment: &'static str, calls: &Calls) -> Arc<dyn P
 
 fn texts(result: &OperationResult) -> Vec<&str> {
     let diagnostics = result.diagnostics.iter();
-    diagnostics.map(|diagnostic| diagnostic.message.library()).collect()
+    diagnostics
+        .map(|diagnostic| diagnostic.message.library())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +102,11 @@ async fn a_hook_that_panics_is_named_and_fails_its_step_alone() {
     let stack = stack(&provider, StackSettings::default()).await;
     let result = update(&stack, program("panics", "BeforeCreate", &calls)).await;
     assert_eq!(result.error.as_ref().unwrap().urn().unwrap().name(), "a");
-    assert!(texts(&result).contains(&"before hook \"panics\" failed: it panicked"), "{:?}", texts(&result));
+    assert!(
+        texts(&result).contains(&"before hook \"panics\" failed: it panicked"),
+        "{:?}",
+        texts(&result)
+    );
     assert!(provider.calls.lock().unwrap().is_empty() && names(&result).is_empty());
 }
 
@@ -132,7 +138,11 @@ async fn a_hook_that_does_not_return_fails_its_step_after_five_minutes() {
         ..Runtime::system(tokio::runtime::Handle::current())
     };
     let backend: Arc<dyn ProviderBackend> = Arc::clone(&provider) as _;
-    let engine = engine().runtime(runtime).provider("echo", backend).build().unwrap();
+    let engine = engine()
+        .runtime(runtime)
+        .provider("echo", backend)
+        .build()
+        .unwrap();
     let stack = engine
         .create_or_select_stack("shop/dev", StackSettings::default())
         .await
@@ -153,7 +163,11 @@ async fn a_failed_hook_before_a_step_leaves_no_entry_of_the_step() {
     };
     let stack: Stack = stack(&provider, settings).await;
     let result = update(&stack, program("refuses", "BeforeCreate", &calls)).await;
-    assert!(texts(&result).contains(&"before hook \"refuses\" failed: not now"), "{:?}", texts(&result));
+    assert!(
+        texts(&result).contains(&"before hook \"refuses\" failed: not now"),
+        "{:?}",
+        texts(&result)
+    );
     let entries = entries.0.lock().unwrap();
     let begun = entries.iter().any(|entry| match &entry.record {
         JournalRecord::Begin { op, new, .. } => {
@@ -174,7 +188,10 @@ async fn an_error_hook_receives_all_errors_until_it_no_longer_agrees() {
         let patient = Arc::new(Patient(2, Arc::clone(&asked)));
         async move {
             context.monitor.register_error_hook("again", patient)?;
-            context.monitor.register(bound("refused", "OnError", "again")).await?;
+            context
+                .monitor
+                .register(bound("refused", "OnError", "again"))
+                .await?;
             Ok(())
         }
     });
@@ -195,7 +212,10 @@ async fn a_creation_of_unknown_outcome_stays_pending_although_a_later_attempt_is
     let program = from_fn(move |context| async move {
         let patient = Arc::new(Patient(1, Arc::default()));
         context.monitor.register_error_hook("again", patient)?;
-        context.monitor.register(bound("unreadable", "OnError", "again")).await?;
+        context
+            .monitor
+            .register(bound("unreadable", "OnError", "again"))
+            .await?;
         Ok(())
     });
     let result = update(&stack, program).await;

@@ -139,24 +139,22 @@ async fn a_transform_changes_every_option_but_type_name_and_parent() {
     let stack = stack(&Arc::new(Scripted::default()), StackSettings::default()).await;
     let program = from_fn(|context| async move {
         let other = context.monitor.register(resource("other", "1")).await?.urn;
-        let change = move |args: TransformArgs| {
+        let change = move |mut args: TransformArgs| {
             let mut options = TransformOptions {
                 protect: Some(true),
                 retain_on_delete: Some(true),
                 depends_on: vec![other.clone()],
-                ..args.options
+                ..args.options.clone()
             };
             options.others.deleted_with = Some(other.clone());
             options.others.additional_secret_outputs = vec!["value".to_owned()];
             async move {
-                Ok(Some(TransformArgs {
-                    resource_type: "echo:index:Other".into(),
-                    name: "renamed".to_owned(),
-                    custom: false,
-                    parent: None,
-                    options,
-                    ..args
-                }))
+                args.resource_type = "echo:index:Other".into();
+                args.name = "renamed".to_owned();
+                args.custom = false;
+                args.parent = None;
+                args.options = options;
+                Ok(Some(args))
             }
         };
         context.monitor.add_transform(Arc::new(change));

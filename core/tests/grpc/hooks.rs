@@ -72,7 +72,9 @@ fn hooked(name: &str, before: &str, after: &str) -> RegisterResourceRequest {
 
 fn texts(result: &OperationResult) -> Vec<&str> {
     let diagnostics = result.diagnostics.iter();
-    diagnostics.map(|diagnostic| diagnostic.message.library()).collect()
+    diagnostics
+        .map(|diagnostic| diagnostic.message.library())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +97,10 @@ async fn hooks_of_a_program_in_another_process_are_called_over_one_connection() 
             let twice = register_hook(&mut client, "gate", &target).await.unwrap_err();
             assert_eq!(
                 (twice.code(), twice.message()),
-                (Code::Unknown, "resource hook already registered for name \"gate\"")
+                (
+                    Code::Unknown,
+                    "resource hook already registered for name \"gate\""
+                )
             );
             let nowhere = register_hook(&mut client, "nowhere", "").await.unwrap_err();
             assert_eq!(nowhere.message(), "target must be specified");
@@ -243,7 +248,10 @@ async fn hooks_in_the_hosts_process_are_called_without_a_connection() {
         }
     });
     let stack = stack(&engine(&Arc::default()), "shop/dev", program).await;
-    let result = stack.update(stackwright::operation::OperationOptions::default()).ended().await;
+    let result = stack
+        .update(stackwright::operation::OperationOptions::default())
+        .ended()
+        .await;
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Failed);
     let malformed = "before hook \"gate\" failed: it returned a malformed response";
     let found = texts(&result).iter().any(|text| text.starts_with(malformed));

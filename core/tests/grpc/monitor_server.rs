@@ -130,7 +130,7 @@ async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run
             status.message(),
             "envVarMappings can only be used with provider resources"
         );
-         assert!(not_a_message(&address).await.message().contains("decode"));
+        assert!(not_a_message(&address).await.message().contains("decode"));
         let registered = register(&mut client, echo("a", "", "1")).await.unwrap();
         assert_eq!(registered.id, "id-a");
     });

@@ -137,7 +137,9 @@ impl Session {
 
     async fn execute(&self, verb: &str, message: &Value) -> Answer {
         match verb {
-            "hello" => Ok(json!({ "binding": "rust", "references": "resolved", "plans": "kept", "hooks": true })),
+            "hello" => {
+                Ok(json!({ "binding": "rust", "references": "resolved", "plans": "kept", "hooks": true }))
+            }
             "open" => self.open(message).await,
             "start" => self.start(message).await,
             "importState" => {

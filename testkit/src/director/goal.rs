@@ -153,7 +153,10 @@ impl GoalMaker<'_> {
             put("replacementTrigger", value::to_plain(&self.value(trigger)));
         }
         if !statement.hooks.is_empty() {
-            let bindings = statement.hooks.iter().map(|(name, hooks)| (moment(name), json!(hooks)));
+            let bindings = statement
+                .hooks
+                .iter()
+                .map(|(name, hooks)| (moment(name), json!(hooks)));
             put("resourceHooks", bindings.collect::<Map<_, _>>().into());
         }
     }

@@ -148,15 +148,6 @@ pub(in crate::monitor) fn register_resource_outputs(
 
 /// Refuses requests for features that this monitor does not advertise.
 fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
-    let refuse = |what: &str| {
-        Err(WireStatus::new(
-            ProviderStatus::Unimplemented,
-            format!(
-                "{what} of resource '{}' are not supported by this engine",
-                request.name
-            ),
-        ))
-    };
     if !request.state_migrations.is_empty() {
         return Err(WireStatus::new(
             ProviderStatus::FailedPrecondition,
@@ -216,22 +207,6 @@ pub(super) fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
         delete: options::seconds(&wire.delete)?,
         read: options::seconds(&wire.read)?,
     })
-}
-
-pub(super) fn hooks(wire: ResourceHooksBinding) -> HookBindings {
-    [
-        ("BeforeCreate", wire.before_create),
-        ("AfterCreate", wire.after_create),
-        ("BeforeUpdate", wire.before_update),
-        ("AfterUpdate", wire.after_update),
-        ("BeforeDelete", wire.before_delete),
-        ("AfterDelete", wire.after_delete),
-        ("OnError", wire.on_error),
-    ]
-    .into_iter()
-    .filter(|(_, names)| !names.is_empty())
-    .map(|(moment, names)| (moment.to_owned(), names))
-    .collect()
 }
 
 /// The kinds of values that the program accepts in an answer.

@@ -111,7 +111,8 @@ fn environment(surroundings: &PolicySurroundings) -> Vec<(OsString, OsString)> {
         project: stack.project.clone(),
         runtime_options: BTreeMap::new(),
         config: stack.config.clone(),
-        mapped,
     };
-    environment.variables("policy")
+    let mut variables: BTreeMap<OsString, OsString> = environment.variables("policy").into_iter().collect();
+    variables.extend(mapped.into_iter().map(|(name, value)| (name.into(), value.into())));
+    variables.into_iter().collect()
 }
