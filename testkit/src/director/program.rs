@@ -327,7 +327,9 @@ fn needs(statement: &Statement, kind: &StatementKind) -> Vec<(String, bool)> {
     let mut by_identity: BTreeSet<String> = BTreeSet::new();
     by_identity.extend(statement.parent.iter().cloned());
     by_identity.extend(statement.deleted_with.iter().cloned());
-    by_identity.extend(statement.of.iter().cloned());
+    if matches!(kind, StatementKind::Call(_)) {
+        by_identity.extend(statement.of.iter().cloned());
+    }
     by_identity.extend(
         statement
             .depends_on
