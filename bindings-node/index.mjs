@@ -26,6 +26,7 @@ export const {
     Output,
     OutputValue,
     PluginError,
+    Policy,
     ProgramContext,
     ProgramError,
     ProviderError,

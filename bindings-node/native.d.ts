@@ -93,9 +93,11 @@ export declare class Stack {
   get tags(): Record<string, string>
   /**
    * Starts an operation: `update`, `refresh` or `destroy`, with options as JSON and constrained by the plan of
-   * another one; `subject` names the call in errors.
+   * another one, with packs of functions; `subject` names the call in errors.
    */
-  start(kind: string, options: string, subject: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null): Operation
+  start(kind: string, options: string, subject: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null, policies?: Array<PackEntry> | undefined | null): Operation
+  /** Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON. */
+  analyze(options: string, policies: Array<PackEntry>): Promise<string>
   /** Returns the state as a deployment document. */
   export(showSecrets: boolean): Promise<string>
   /** Replaces the state by a deployment document. */
@@ -149,6 +151,34 @@ export interface ErrorKindName {
 
 /** Every kind of error: the table that the classes of the façade are checked against. */
 export declare function errorKinds(): Array<ErrorKindName>
+
+/** A pack of policies that are functions. */
+export interface PackEntry {
+  /** The name. */
+  name: string
+  /** The façade's number of the object that runs the functions. */
+  number: number
+  /** The policies, in the order of their numbers. */
+  policies: Array<PolicyEntry>
+}
+
+/** A policy. */
+export interface PolicyEntry {
+  /** The name. */
+  name: string
+  /** The enforcement level. */
+  level: string
+  /** The description for users. */
+  description: string
+  /** The severity. */
+  severity?: string
+  /** Whether it has a check of resources. */
+  checks: boolean
+  /** Whether it has a remediation. */
+  remediates: boolean
+  /** Whether it has a check of stacks, and nothing else. */
+  ofStack: boolean
+}
 
 /** The façade's description of a program. */
 export interface ProgramEntry {

@@ -64,18 +64,18 @@ export type EnforcementLevel =
     | "remediate"
     | "disabled";
 
-/** The result of an operation; the names are those of the event log. */
-export type Outcome =
-    | "succeeded"
-    | "failed"
-    | "canceled";
-
 /** How grave a violation is; the names are those of the event log. */
 export type PolicySeverity =
     | "low"
     | "medium"
     | "high"
     | "critical";
+
+/** The result of an operation; the names are those of the event log. */
+export type Outcome =
+    | "succeeded"
+    | "failed"
+    | "canceled";
 
 /** The names of the members of Plugins. */
 export const PLUGINS_MEMBERS = [
@@ -168,11 +168,15 @@ export const CALL_OPTIONS = {
     version: "string",
 } as const;
 
-/** A policy pack. A name or a path is required. */
+/**
+ * A policy pack. A name or a path is required. The pack is an analyzer at an address, or a folder that the engine
+ * starts.
+ */
 export interface PolicyPack {
     /**
      * The address at which the pack's analyzer listens: `host:port`, or an `http` URL. Left out, the engine's
-     * resolver is asked for an `analyzer` of this name and version, with path and settings.
+     * resolver is asked for an `analyzer` of this name and version, with path and settings; one without an answer
+     * leaves it to the path.
      */
     address?: string;
     /** Hex checksums by platform, for the resolver. */
@@ -186,7 +190,10 @@ export interface PolicyPack {
     downloadUrl?: string;
     /** The name of the pack, in requests to the resolver and in errors. Defaults to the path. */
     name?: string;
-    /** The folder or file of the pack, for the resolver. */
+    /**
+     * The folder of the pack, with its `PulumiPolicy.yaml`. Without an address, and when the engine's resolver names
+     * none, the engine starts the pack. A relative path begins at the project's folder.
+     */
     path?: string;
     /** The required version; any, when left out. */
     version?: string;
@@ -654,4 +661,41 @@ export interface Diagnostic {
     readonly severity: Severity;
     /** The URN of the resource that the message is about. */
     readonly urn: string | null;
+}
+
+/** A violation of a policy. */
+export interface PolicyViolation {
+    /** How strictly the policy is enforced. */
+    readonly level: EnforcementLevel;
+    /** The message to display. */
+    readonly message: string;
+    /** The name of the resource. */
+    readonly name: string;
+    /** Its pack. */
+    readonly pack: string;
+    /** The version of the pack; empty when it has none. */
+    readonly packVersion: string;
+    /** The policy. */
+    readonly policy: string;
+    /** The severity, if the policy sets one. */
+    readonly severity: PolicySeverity | null;
+    /** The URN of the resource; that of the root stack for a policy over all resources. */
+    readonly urn: string;
+}
+
+/** What policy packs found in the recorded state of a stack. */
+export interface PolicyAnalysis {
+    /** Warnings about the state and the settings of packs, and the output of packs. */
+    readonly diagnostics: readonly Diagnostic[];
+    /** Whether no mandatory policy is violated. */
+    readonly passed: boolean;
+    /** The packs: by name, the version, or `(local)`. */
+    readonly policyPacks: { readonly [name: string]: string };
+    /** The number of analyzed resources. */
+    readonly resources: number;
+    /**
+     * The violations: those of each resource, in the order of the state, then those of all resources together.
+     * Secrets in messages are masked.
+     */
+    readonly violations: readonly PolicyViolation[];
 }

@@ -2,6 +2,7 @@
 import { InvalidInputError, StackwrightError } from "./errors";
 import type { JournalEntry } from "./journal";
 import { described, type Names, refuseUnknown } from "./options";
+import type { PolicyRequest } from "./policy";
 import type { Autonaming, ResolutionRequest, ResourceSubject } from "./provider";
 import { fullTextOf, isA } from "./thrown";
 import type { PropertyMap } from "./values";
@@ -85,6 +86,7 @@ export interface HostObject {
     isInstalled?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
     latestVersion?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
     install?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
+    checkPolicy?(request: PolicyRequest): unknown;
 }
 
 /** Keeps an exception as the cause of the operation's error. */

@@ -12,9 +12,11 @@ export {
     type EnforcementLevel,
     type InvokeOptions,
     type Plugins,
+    type PolicyAnalysis,
     type PolicyPack,
     type PolicySettings,
     type PolicySeverity,
+    type PolicyViolation,
     type PropertyChange,
     type ReadOptions,
     type ResourceOptions,
@@ -56,6 +58,16 @@ export {
     type StackResource,
 } from "./host";
 export { type PluginInstaller } from "./installer";
+export {
+    type Found,
+    Policy,
+    type PolicyOptions,
+    type PolicyProvider,
+    type PolicyResource,
+    type PolicyResourceOptions,
+    type PolicyStack,
+    type Report,
+} from "./policy";
 export {
     type IdentifiedRecord,
     type JournalBaseRebuilt,

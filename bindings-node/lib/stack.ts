@@ -1,17 +1,21 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
 import { checkMembers, flag } from "./checks";
-import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
+import type { PolicyAnalysis, PolicyPack } from "./documents";
+import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { jsonOf, jsonOfMembers } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
 import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
+import { addPacks, Policy, split } from "./policy";
 import { addProgram, type AnyProgram } from "./program";
 
 /** Options of operations that run a program. */
 export interface ProgramOptions extends OperationOptions {
     /** Another program than the stack's own. */
     program?: AnyProgram;
+    /** What every resource is checked by: policies that are functions, and packs as in `localPolicyPacks`. */
+    policies?: readonly (Policy | PolicyPack)[];
 }
 
 /** Distinguishes a plan from options: it is a result, a text, or an object with the plans of resources. */
@@ -171,6 +175,24 @@ export class Stack {
         return showSecrets ? Object.fromEntries(entries.map(([name, output]) => [name, output.shown()])) : outputs;
     }
 
+    /**
+     * Analyzes the recorded state, without a program: each resource by its inputs, then all resources by their outputs.
+     * Remediations rewrite nothing. The state and its locks stay as they are, also while an operation runs.
+     * @param policies Policies that are functions, and packs as in `localPolicyPacks`.
+     */
+    async analyze(policies: readonly (Policy | PolicyPack)[]): Promise<PolicyAnalysis> {
+        this.#requireOpen();
+        const { packs, others } = split(policies ?? null);
+        const options = jsonOfMembers({ localPolicyPacks: others }, "options.");
+        try {
+            const entries = addPacks(this.#bridge, packs);
+            return JSON.parse(await awaited(() => this.#native.analyze(options, entries))) as PolicyAnalysis;
+        } catch (error) {
+            this.#bridge.raised.explain(this.name, error instanceof StackwrightError ? error : undefined);
+            throw error;
+        }
+    }
+
     /** Returns the history, newest first. */
     async history(): Promise<HistoryEntry[]> {
         return JSON.parse(await awaited(() => this.#native.history())) as HistoryEntry[];
@@ -199,7 +221,9 @@ export class Stack {
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: "preview" | "up" | "refresh" | "destroy"): Operation {
         this.#requireOpen();
         options = checked(`${called}()`, options);
-        const { signal, onEvent, program, plan, ...given } = options;
+        const { signal, onEvent, program, plan, policies, ...own } = options;
+        const { packs, others } = split(policies);
+        const given = others.length === 0 ? own : { ...own, localPolicyPacks: [...(own.localPolicyPacks ?? []), ...others] };
         const rest = called === "preview" ? { ...given, dryRun: given.dryRun ?? true } : given;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {
@@ -208,7 +232,7 @@ export class Stack {
         const planned = plan instanceof Result ? Result.planned(plan) : undefined;
         const held = planned === undefined && plan !== undefined ? { ...rest, plan } : rest;
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
-        const started = guarded(() => this.#native.start(kind, jsonOfMembers(held, "options."), `${called}()`, added, planned));
+        const started = guarded(() => this.#native.start(kind, jsonOfMembers(held, "options."), `${called}()`, added, planned, addPacks(this.#bridge, packs)));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
         const subject = { stack: this.name, isPreview: rest.dryRun === true };
         return new Operation(started, subject, explain, signal, onEvent);

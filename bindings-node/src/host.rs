@@ -40,7 +40,7 @@ impl JsHost {
     }
 
     /// Calls the object. An exception of this package becomes an error of the same kind, any other one of `kind`.
-    async fn ask(&self, request: Request, kind: ErrorKind) -> Result<Answered> {
+    pub(crate) async fn ask(&self, request: Request, kind: ErrorKind) -> Result<Answered> {
         match self.object.ask(request).await {
             Ok(Answered::Refused { code, message }) => {
                 let own = ErrorKind::ALL

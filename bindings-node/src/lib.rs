@@ -11,6 +11,7 @@ mod registration;
 mod bridge;
 mod provider;
 mod host;
+mod policy;
 mod program;
 mod monitor;
 mod operation;

@@ -13,6 +13,7 @@ use crate::{
     bridge::{Shared, Values},
     errors,
     operation::Operation,
+    policy::{PackEntry, packs},
     program::ProgramEntry,
 };
 
@@ -52,7 +53,7 @@ impl Stack {
     }
 
     /// Starts an operation: `update`, `refresh` or `destroy`, with options as JSON and constrained by the plan of
-    /// another one; `subject` names the call in errors.
+    /// another one, with packs of functions; `subject` names the call in errors.
     #[napi(catch_unwind)]
     pub fn start(
         &self,
@@ -61,6 +62,7 @@ impl Stack {
         subject: String,
         program: Option<ProgramEntry>,
         plan: Option<&Operation>,
+        policies: Option<Vec<PackEntry>>,
     ) -> Result<Operation> {
         // Taken first: the façade releases a program when the taken object is dropped, also after an error.
         let program = program.map(|program| program.take(&self.shared));
@@ -82,9 +84,25 @@ impl Stack {
                 .ok_or_else(|| errors::to_napi(&Error::invalid("the result has no plan")))?;
             options.plan = Some(kept.into());
         }
+        let policies = packs(&self.shared, policies.unwrap_or_default());
+        let policies = policies.map_err(|error| errors::to_napi(&error))?;
+        options.local_policy_packs.extend(policies);
         let show_secrets = options.show_secrets;
         let operation = self.stack.start(kind, options, program);
         Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
+    }
+
+    /// Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON.
+    #[napi]
+    pub async fn analyze(&self, options: String, policies: Vec<PackEntry>) -> Result<String> {
+        let functions = packs(&self.shared, policies);
+        let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, "analyze()");
+        let read = options.and_then(|options| Ok((options.local_policy_packs, functions?)));
+        let (mut all, functions) = read.map_err(|error| errors::to_napi(&error))?;
+        all.extend(functions);
+        let analysis = self.stack.analyze(&all).await;
+        let analysis = analysis.map_err(|error| errors::to_napi(&error))?;
+        Ok(binding::analysis_document(&analysis).to_string())
     }
 
     /// Returns the state as a deployment document.

@@ -160,9 +160,10 @@ impl Engine {
         }
         let completion = PendingCompletion::new(completions, callback);
         let (engine, runtime, name) = (self.engine.clone(), Arc::clone(&self.runtime), name.to_owned());
+        let host = self.host.clone();
         drop(handle.spawn(async move {
             let stack = engine.stack(&name, settings).await;
-            completion.settle(stack, |py, stack| Stack::create(py, stack, runtime));
+            completion.settle(stack, |py, stack| Stack::create(py, stack, runtime, host));
         }));
         Ok(())
     }

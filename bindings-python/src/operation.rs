@@ -267,6 +267,17 @@ fn changes(py: Python<'_>, document: &Value) -> PyResult<Py<PyAny>> {
     Ok(changes.into_any().unbind())
 }
 
+/// Returns an analysis as a dictionary of its members; violations and diagnostics are dictionaries, too.
+pub(crate) fn analysis_members<'py>(py: Python<'py>, document: Value) -> PyResult<Bound<'py, PyDict>> {
+    members(py, document, |name, value| {
+        matches!(name, "violations" | "diagnostics").then(|| {
+            let parts = value.as_array().into_iter().flatten();
+            let parts = parts.map(|part| members(py, part.clone(), |_, _| None));
+            PyList::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_py_any(py)
+        })
+    })
+}
+
 /// Returns the members of a document as a dictionary with names in the style of Python; `own` makes the values of some.
 fn members<'py>(
     py: Python<'py>,

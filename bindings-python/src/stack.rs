@@ -12,7 +12,9 @@ use crate::{
     completions::{Completions, PendingCompletion},
     convert,
     errors::{OrRaise as _, invalid},
-    operation::{Operation, OperationOutcome},
+    function::HostContext,
+    host::read_packs,
+    operation::{Operation, OperationOutcome, analysis_members},
     program::read_program,
     runtime::Runtime,
 };
@@ -22,6 +24,8 @@ use crate::{
 pub(crate) struct Stack {
     stack: stackwright::Stack,
     runtime: Arc<Runtime>,
+    /// Runs policies.
+    host: HostContext,
 }
 
 impl Stack {
@@ -29,8 +33,10 @@ impl Stack {
         py: Python<'_>,
         stack: stackwright::Stack,
         runtime: Arc<Runtime>,
+        host: HostContext,
     ) -> PyResult<Py<PyAny>> {
-        Ok(Bound::new(py, Self { stack, runtime })?.into_any().unbind())
+        let stack = Self { stack, runtime, host };
+        Ok(Bound::new(py, stack)?.into_any().unbind())
     }
 
     fn settle<T: Send + 'static>(
@@ -56,8 +62,10 @@ impl Stack {
     }
 
     /// Starts an operation. `kind` is `update`, `refresh` or `destroy`; `options` is JSON with names in the style of Python,
-    /// and `subject` names the call in errors; `plan` is the result whose plan constrains the operation.
-    #[pyo3(signature = (kind, options, subject, program=None, plan=None))]
+    /// and `subject` names the call in errors; `plan` is the result whose plan constrains the operation, and `policies`
+    /// describes packs of functions.
+    #[pyo3(signature = (kind, options, subject, program=None, plan=None, policies=None))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn start(
         &self,
         py: Python<'_>,
@@ -66,6 +74,7 @@ impl Stack {
         subject: &str,
         program: Option<&Bound<'_, PyAny>>,
         plan: Option<&Bound<'_, OperationOutcome>>,
+        policies: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Operation> {
         let kind = match kind {
             "update" => OperationKind::Update,
@@ -80,11 +89,44 @@ impl Stack {
             let kept = plan.get().plan();
             options.plan = Some(kept.ok_or_else(|| invalid(py, "the result has no plan"))?.into());
         }
+        if let Some(policies) = policies {
+            let packs = read_packs(policies, &self.host)?;
+            options.local_policy_packs.extend(packs);
+        }
         let handle = self.runtime.handle(py)?;
         let show_secrets = options.show_secrets;
         let program = program.map(|program| read_program(program, handle)).transpose()?;
         let operation = self.stack.start(kind, options, program);
         Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
+    }
+
+    /// Analyzes the state with the packs of `options` and those of functions; `callback(dictionary, error)` gets the members
+    /// of the analysis.
+    fn analyze(
+        &self,
+        py: Python<'_>,
+        options: &[u8],
+        policies: Option<&Bound<'_, PyAny>>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let options =
+            binding::read::<OperationOptions>(options, Language::Python, "analyze()").or_raise(py)?;
+        let mut packs = options.local_policy_packs;
+        if let Some(policies) = policies {
+            packs.extend(read_packs(policies, &self.host)?);
+        }
+        let stack = self.stack.clone();
+        let work = async move {
+            let analysis = stack.analyze(&packs).await?;
+            Ok(binding::analysis_document(&analysis))
+        };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, document| Ok(analysis_members(py, document)?.into_any().unbind()),
+        )
     }
 
     /// Exports the state as a deployment document; `callback(bytes, error)` gets it.

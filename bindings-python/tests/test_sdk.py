@@ -372,9 +372,6 @@ def test_a_program_can_run_another_stack(make_engine: MakeEngine, memory: Memory
 
 
 def test_advice_of_the_sdk_to_use_a_command_is_replaced(make_engine: MakeEngine, memory: Memory) -> None:
-    def transforms() -> None:
-        pulumi.runtime.register_resource_transform(lambda arguments: None)
-
     def hooks() -> None:
         hook = pulumi.ResourceHook("hook", lambda arguments: None)
         Thing("a", {}, pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook])))
@@ -385,7 +382,6 @@ def test_advice_of_the_sdk_to_use_a_command_is_replaced(make_engine: MakeEngine,
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             for program, text in (
-                (transforms, "Stackwright does not support transforms"),
                 (hooks, "Stackwright does not support resource hooks"),
                 (missing, "\tset a value for `shop:size` in the stack's configuration"),
             ):

@@ -100,6 +100,7 @@ pub mod store;
 pub mod plugin;
 mod run_info;
 pub mod provider;
+pub mod callback;
 pub mod policy;
 pub mod autonaming;
 mod executor;

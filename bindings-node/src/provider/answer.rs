@@ -62,7 +62,7 @@ impl Answered {
         match method {
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
-            method::RECEIVE..=method::INSTALL if present => host(reader, method, value),
+            method::RECEIVE..=method::CHECK_POLICY if present => host(reader, method, value),
             method::CONFIGURE | method::DELETE | method::CANCEL | method::CLOSE => Ok(Self::Nothing),
             method::CONSTRUCT | method::CALL => bodies::returned(reader, value).map(Self::Returned),
             method::CHECK_CONFIG..method::RESOLVE => {
@@ -189,6 +189,10 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
         method::IS_INSTALLED | method::INSTALL => {
             Answered::Yes(reader.bool_field(value, "yes")?.unwrap_or_default())
         }
+        method::CHECK_POLICY => match reader.map_field(value, "values")? {
+            Some(inputs) => Answered::Values(inputs),
+            None => Answered::Texts(reader.texts_field(value, "texts")?),
+        },
         method::LATEST_VERSION => Answered::Version(reader.text_field(value, "version")?),
         _ => Answered::Nothing,
     })

@@ -21,7 +21,7 @@ use stackwright::{
 use tokio::sync::oneshot;
 
 pub(crate) use answer::Answered;
-pub(crate) use request::Request;
+pub(crate) use request::{PolicyCall, Request};
 use request::method_of;
 
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
 
 /// The methods that an object may have: their names and bit numbers, which the façade shares.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 28] = [
+    pub(crate) const NAMES: [&str; 29] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -60,6 +60,7 @@ pub(crate) mod method {
         "isInstalled",
         "latestVersion",
         "install",
+        "checkPolicy",
     ];
     pub(crate) const CHECK_CONFIG: u32 = 0;
     pub(crate) const DIFF_CONFIG: u32 = 1;
@@ -90,6 +91,7 @@ pub(crate) mod method {
     pub(crate) const IS_INSTALLED: u32 = 25;
     pub(crate) const LATEST_VERSION: u32 = 26;
     pub(crate) const INSTALL: u32 = 27;
+    pub(crate) const CHECK_POLICY: u32 = 28;
     /// A number that no object has a method for.
     pub(crate) const NONE: u32 = 31;
 }

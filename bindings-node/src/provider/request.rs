@@ -55,6 +55,19 @@ pub(crate) enum Request {
     IsInstalled(ResolutionRequest),
     LatestVersion(ResolutionRequest),
     Install(ResolutionRequest),
+    CheckPolicy(PolicyCall),
+}
+
+/// A call of a policy's function.
+pub(crate) struct PolicyCall {
+    /// The number of the policy in its pack.
+    pub(crate) policy: u32,
+    /// `check`, `remediate` or `checkStack`.
+    pub(crate) function: &'static str,
+    /// The resource, for the cause of errors.
+    pub(crate) urn: Option<String>,
+    /// The facts of the resource or of the stack.
+    pub(crate) argument: PropertyMap,
 }
 
 impl Request {
@@ -74,6 +87,7 @@ impl Request {
             Self::IsInstalled(_) => method::IS_INSTALLED,
             Self::LatestVersion(_) => method::LATEST_VERSION,
             Self::Install(_) => method::INSTALL,
+            Self::CheckPolicy(_) => method::CHECK_POLICY,
         }
     }
 
@@ -119,7 +133,11 @@ pub(super) const fn method_of(call: &Call) -> u32 {
         Call::GetSchema(_) => method::GET_SCHEMA,
         Call::GetMapping(_) => method::GET_MAPPING,
         Call::GetMappings(_) => method::GET_MAPPINGS,
-        Call::Handshake(_) | Call::PluginInfo | Call::Understands => method::NONE,
+        Call::Handshake(_)
+        | Call::PluginInfo
+        | Call::Understands
+        | Call::Construct(_)
+        | Call::Method(_) => method::NONE,
     }
 }
 
@@ -140,8 +158,21 @@ impl Payload for Request {
             | Self::StackResourceOutputs(text)
             | Self::Fetch(text) => writer.scope().text(text),
             Self::Encrypt(texts) | Self::Decrypt(texts) => writer.texts(texts),
+            Self::CheckPolicy(call) => object().and_then(|object| policy(writer, object, call)),
         }
     }
+}
+
+/// Writes a call of a policy's function.
+fn policy(writer: &Writer, object: Js, call: &PolicyCall) -> Result<Js> {
+    let scope = writer.scope();
+    scope.set_named(object, "policy", scope.number(f64::from(call.policy))?)?;
+    writer.set_text(object, "function", call.function)?;
+    if let Some(urn) = &call.urn {
+        writer.set_text(object, "urn", urn)?;
+    }
+    writer.set_map(object, "argument", &call.argument)?;
+    Ok(object)
 }
 
 /// Makes the object of a provider's call, or the text for calls with only one.

@@ -52,6 +52,15 @@ from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings
+from .policy import (
+    Policy,
+    PolicyAnalysis,
+    PolicyProvider,
+    PolicyResource,
+    PolicyResourceOptions,
+    PolicyStack,
+    PolicyViolation,
+)
 from .program import (
     Alias,
     CallOptions,
@@ -170,14 +179,21 @@ __all__ = [
     "PluginError",
     "PluginInstaller",
     "Plugins",
+    "Policy",
+    "PolicyAnalysis",
     "PolicyAnalyzeStackSummaryEvent",
     "PolicyAnalyzeSummaryEvent",
     "PolicyEvent",
     "PolicyLoadEvent",
     "PolicyPack",
+    "PolicyProvider",
     "PolicyRemediateSummaryEvent",
     "PolicyRemediationEvent",
+    "PolicyResource",
+    "PolicyResourceOptions",
     "PolicySettings",
+    "PolicyStack",
+    "PolicyViolation",
     "PreludeEvent",
     "Program",
     "ProgramError",

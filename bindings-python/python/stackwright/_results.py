@@ -35,15 +35,15 @@ EnforcementLevel = Literal[
 ]
 """How strictly a policy is enforced; the names are those of the protocol and of the event log."""
 
-Outcome = Literal[
-    "succeeded", "failed", "canceled",
-]
-"""The result of an operation; the names are those of the event log."""
-
 PolicySeverity = Literal[
     "low", "medium", "high", "critical",
 ]
 """How grave a violation is; the names are those of the event log."""
+
+Outcome = Literal[
+    "succeeded", "failed", "canceled",
+]
+"""The result of an operation; the names are those of the event log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,3 +116,47 @@ class Diagnostic:
     reference_message: str
     severity: Severity
     urn: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyViolation:
+    """A violation of a policy.
+
+    - ``level`` (EnforcementLevel): How strictly the policy is enforced.
+    - ``message`` (str): The message to display.
+    - ``name`` (str): The name of the resource.
+    - ``pack`` (str): Its pack.
+    - ``pack_version`` (str): The version of the pack; empty when it has none.
+    - ``policy`` (str): The policy.
+    - ``severity`` (PolicySeverity | None): The severity, if the policy sets one.
+    - ``urn`` (str): The URN of the resource; that of the root stack for a policy over all resources.
+    """
+
+    level: EnforcementLevel
+    message: str
+    name: str
+    pack: str
+    pack_version: str
+    policy: str
+    severity: PolicySeverity | None
+    urn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyAnalysis:
+    """What policy packs found in the recorded state of a stack.
+
+    - ``diagnostics`` (Sequence[Diagnostic]): Warnings about the state and the settings of packs, and the output of
+      packs.
+    - ``passed`` (bool): Whether no mandatory policy is violated.
+    - ``policy_packs`` (Mapping[str, str]): The packs: by name, the version, or ``(local)``.
+    - ``resources`` (int): The number of analyzed resources.
+    - ``violations`` (Sequence[PolicyViolation]): The violations: those of each resource, in the order of the state,
+      then those of all resources together. Secrets in messages are masked.
+    """
+
+    diagnostics: Sequence[Diagnostic]
+    passed: bool
+    policy_packs: Mapping[str, str]
+    resources: int
+    violations: Sequence[PolicyViolation]

@@ -17,17 +17,20 @@ PolicySettings = Union[Literal["advisory", "mandatory", "remediate", "disabled"]
 
 
 class PolicyPack(TypedDict, total=False):
-    """A policy pack. A name or a path is required.
+    """A policy pack. A name or a path is required. The pack is an analyzer at an address, or a folder that the engine
+    starts.
 
     - ``address`` (str): The address at which the pack's analyzer listens: ``host:port``, or an ``http`` URL. Left
-      out, the engine's resolver is asked for an ``analyzer`` of this name and version, with path and settings.
+      out, the engine's resolver is asked for an ``analyzer`` of this name and version, with path and settings; one
+      without an answer leaves it to the path.
     - ``checksums`` (Mapping[str, str]): Hex checksums by platform, for the resolver.
     - ``config`` (Mapping[str, PolicySettings]): Settings by policy, and for ``all``: an enforcement level
       (``advisory``, ``mandatory``, ``remediate``, ``disabled``), or an object with ``enforcementLevel`` and the
       members of the policy's own schema.
     - ``download_url`` (str): The address from which the pack can be downloaded, for the resolver.
     - ``name`` (str): The name of the pack, in requests to the resolver and in errors. Defaults to the path.
-    - ``path`` (str): The folder or file of the pack, for the resolver.
+    - ``path`` (str): The folder of the pack, with its ``PulumiPolicy.yaml``. Without an address, and when the
+      engine's resolver names none, the engine starts the pack. A relative path begins at the project's folder.
     - ``version`` (str): The required version; any, when left out.
     """
 

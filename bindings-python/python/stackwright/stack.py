@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol
 
 from ._annotations import Unpack
 from ._bridge import answer
 from ._checks import require_function, require_given
 from ._json import document_of_options, text_of
+from ._provider_threads import ProviderLoop
 from ._raised import Raised, explain
+from ._results import Diagnostic, PolicyAnalysis, PolicyViolation
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
 from .errors import InvalidInputError
 from .events import Event
 from .operation import Operation
-from .options import OperationOptions
+from .options import OperationOptions, PolicyPack
+from .policy import Policy, describe, split
 from .result import Result
 from .values import OutputValue, PropertyValue
 
@@ -24,6 +27,7 @@ __all__ = ["Stack"]
 
 OnEvent = Callable[[Event], object]
 Plan = Result | Mapping[str, Any] | str
+Policies = Sequence[Policy | PolicyPack]
 
 # The default where no plan is given: None may come from a result that has no document, and is refused.
 _NONE: Final[Any] = object()
@@ -32,6 +36,8 @@ _NO_PLAN: Final = "plan takes the result of a preview or a document, not None; a
 
 class Openable(Protocol):
     """What can be closed, and takes no work after that."""
+
+    _provider_loop: ProviderLoop
 
     def _require_open(self) -> None: ...
 
@@ -75,15 +81,23 @@ class Stack:
         return self._native.tags
 
     def preview(
-        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
+        self,
+        *,
+        program: Program | None = None,
+        on_event: OnEvent | None = None,
+        policies: Policies | None = None,
+        **options: Unpack[OperationOptions],
     ) -> Operation:
         """Computes what an update would do; ``print`` shows the result as a tree.
 
         ``options`` are those of :class:`OperationOptions`; ``program`` takes the place of the stack's own, this once.
+
+        :param policies: What every resource is checked by: objects of the class :class:`~stackwright.Policy`, and packs at
+            addresses or in folders as in ``local_policy_packs``. All operations that run a program take them.
         """
         if options.get("dry_run") is False:
             raise InvalidInputError("a preview is a dry run; up() is not")
-        return self._start("update", True, program, on_event, options)
+        return self._start("update", True, program, on_event, policies, options)
 
     def up(
         self,
@@ -92,6 +106,7 @@ class Stack:
         *,
         program: Program | None = None,
         on_event: OnEvent | None = None,
+        policies: Policies | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
         """Brings the stack to the state that its program describes.
@@ -106,25 +121,35 @@ class Stack:
             if "plan" in options:
                 raise InvalidInputError("up() was given two plans")
             options["plan"] = plan
-        return self._start("update", None, program, on_event, options)
+        return self._start("update", None, program, on_event, policies, options)
 
     def refresh(
-        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
+        self,
+        *,
+        program: Program | None = None,
+        on_event: OnEvent | None = None,
+        policies: Policies | None = None,
+        **options: Unpack[OperationOptions],
     ) -> Operation:
         """Reads every resource and records what is there; with ``dry_run=True`` it only reports what it found.
 
         With ``refresh_program=True`` the program, or ``program`` in its place, runs, which determines how providers are configured.
         """
-        return self._start("refresh", None, program, on_event, options)
+        return self._start("refresh", None, program, on_event, policies, options)
 
     def destroy(
-        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
+        self,
+        *,
+        program: Program | None = None,
+        on_event: OnEvent | None = None,
+        policies: Policies | None = None,
+        **options: Unpack[OperationOptions],
     ) -> Operation:
         """Deletes every resource; with ``dry_run=True`` it only reports what it would delete.
 
         With ``destroy_program=True`` the program, or ``program`` in its place, runs, which determines how providers are configured.
         """
-        return self._start("destroy", None, program, on_event, options)
+        return self._start("destroy", None, program, on_event, policies, options)
 
     def _start(
         self,
@@ -132,6 +157,7 @@ class Stack:
         is_preview: bool | None,
         program: Program | None,
         on_event: OnEvent | None,
+        policies: Policies | None,
         options: OperationOptions,
     ) -> Operation:
         self._engine._require_open()
@@ -148,6 +174,7 @@ class Stack:
             chosen["dry_run"] = is_preview
         if kept is None and held_to is not None:
             chosen["plan"] = _document(held_to)
+        packs = self._packs(policies, chosen)
         encoded = document_of_options(chosen)
         failures: list[BaseException] = []
         runs_program = kind == "update" or bool(options.get(f"{kind}_program"))
@@ -156,12 +183,48 @@ class Stack:
         prepared = prepare(program or self._program, failures) if runs_program else None
         if runs_program and prepared is None:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
-        native = self._native.start(kind, encoded, subject, prepared, kept)
+        native = self._native.start(kind, encoded, subject, prepared, kept, packs)
 
         def explained(error: BaseException | None) -> None:
             explain(error, failures[0] if failures else None, self._raised.take(self.name))
 
         return Operation(native, is_preview, on_event, self._engine, self.name, explained)
+
+    def _packs(self, policies: Policies | None, options: dict[str, Any]) -> Any:
+        """Adds packs at addresses or in folders to the options, and describes those of functions."""
+        functions, others = split(policies)
+        if others:
+            options["local_policy_packs"] = [*(options.get("local_policy_packs") or ()), *others]
+        if not functions:
+            return None
+        described, is_async = describe(functions, self._raised)
+        if is_async:
+            self._engine._provider_loop.start()
+        return described, self._engine._provider_loop.queue
+
+    async def analyze(self, policies: Policies) -> PolicyAnalysis:
+        """Analyzes the recorded state, without a program: each resource by its inputs, then all resources by their outputs.
+
+        Remediations rewrite nothing. The state and its locks stay as they are, also while an operation runs.
+
+        :param policies: Objects of the class :class:`~stackwright.Policy`, and packs at addresses or in folders as in
+            ``local_policy_packs``.
+        """
+        self._engine._require_open()
+        require_given("policies", policies, (list, tuple), "a list of policies")
+        options: dict[str, Any] = {}
+        packs = self._packs(policies, options)
+        encoded = document_of_options(options)
+        try:
+            facts: dict[str, Any] = await answer(
+                lambda queue, callback: self._native.analyze(encoded, packs, queue, callback)
+            )
+        except BaseException as error:
+            explain(error, None, self._raised.take(self.name))
+            raise
+        facts["violations"] = tuple(PolicyViolation(**violation) for violation in facts["violations"])
+        facts["diagnostics"] = tuple(Diagnostic(**diagnostic) for diagnostic in facts["diagnostics"])
+        return PolicyAnalysis(**facts)
 
     def _checked(self, result: Result) -> Result:
         """Refuses a result that can hold no operation of this stack."""

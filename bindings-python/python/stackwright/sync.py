@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
+from ._results import PolicyAnalysis
 from ._runner import Program
 from .engine import Engine as _Engine
 from .events import Event
@@ -129,6 +130,8 @@ class CallOptions(OperationOptions, total=False):
     """It takes the place of the stack's own, this once."""
     on_event: _stack.OnEvent
     """Receives every event, in order."""
+    policies: _stack.Policies
+    """What every resource is checked by."""
 
 
 class Stack:
@@ -197,6 +200,10 @@ class Stack:
     def import_deployment(self, deployment: Mapping[str, Any] | bytes | str) -> None:
         """Replaces the state by a deployment document."""
         _background.run(self._stack.import_deployment(deployment))
+
+    def analyze(self, policies: _stack.Policies) -> PolicyAnalysis:
+        """Analyzes the recorded state with policies, without a program."""
+        return _background.run(self._stack.analyze(policies))
 
     def outputs(self, *, show_secrets: bool = False) -> Mapping[str, OutputValue[PropertyValue]]:
         """Returns the stack's outputs by name. ``show_secrets=True`` has the values of secret ones in text for display, too."""

@@ -1,12 +1,13 @@
-//! Components that a host implements as Python functions: journal, stack reader, secrets, fetcher, autonamer.
+//! Components that a host implements as Python functions: journal, stack reader, secrets, fetcher, autonamer, policies.
 
 mod autonamer;
 mod fetch;
 mod journal;
+mod policies;
 mod secrets;
 mod stacks;
 
 pub(crate) use self::{
-    autonamer::PythonAutonamer, fetch::PythonFetch, journal::PythonJournal, secrets::python_secrets,
-    stacks::PythonStacks,
+    autonamer::PythonAutonamer, fetch::PythonFetch, journal::PythonJournal, policies::read_packs,
+    secrets::python_secrets, stacks::PythonStacks,
 };

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 
 use super::{
+    analysis::{PolicyAnalysisDocument, PolicyViolationDocument},
     event::EventDocument,
     outputs::OutputDocument,
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
@@ -88,6 +89,8 @@ documents! {
         PropertyChangeDocument;
         StepDocument<'static>;
         DiagnosticDocument<'static>;
+        PolicyViolationDocument<'static>;
+        PolicyAnalysisDocument<'static>;
         EventDocument;
     }
 }

@@ -4,6 +4,7 @@
 //! The types of Python and TypeScript and the lists in the C header are generated from [`schemas`]; [`read`] refuses
 //! unknown names and values of a wrong type in the terms of the caller's language.
 
+mod analysis;
 mod document;
 mod event;
 mod members;
@@ -16,6 +17,7 @@ mod run;
 mod settings;
 mod stack;
 
+pub use analysis::analysis_document;
 pub use document::{Document, schemas};
 pub use options::{
     OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,

@@ -16,9 +16,10 @@ use crate::{
     event::EventSink,
     executor::Control,
     operation::{
-        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session,
-        SessionLease, StackContext,
+        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, PolicyAnalysis,
+        Session, SessionLease, StackContext, analyze,
     },
+    policy::PolicyPackOption,
     program::Program,
     property::PropertyMap,
     secrets::SecretsProvider,
@@ -307,6 +308,43 @@ impl Stack {
             Err(error) => Err(self.context.explained(error).await),
             read => read,
         }
+    }
+
+    /// Analyzes the recorded state with policy packs, without a program: each resource by its inputs, then all resources
+    /// by their outputs. Remediating policies rewrite nothing; what they would have to rewrite is found by their checks
+    /// only. The state and its locks stay as they are, also while an operation runs.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`]; [`ErrorKind::Plugin`] for a pack that cannot be used, and [`ErrorKind::Failed`] for one that
+    /// fails. A violation is no error.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads. The processes of packs end with the future.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// use stackwright::policy::{Policy, PolicyPack};
+    /// let few = Policy::from_stack_check("few", |stack| async move {
+    ///     Ok(if stack.resources.len() > 100 { vec!["too many resources".into()] } else { vec![] })
+    /// });
+    /// let analysis = stack.analyze(&[PolicyPack::new("guard", [few]).into()]).await?;
+    /// assert!(analysis.violations.is_empty() && analysis.passed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn analyze(&self, packs: &[PolicyPackOption]) -> Result<PolicyAnalysis> {
+        let analyzed = analyze(&self.context, packs).await;
+        self.explained(analyzed).await
     }
 
     /// Returns the stack's outputs.

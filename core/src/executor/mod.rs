@@ -7,6 +7,8 @@ mod apply;
 mod call_limits;
 mod constructs;
 mod control;
+mod hooked;
+mod hooks;
 mod outcome;
 mod recorder;
 mod reporter;
@@ -20,6 +22,7 @@ mod views;
 use std::sync::Arc;
 
 use crate::{
+    callback::Hooks,
     diagnostic::Diagnostic,
     event::EventSink,
     resource::ResourceState,
@@ -60,6 +63,8 @@ pub(crate) struct ExecutorOptions {
     pub waits_for_registrations: bool,
     /// Values at or below the path of a secret input are secret, also where the provider has dropped the mark.
     pub nested_secrets: bool,
+    /// A program runs, which can register hooks.
+    pub has_program: bool,
 }
 
 /// Runs steps: announces each, calls its provider, records the result, and reports it.
@@ -70,6 +75,7 @@ pub(crate) struct Executor {
     applier: Applier,
     recorder: Recorder,
     reporter: Reporter,
+    hooks: Arc<Hooks>,
 }
 
 impl Executor {
@@ -97,6 +103,7 @@ impl Executor {
             recorder: Recorder::new(journal, control.clone()),
             reporter: Reporter::new(options, Arc::clone(&runtime.clock), events, control),
             runtime,
+            hooks: Arc::default(),
         }
     }
 
@@ -106,6 +113,7 @@ impl Executor {
         let (runtime, events) = (self.runtime.clone(), self.events().clone());
         let mut other = Self::new(options, runtime, events, journal, self.control().clone());
         other.applier.limits = self.applier.limits.clone();
+        other.hooks = Arc::clone(&self.hooks);
         other.recorder.views = self.recorder.views.clone();
         other
     }
@@ -212,6 +220,11 @@ impl Executor {
     /// Returns whether a component's Construct is in flight.
     pub(crate) fn is_constructing(&self) -> bool {
         self.applier.limits.is_constructing()
+    }
+
+    /// Returns the hooks of the run.
+    pub(crate) fn hooks(&self) -> &Arc<Hooks> {
+        &self.hooks
     }
 
     /// Resolves when running provider calls are to be abandoned.

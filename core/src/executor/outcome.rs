@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     event::OperationStatus,
     message::Text,
-    provider::{ProviderError, ProviderStatus},
+    provider::{ProviderError, ProviderStatus, PublishedView},
     resource::ResourceState,
     state::StateRef,
     step::StepOp,
@@ -33,6 +33,20 @@ impl Applied {
             ..Self::default()
         }
     }
+}
+
+/// The effect of a step after it has been recorded, and before it is reported.
+pub(super) struct Settled {
+    /// The new record; `None` when there is none.
+    pub(super) new: Option<StateRef>,
+    /// The result of a refresh; the kind of any other step.
+    pub(super) result_op: StepOp,
+    /// Set when the resource exists although the step failed.
+    pub(super) partial_failure: Option<StepFailure>,
+    /// The steps on views that follow the report.
+    pub(super) published: Vec<PublishedView>,
+    /// The first failure of a published step on a view that was removed before.
+    pub(super) of_views: Option<StepFailure>,
 }
 
 /// The outcome of a step for its chain and its registration.
@@ -70,6 +84,12 @@ impl StepFailure {
         let makes = matches!(op, StepOp::Create | StepOp::CreateReplacement | StepOp::Update);
         let deletes = matches!(op, StepOp::Delete | StepOp::DeleteReplaced);
         self.outcome_unknown && (makes || deletes && self.timed_out)
+    }
+
+    /// Returns whether a provider's call has failed.
+    pub(super) fn is_of_provider(&self) -> bool {
+        let partial = self.status == OperationStatus::PartialFailure;
+        self.provider_status.is_some() || self.outcome_unknown || partial
     }
 
     /// Creates a failure of the engine: the resource is unchanged.

@@ -149,16 +149,7 @@ impl Reporter {
             diagnostic = diagnostic.about(step.urn.clone());
         }
         self.events.diagnostic(diagnostic);
-        let steps = self.steps.fetch_add(1, Ordering::Relaxed);
-        if !self.options.preview {
-            // As in the reference engine, a step that fails in a preview is reported by its diagnostic alone.
-            self.events
-                .emit_with(step.is_internal(), || EventPayload::ResourceOperationFailed {
-                    step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
-                    status: failure.status,
-                    steps,
-                });
-        }
+        self.emit_failed(step, failure.status);
         let stop = !failure.continues && !self.options.continue_on_error;
         let error = Error::new(ErrorKind::Failed, failure.message.clone()).with_urn(step.urn.clone());
         let cause = failure.cause.clone().or_else(|| provider_error(step, failure));
@@ -182,6 +173,24 @@ impl Reporter {
             self.changed().push(result);
         }
         self.control.fail(Failure::Step(error), stop);
+    }
+
+    /// Reports that a step which was announced does not run, because the run has ended. The reason has been reported.
+    pub(super) fn report_given_up(&self, step: &Step) {
+        self.emit_failed(step, OperationStatus::Ok);
+    }
+
+    fn emit_failed(&self, step: &Step, status: OperationStatus) {
+        let steps = self.steps.fetch_add(1, Ordering::Relaxed);
+        // As in the reference engine, a step that fails in a preview is reported by its diagnostic alone.
+        if !self.options.preview {
+            self.events
+                .emit_with(step.is_internal(), || EventPayload::ResourceOperationFailed {
+                    step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
+                    status,
+                    steps,
+                });
+        }
     }
 
     /// Adds a resource that was refused before it had a step to the result, unless the result has a step of the

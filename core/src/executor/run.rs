@@ -7,7 +7,8 @@ use crate::{
     event::OperationStatus,
     executor::{
         Executor, Step, StepFailure, StepOutcome,
-        outcome::Applied,
+        hooks::has_hooks,
+        outcome::{Applied, Settled},
         views::{self, ViewRunner},
     },
     message::Message,
@@ -55,6 +56,10 @@ impl Executor {
     /// # Errors
     /// The step's failure, after it has been reported and recorded.
     pub(crate) async fn run_step(&self, step: &mut Step) -> Result<StepOutcome, StepFailure> {
+        if has_hooks(step) {
+            // Boxed: rare, and large.
+            return Box::pin(self.run_hooked(step)).await;
+        }
         let slot = self.applier.limits.step(step).await;
         if self.control().is_stopped() {
             return Err(StepFailure::cancelled());
@@ -82,6 +87,19 @@ impl Executor {
         operation: OperationId,
         failure: StepFailure,
     ) -> Result<StepOutcome, StepFailure> {
+        let after = self.settle_failure(step, operation, &failure).await?;
+        self.reporter.report_failure(step, &failure);
+        self.views().follow_failed(step, after).await?;
+        Err(failure)
+    }
+
+    /// Records that a step has failed; returns the steps on views that follow its report.
+    pub(super) async fn settle_failure(
+        &self,
+        step: &Step,
+        operation: OperationId,
+        failure: &StepFailure,
+    ) -> Result<Vec<PublishedView>, StepFailure> {
         let published = views::close(step, &self.reporter);
         let removes = step.new.is_none();
         let (before, after) = match removes {
@@ -97,9 +115,7 @@ impl Executor {
             let record = JournalRecord::Failure { op: step.op };
             self.recorder.record(operation, record).await?;
         }
-        self.reporter.report_failure(step, &failure);
-        self.views().follow_failed(step, after).await?;
-        Err(failure)
+        Ok(after)
     }
 
     async fn succeed(
@@ -108,6 +124,29 @@ impl Executor {
         operation: OperationId,
         applied: &mut Applied,
     ) -> Result<StepOutcome, StepFailure> {
+        let settled = self.settle(step, operation, applied).await?;
+        let new = settled.new;
+        let Some(failure) = settled.partial_failure else {
+            self.reporter
+                .report_success(step, settled.result_op, new.as_ref());
+            self.follow(step, new.as_ref(), settled.published).await?;
+            // The resource is removed, according to its provider; the failed step of a view fails the deletion
+            // nevertheless.
+            return settled.of_views.map_or_else(|| Ok(StepOutcome { new }), Err);
+        };
+        step.new = new.as_ref().map(|new| Arc::clone(&new.state));
+        self.reporter.report_failure(step, &failure);
+        self.follow(step, new.as_ref(), settled.published).await?;
+        Err(failure)
+    }
+
+    /// Records the effect of a step: nothing of it is lost from here on.
+    pub(super) async fn settle(
+        &self,
+        step: &mut Step,
+        operation: OperationId,
+        applied: &mut Applied,
+    ) -> Result<Settled, StepFailure> {
         let recorder = &self.recorder;
         let result_op = applied.result_op.unwrap_or(step.op);
         let new = applied.new.take().map(|state| self.mark_secrets(step, state));
@@ -140,25 +179,21 @@ impl Executor {
             self.diagnose(Diagnostic::new(Severity::Warning, warning).about(step.urn.clone()));
         }
         mark_old(step);
-        let Some(message) = applied.partial_failure.take() else {
-            self.reporter.report_success(step, result_op, new.as_ref());
-            self.follow(step, new.as_ref(), published).await?;
-            // The resource is removed, according to its provider; the failed step of a view fails the deletion
-            // nevertheless.
-            return of_views.map_or_else(|| Ok(StepOutcome { new }), Err);
-        };
-        let failure = StepFailure {
+        let partial_failure = applied.partial_failure.take().map(|message| StepFailure {
             status: OperationStatus::PartialFailure,
             ..StepFailure::new(message)
-        };
-        step.new = new.as_ref().map(|new| Arc::clone(&new.state));
-        self.reporter.report_failure(step, &failure);
-        self.follow(step, new.as_ref(), published).await?;
-        Err(failure)
+        });
+        Ok(Settled {
+            new,
+            result_op,
+            partial_failure,
+            published,
+            of_views,
+        })
     }
 
     /// Runs the steps on the views of a resource that has a record.
-    async fn follow(
+    pub(super) async fn follow(
         &self,
         step: &Step,
         new: Option<&StateRef>,
@@ -173,7 +208,7 @@ impl Executor {
         }
     }
 
-    fn views(&self) -> ViewRunner<'_> {
+    pub(super) fn views(&self) -> ViewRunner<'_> {
         ViewRunner {
             recorder: &self.recorder,
             reporter: &self.reporter,
@@ -181,7 +216,8 @@ impl Executor {
         }
     }
 
-    /// Records and reports the outputs that a component or the stack registered.
+    /// Records and reports the outputs that a component or the stack registered. The hooks after the change of a component
+    /// run in between.
     ///
     /// # Errors
     /// When the entry cannot be made durable.
@@ -197,6 +233,7 @@ impl Executor {
             elide_write: unchanged,
         };
         self.recorder.record(OperationId(0), record).await?;
+        self.run_completion_hooks(step, &new).await;
         self.reporter.report_outputs(step, &new);
         Ok(())
     }
@@ -229,7 +266,7 @@ impl Executor {
 }
 
 /// Sets the record of a replacement's old half after the new half was created.
-fn mark_old(step: &mut Step) {
+pub(super) fn mark_old(step: &mut Step) {
     if let (true, Some(old)) = (step.detail.pending_delete, &mut step.old) {
         Arc::make_mut(&mut old.state).delete = true;
     }

@@ -37,7 +37,7 @@ pub(super) async fn delete_first(
     let Context { run, plans, .. } = context;
     refuse_lost_provider(context, old)?;
     let (reservation, dependents) = dependents_to_replace(context, &registering.urn, old).await?;
-    refuse_hooked(context, &registering.urn, old, &dependents)?;
+    require_hooks(context, &registering.urn, old, &dependents)?;
     let deleted = deleted_set(old, &dependents, run.executor.options().ignore_protect);
     let hosts = hosts(&deleted, old, &dependents);
     let mut steps = Vec::with_capacity(hosts.len());
@@ -106,8 +106,8 @@ impl OrderedDeletions<'_> {
     }
 }
 
-/// Refuses deletions of records with delete hooks, before any of them.
-fn refuse_hooked(
+/// Refuses deletions of records with delete hooks that the program has not registered, before any of them.
+fn require_hooks(
     context: &Context,
     urn: &Urn,
     old: &StateRef,
@@ -115,16 +115,12 @@ fn refuse_hooked(
 ) -> Result<(), RunEnded> {
     let root = (!old.state.pending_replacement).then_some(old);
     let dependents = dependents.iter().map(|dependent| &dependent.record);
-    let mut hooks = root
+    let hooks = root
         .into_iter()
         .chain(dependents)
         .flat_map(|record| record.state.options.delete_hooks());
-    match hooks.next() {
-        Some(hook) => Err(context
-            .run
-            .bail(urn, format!("hook \"{hook}\" was not registered"))),
-        None => Ok(()),
-    }
+    let registered = context.run.executor.hooks().require(hooks);
+    registered.map_err(|error| context.run.bail(urn, error.text().clone()))
 }
 
 /// Returns which real resources are deleted before `root` is created again: its own, and those of its dependents.

@@ -155,8 +155,13 @@ pub(super) fn deletes_thing(state: &ResourceState, op: StepOp, ignore_protect: b
         // Only the record is removed.
         _ => false,
     };
-    let is_refused = state.options.delete_hooks().next().is_some();
-    deletes && !is_refused && !state.retain_on_delete && !state.external
+    deletes && !state.retain_on_delete && !state.external
+}
+
+/// Returns whether hooks can refuse the deletion of a record. What lives in the resource is deleted by its own call then:
+/// here its record is removed first, and would be lost with a deletion that is refused.
+fn can_be_refused(state: &ResourceState) -> bool {
+    state.options.delete_hooks().next().is_some()
 }
 
 /// Returns the records of the base to delete, except those at the `protected` positions.
@@ -268,7 +273,7 @@ async fn delete(
     let is_copy = |record: &StateRef| record.state.delete && !replaced.contains(&record.id);
     let mut deleted = DeletedSet::default();
     for (record, op) in &pending {
-        if deletes_thing(&record.state, *op, ignore_protect) {
+        if deletes_thing(&record.state, *op, ignore_protect) && !can_be_refused(&record.state) {
             deleted.insert(&record.state, is_copy(record));
         }
     }

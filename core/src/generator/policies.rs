@@ -53,10 +53,10 @@ impl PolicyChecks {
                 &rewriting.not_applicable,
             );
             for result in rewriting.results {
-                self.emit(match result {
-                    Ok(remediation) => EventPayload::PolicyRemediation(Arc::new(remediation)),
-                    Err(violation) => EventPayload::PolicyViolation(Arc::new(violation)),
-                });
+                match result {
+                    Ok(remediation) => self.emit(EventPayload::PolicyRemediation(Arc::new(remediation))),
+                    Err(violation) => self.emit_violation(violation),
+                }
             }
             self.emit(EventPayload::PolicyFindings(Arc::new(findings)));
             if let Some(inputs) = rewriting.inputs {
@@ -129,13 +129,17 @@ impl PolicyChecks {
             .iter()
             .find(|violation| violation.level == EnforcementLevel::Mandatory)
             .cloned();
-        for mut violation in analysis.violations {
-            let message = self.run.executor.events().redactor().scrub(&violation.message);
-            violation.message = message.into_owned();
-            self.emit(EventPayload::PolicyViolation(Arc::new(violation)));
+        for violation in analysis.violations {
+            self.emit_violation(violation);
         }
         self.emit(EventPayload::PolicyFindings(Arc::new(findings)));
         mandatory
+    }
+
+    fn emit_violation(&self, mut violation: PolicyViolation) {
+        let message = self.run.executor.events().redactor().scrub(&violation.message);
+        violation.message = message.into_owned();
+        self.emit(EventPayload::PolicyViolation(Arc::new(violation)));
     }
 
     fn emit(&self, payload: EventPayload) {

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _};
 use prost::Message;
 use stackwright_proto::pulumirpc::{
-    LogRequest, RegisterErrorHookRequest, RegisterPackageRequest, RegisterResourceHookRequest,
+    Callback, LogRequest, RegisterErrorHookRequest, RegisterPackageRequest, RegisterResourceHookRequest,
     RequirePulumiVersionRequest, ResourceCallRequest, SetRootResourceRequest, SupportsFeatureRequest,
 };
 
 use crate::{
-    monitor::{Monitor, Start, WireStatus, features::UnsupportedFeature, wire},
+    monitor::{Monitor, Start, WireStatus, wire},
     provider::ProviderStatus,
 };
 
@@ -80,15 +80,19 @@ impl Monitor {
                 let request = decode::<RegisterPackageRequest>(request)?;
                 Ok(wire::register_package(self, request)?.encode_to_vec())
             }
-            "ResourceMonitor/RegisterStackTransform" => Err(UnsupportedFeature::StackTransform.into()),
-            "ResourceMonitor/RegisterStackInvokeTransform" => Err(UnsupportedFeature::InvokeTransform.into()),
+            "ResourceMonitor/RegisterStackTransform" => {
+                wire::register_stack_transform(self, decode::<Callback>(request)?).map(|()| Vec::new())
+            }
+            "ResourceMonitor/RegisterStackInvokeTransform" => {
+                wire::register_stack_invoke_transform(self, decode::<Callback>(request)?).map(|()| Vec::new())
+            }
             "ResourceMonitor/RegisterResourceHook" => {
-                let name = decode::<RegisterResourceHookRequest>(request)?.name;
-                Err(UnsupportedFeature::ResourceHook(name).into())
+                let request = decode::<RegisterResourceHookRequest>(request)?;
+                wire::register_resource_hook(self, request).map(|()| Vec::new())
             }
             "ResourceMonitor/RegisterErrorHook" => {
-                let name = decode::<RegisterErrorHookRequest>(request)?.name;
-                Err(UnsupportedFeature::ErrorHook(name).into())
+                let request = decode::<RegisterErrorHookRequest>(request)?;
+                wire::register_error_hook(self, request).map(|()| Vec::new())
             }
             _ => Err(WireStatus::new(
                 ProviderStatus::Unimplemented,

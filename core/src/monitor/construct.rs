@@ -14,6 +14,7 @@ use crate::{
     property::{PropertyMap, PropertyPath},
     provider::{ConstructRequest, MonitorHandle, ProviderError, ProviderHandle},
     resource::{PropertyDependencies, ProviderReference},
+    token::TypeToken,
     urn::Urn,
 };
 
@@ -33,7 +34,7 @@ impl Monitor {
     }
 
     async fn construct_unguarded(&self, registration: Box<Registration>) -> Result<Registered, Refused> {
-        let urn = self.component_urn(&registration);
+        let urn = self.urn_of(&registration);
         let provider = self.component_provider(&registration, &urn).await?;
         if provider.provider.is_unconfigured() {
             return self.construct_bare(*registration).await;
@@ -126,18 +127,17 @@ impl Monitor {
         })
     }
 
-    /// Returns the URN that the component will have when its provider registers it.
-    fn component_urn(&self, registration: &Registration) -> Urn {
+    /// Returns the URN that a resource will have: a component, when its provider registers it.
+    pub(super) fn urn_of(&self, registration: &Registration) -> Urn {
+        let Registration { parent, resource_type, name, .. } = registration;
+        self.urn_below(parent.as_ref(), resource_type, name)
+    }
+
+    /// Returns the URN of a resource below a parent.
+    pub(super) fn urn_below(&self, parent: Option<&Urn>, resource_type: &TypeToken, name: &str) -> Urn {
         let run = self.run_info();
-        let parent = registration.parent.as_ref().map_or("", Urn::qualified_type);
-        let resource_type = registration.resource_type.as_str();
-        Urn::new(
-            &run.stack,
-            &run.project,
-            parent,
-            resource_type,
-            &registration.name,
-        )
+        let parent = parent.map_or("", Urn::qualified_type);
+        Urn::new(&run.stack, &run.project, parent, resource_type.as_str(), name)
     }
 
     async fn component_provider(

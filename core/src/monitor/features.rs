@@ -1,10 +1,8 @@
-//! The features of the protocol that the monitor has, and one refusal for each that it does not have.
-
-use std::fmt;
+//! The features of the protocol that the monitor has.
 
 use stackwright_proto::pulumirpc::ResourceMonitorFeature as Feature;
 
-use crate::{generator::GeneratorOptions, monitor::WireStatus, provider::ProviderStatus};
+use crate::generator::GeneratorOptions;
 
 /// The features by number and, for older programs, by name.
 const FEATURES: &[(Feature, &str)] = &[
@@ -15,7 +13,12 @@ const FEATURES: &[(Feature, &str)] = &[
     (Feature::ReplacementTrigger, "replacementTrigger"),
     (Feature::DeletedWith, "deletedWith"),
     (Feature::ReplaceWith, "replaceWith"),
+    (Feature::Transforms, "transforms"),
+    (Feature::InvokeTransforms, "invokeTransforms"),
     (Feature::Parameterization, "parameterization"),
+    (Feature::ResourceHooks, "resourceHooks"),
+    (Feature::ErrorHooks, "errorHooks"),
+    (Feature::SendsOptionsToHooks, "sendsOptionsToHooks"),
     (Feature::ByteString, ""),
     (Feature::InvokeDependsOn, ""),
     (Feature::InvokeParent, ""),
@@ -37,33 +40,4 @@ pub(super) fn offered(options: &GeneratorOptions) -> impl Iterator<Item = (Featu
 /// Returns whether the monitor has a feature, by the name that older programs use.
 pub(super) fn has(name: &str, options: &GeneratorOptions) -> bool {
     !name.is_empty() && offered(options).any(|(_, known)| known == name)
-}
-
-/// A protocol feature that this engine does not support, with the name of the request field.
-#[derive(Debug)]
-pub(super) enum UnsupportedFeature {
-    StackTransform,
-    InvokeTransform,
-    ResourceHook(String),
-    ErrorHook(String),
-}
-
-impl fmt::Display for UnsupportedFeature {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::StackTransform => formatter.write_str("transforming resources"),
-            Self::InvokeTransform => formatter.write_str("transforming function calls"),
-            Self::ResourceHook(name) => write!(formatter, "the resource hook {name:?}"),
-            Self::ErrorHook(name) => write!(formatter, "the error hook {name:?}"),
-        }
-    }
-}
-
-impl From<UnsupportedFeature> for WireStatus {
-    fn from(what: UnsupportedFeature) -> Self {
-        Self::new(
-            ProviderStatus::Unimplemented,
-            format!("{what} is not supported by this engine"),
-        )
-    }
 }

@@ -70,11 +70,14 @@ impl Monitor {
         }
     }
 
-    async fn call_function(&self, invoke: Invoke) -> Result<Invoked, Refused> {
+    async fn call_function(&self, mut invoke: Invoke) -> Result<Invoked, Refused> {
+        self.transform_invoke(&mut invoke).await?;
         let Some((package, _)) = invoke.token.split_once(':') else {
             let text = format!("'{}' is not a valid function token", invoke.token);
             return Err(WireStatus::invalid(text).into());
         };
+        let referred = invoke.depends_on.iter().chain(&invoke.parent);
+        self.until_claimed(self.0.transforms.announced(referred)).await?;
         if !invoke.depends_on.is_empty() {
             let generator = &self.0.generator;
             let depends_on: Vec<_> = invoke

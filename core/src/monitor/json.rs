@@ -52,6 +52,8 @@ impl Registration {
 
 impl From<RegistrationDocument> for Registration {
     fn from(document: RegistrationDocument) -> Self {
+        let mut resource_hooks = document.resource_hooks;
+        resource_hooks.retain(|_, names| !names.is_empty());
         Self {
             resource_type: document.resource_type,
             name: document.name,
@@ -84,9 +86,10 @@ impl From<RegistrationDocument> for Registration {
                 replace_with: document.replace_with.into(),
                 hide_diffs: document.hide_diffs,
                 replacement_trigger: document.replacement_trigger.map(|value| value.0),
-                resource_hooks: document.resource_hooks,
+                resource_hooks,
             }
             .into(),
+            transforms: Vec::new(),
             source_position: None,
             stack_trace: Vec::new(),
         }

@@ -11,6 +11,7 @@ mod documents;
 mod exists;
 mod features;
 mod grpc;
+mod hooks;
 mod in_flight;
 mod invoke;
 mod json;
@@ -25,6 +26,7 @@ mod run_packages;
 mod server;
 mod status;
 mod traces;
+mod transforms;
 mod version_range;
 mod wire;
 
@@ -36,6 +38,7 @@ use std::sync::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    callback::{CallbackChannel, CallbackTargets},
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind},
     executor::Failure,
@@ -49,8 +52,6 @@ use crate::{
     urn::Urn,
 };
 
-pub use crate::run_info::RunInfo;
-pub use component::Component;
 pub(crate) use documents::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument};
 pub use exists::Exists;
 pub use grpc::MonitorServer;
@@ -58,8 +59,13 @@ pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub use method::{MethodCall, MethodResult};
 pub(crate) use plugin_service::EngineService;
 pub use registration::PackageChoice;
+pub use component::Component;
+pub use crate::run_info::RunInfo;
 pub use registration::{Invoke, Read, Registered, Registration};
 pub use status::WireStatus;
+pub use transforms::{
+    InvokeTransform, InvokeTransformArgs, ResourceTransform, TransformArgs, TransformOptions,
+};
 pub(crate) use wire::{diagnostic_of, require_version};
 
 use defaults::DefaultProviders;
@@ -67,6 +73,7 @@ pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
 use parents::Parents;
 use traces::{StackTraces, TraceHandle};
+use transforms::Transforms;
 
 /// The API of a running program. Cloning is cheap; all clones share the monitor.
 #[derive(Clone)]
@@ -88,6 +95,7 @@ struct Shared {
     fetch: Arc<dyn Fetch>,
     defaults: DefaultProviders,
     parents: Parents,
+    transforms: Transforms,
     positions: wire::Positions,
     /// The stack traces of the requests whose components and methods are running.
     traces: StackTraces,
@@ -106,6 +114,8 @@ struct Shared {
     unreadable: OnceLock<Error>,
     /// The server for code in other processes that the engine calls, once such code is called.
     server: Mutex<Option<MonitorServer>>,
+    /// The functions of the program.
+    callbacks: Arc<CallbackTargets>,
     /// The program has signalled its end.
     signalled: CancellationToken,
     /// All steps are done, deletions included.
@@ -119,6 +129,7 @@ impl Monitor {
     #[must_use]
     pub(crate) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, fetch: Arc<dyn Fetch>) -> Self {
         let in_flight = InFlight::default();
+        let callbacks = Arc::new(CallbackTargets::new(generator.executor().runtime().clone()));
         let defaults = DefaultProviders::new(Arc::clone(&generator), Arc::clone(&run), in_flight.clone());
         let shared = Shared {
             generator,
@@ -126,6 +137,7 @@ impl Monitor {
             fetch,
             defaults,
             parents: Parents::default(),
+            transforms: Transforms::default(),
             positions: wire::Positions::default(),
             traces: StackTraces::default(),
             in_flight,
@@ -136,6 +148,7 @@ impl Monitor {
             error_reported: AtomicBool::new(false),
             unreadable: OnceLock::new(),
             server: Mutex::default(),
+            callbacks,
             signalled: CancellationToken::new(),
             finished: CancellationToken::new(),
             closed: CancellationToken::new(),
@@ -212,6 +225,12 @@ impl Monitor {
             }
         }
         !executor.control().is_stopped()
+    }
+
+    /// Sets the channel of a target in the host's process: functions at that target are called through it, without a
+    /// connection. Returns false when the target has a channel already.
+    pub fn serve_callbacks(&self, target: &str, channel: Arc<dyn CallbackChannel>) -> bool {
+        self.0.callbacks.serve(target, channel)
     }
 
     /// Emits a diagnostic. An error fails the operation once the program has ended, before anything is deleted that

@@ -43,6 +43,13 @@ struct InheritedOptions {
 impl Parents {
     /// Completes a registration with its own providers, and with the options of its parent.
     pub(super) fn complete(&self, registration: &mut Registration) {
+        self.complete_options(registration);
+        self.complete_providers(registration);
+    }
+
+    /// Completes a registration with its own provider, and with all options of its parent but the providers of a
+    /// component's children. Transforms see this form.
+    pub(super) fn complete_options(&self, registration: &mut Registration) {
         choose_provider(registration);
         let Some(parent) = &registration.parent else {
             return;
@@ -73,21 +80,30 @@ impl Parents {
                     provider.clone_from(inherited);
                 }
             }
-        }
-        if !registration.custom {
+        } else {
             // A provider of the component itself takes precedence over its parent's.
             let inherited = provider_package(handed_down);
             let provider = &mut registration.package.provider;
-            let is_local = !registration.remote;
-            if is_local && provider.is_empty() && !registration.providers.contains_key(inherited) {
+            if provider.is_empty() && !registration.providers.contains_key(inherited) {
                 provider.clone_from(handed_down);
             }
-            for (package, inherited) in &options.providers {
-                registration
-                    .providers
-                    .entry(package.clone())
-                    .or_insert_with(|| inherited.clone());
-            }
+        }
+    }
+
+    /// Completes the providers of a component's children with those of its parent.
+    pub(super) fn complete_providers(&self, registration: &mut Registration) {
+        let Some(parent) = registration.parent.as_ref().filter(|_| !registration.custom) else {
+            return;
+        };
+        let parents = self.lock();
+        let Some(options) = parents.of.get(parent) else {
+            return;
+        };
+        for (package, inherited) in &options.providers {
+            registration
+                .providers
+                .entry(package.clone())
+                .or_insert_with(|| inherited.clone());
         }
     }
 

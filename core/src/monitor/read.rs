@@ -2,6 +2,9 @@
 
 use std::future::Future;
 
+use futures::future::Either;
+use tokio_util::sync::CancellationToken;
+
 use crate::{
     generator::{ClaimGuard, RegisterOutcome},
     monitor::{
@@ -23,14 +26,55 @@ impl Monitor {
     /// The read continues when the future is dropped.
     pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
         self.learn(&read.inputs);
-        let work = self.prepare_read(&read).map(|(flight, claim, goal)| {
-            let monitor = self.clone();
-            async move {
-                let outcome = monitor.read_claimed(read, claim, goal).await;
-                monitor.answer(outcome, flight).await
+        let awaited = self
+            .0
+            .transforms
+            .announced(read.parent.iter().chain(&read.dependencies));
+        if !awaited.is_empty() {
+            return Either::Left(self.spawn_work(self.defer_read(read, awaited)));
+        }
+        let work = self.enter("sending resource registration");
+        Either::Right(self.spawn_work(work.and_then(|flight| self.begin_read(read, flight))))
+    }
+
+    /// Claims the URN of a read, and returns its work.
+    fn begin_read(
+        &self,
+        read: Read,
+        flight: Flight,
+    ) -> Result<impl Future<Output = Result<Registered, WireStatus>> + Send + use<>, Refused> {
+        let (claim, goal) = self.prepare_read(&read)?;
+        let monitor = self.clone();
+        Ok(async move {
+            let outcome = monitor.read_claimed(read, claim, goal).await;
+            monitor.answer(outcome, flight).await
+        })
+    }
+
+    /// Announces a read that refers to resources whose URNs are not claimed yet; it claims its own after them.
+    fn defer_read(
+        &self,
+        read: Read,
+        awaited: Vec<CancellationToken>,
+    ) -> Result<impl Future<Output = Result<Registered, WireStatus>> + Send + use<>, Refused> {
+        let flight = self.enter("sending resource registration")?;
+        let monitor = self.clone();
+        let urn = self.urn_below(read.parent.as_ref(), &read.resource_type, &read.name);
+        let announcement = self.0.transforms.announce(urn);
+        Ok(async move {
+            let begun = match monitor.until_claimed(awaited).await {
+                Ok(()) => monitor.begin_read(read, flight),
+                Err(refused) => {
+                    drop(flight);
+                    Err(refused)
+                }
+            };
+            drop(announcement);
+            match begun {
+                Ok(work) => work.await,
+                Err(refused) => Err(monitor.refused(refused).await),
             }
-        });
-        self.spawn_work(work)
+        })
     }
 
     async fn read_claimed(
@@ -51,8 +95,7 @@ impl Monitor {
         outcome.map_err(Refused::Unanswered)
     }
 
-    fn prepare_read(&self, read: &Read) -> Result<(Flight, ClaimGuard, Box<Goal>), Refused> {
-        let flight = self.enter("sending resource registration")?;
+    fn prepare_read(&self, read: &Read) -> Result<(ClaimGuard, Box<Goal>), Refused> {
         if !read.resource_type.is_full() {
             return Err(Refused::Invalid(WireStatus::invalid(format!(
                 "Type '{}' is not a valid type token (must have format '*:*:*')",
@@ -88,6 +131,6 @@ impl Monitor {
         let generator = &self.0.generator;
         generator.expect_provider(|| self.0.defaults.default_asked_for(&registration));
         let claim = self.claim(&goal)?;
-        Ok((flight, claim, goal))
+        Ok((claim, goal))
     }
 }

@@ -1,6 +1,6 @@
 //! Registrations of the typed API.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use futures::future::Either;
 use smol_str::SmolStr;
@@ -9,10 +9,10 @@ use crate::{
     error::Error,
     generator::{ClaimGuard, References, RegisterOutcome, RunEnded},
     monitor::{
-        Monitor, Registered, Registration, Start, WireStatus, defaults::ProviderUse, in_flight::Flight,
+        Monitor, Registered, Registration, Start, WireStatus, defaults::ProviderUse, hooks::check_moments,
+        in_flight::Flight, transforms::Lineage,
     },
     property::{PropertyMap, PropertyPath, Survey, hash::fill_hashes},
-    provider::ProviderStatus,
     resource::{Goal, PropertyDependencies, ProviderReference},
     token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
@@ -23,6 +23,9 @@ impl Monitor {
     ///
     /// The URN is claimed in this call, not when the future is polled: the order of calls decides. The work is a
     /// separate task, which continues when the future is dropped, because its effects must be recorded.
+    ///
+    /// A registration with transforms claims its URN after these. Later calls can refer to it all the same, by the URN
+    /// that it will have: they wait until it is claimed.
     ///
     /// # Errors
     /// `InvalidArgument` for an invalid registration; `Unavailable` when the run ended first.
@@ -35,27 +38,46 @@ impl Monitor {
             self.redactor().learn_value(trigger);
         }
         let mut registration = Box::new(registration);
+        if self.is_deferred(&mut registration) {
+            let work = self.defer(&mut registration).map(|(flight, deferred)| {
+                let monitor = self.clone();
+                async move { monitor.register_deferred(registration, deferred, flight).await }
+            });
+            // Not on the calling thread: transforms may need the thread of the program.
+            let spawning = Self(Arc::clone(&self.0), Start::Spawned);
+            return Either::Left(Either::Left(spawning.spawn_work(work)));
+        }
         if registration.remote {
             let work = self.prepare_remote(&mut registration).map(|flight| {
                 let monitor = self.clone();
                 async move { monitor.construct(registration, flight).await }
             });
-            return Either::Left(self.spawn_work(work));
+            return Either::Left(Either::Right(self.spawn_work(work)));
         }
-        let work = self.prepare(&mut registration).map(|(flight, claim, goal)| {
-            let monitor = self.clone();
-            async move {
-                // Very many run concurrently: the generator's future must not contain the memory of the completion.
-                let (claim, goal) = match monitor.complete(registration, claim, goal).await {
-                    Ok(Completed::Ready(claim, goal)) => (claim, goal),
-                    Ok(Completed::Skipped(outcome)) => return monitor.answer(Ok(outcome), flight).await,
-                    Err(refused) => return monitor.answer(Err(refused), flight).await,
-                };
-                let outcome = monitor.0.generator.register(claim, goal).await;
-                monitor.answer(outcome.map_err(Refused::Unanswered), flight).await
-            }
-        });
+        let work = self.prepare(&mut registration);
+        let work = work.map(|(flight, claim, goal)| self.apply(registration, flight, claim, goal));
         Either::Right(self.spawn_work(work))
+    }
+
+    /// Brings a claimed resource to its goal, and returns the answer.
+    pub(super) fn apply(
+        &self,
+        registration: Box<Registration>,
+        flight: Flight,
+        claim: ClaimGuard,
+        goal: Box<Goal>,
+    ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        let monitor = self.clone();
+        async move {
+            // Very many run concurrently: the generator's future must not contain the memory of the completion.
+            let (claim, goal) = match monitor.complete(registration, claim, goal).await {
+                Ok(Completed::Ready(claim, goal)) => (claim, goal),
+                Ok(Completed::Skipped(outcome)) => return monitor.answer(Ok(outcome), flight).await,
+                Err(refused) => return monitor.answer(Err(refused), flight).await,
+            };
+            let outcome = monitor.0.generator.register(claim, goal).await;
+            monitor.answer(outcome.map_err(Refused::Unanswered), flight).await
+        }
     }
 
     /// Starts the work of an accepted request, and returns its result.
@@ -112,6 +134,21 @@ impl Monitor {
         let flight = self.enter("sending resource registration")?;
         self.check(registration)?;
         self.inherit(registration);
+        let (claim, goal) = self.claim_registration(registration, None)?;
+        Ok((flight, claim, goal))
+    }
+
+    /// Claims the URN of a complete registration; `lineage` has the transforms of everything below it.
+    pub(super) fn claim_registration(
+        &self,
+        registration: &mut Registration,
+        lineage: Option<Arc<Lineage>>,
+    ) -> Result<(ClaimGuard, Box<Goal>), Refused> {
+        let transforms = &self.0.transforms;
+        if transforms.in_use() {
+            // Output values are kept for transforms only.
+            registration.inputs = std::mem::take(&mut registration.inputs).collapse_outputs();
+        }
         let goal = Box::new(goal_of(registration));
         self.0
             .generator
@@ -119,10 +156,13 @@ impl Monitor {
         let claim = self.claim(&goal)?;
         // A child whose parent's URN was computed can be registered next.
         self.0.parents.record(claim.urn(), registration, &goal);
+        if transforms.in_use() {
+            transforms.record(claim.urn(), lineage);
+        }
         if goal.resource_type.as_str() == ROOT_STACK_TYPE && goal.parent.is_none() {
             self.set_root(claim.urn().clone());
         }
-        Ok((flight, claim, goal))
+        Ok((claim, goal))
     }
 
     /// The same for a remote component, which claims no URN: its provider registers it.
@@ -134,37 +174,13 @@ impl Monitor {
     }
 
     /// Refuses an invalid registration.
-    fn check(&self, registration: &Registration) -> Result<(), Refused> {
-        let Registration {
-            custom,
-            remote,
-            resource_type,
-            ..
-        } = registration;
-        if (*custom || *remote) && !resource_type.is_full() {
-            return Err(Refused::Invalid(WireStatus::invalid(format!(
-                "Type '{resource_type}' is not a valid type token (must have format '*:*:*')"
-            ))));
-        }
-        if !registration.env_var_mappings.is_empty() && !resource_type.is_provider() {
+    pub(super) fn check(&self, registration: &Registration) -> Result<(), Refused> {
+        check_type(registration)?;
+        if !registration.env_var_mappings.is_empty() && !registration.resource_type.is_provider() {
             let text = "envVarMappings can only be used with provider resources";
             return Err(Refused::Invalid(WireStatus::invalid(text)));
         }
-        if registration
-            .options
-            .resource_hooks
-            .values()
-            .any(|names| !names.is_empty())
-        {
-            // This engine runs no hooks, and the guarded steps must not run without them.
-            return Err(Refused::Invalid(WireStatus::new(
-                ProviderStatus::Unimplemented,
-                format!(
-                    "resource hooks of resource '{}' are not supported by this engine",
-                    registration.name
-                ),
-            )));
-        }
+        check_moments(&registration.name, &registration.options.resource_hooks)?;
         for provider in registration
             .providers
             .values()
@@ -190,17 +206,27 @@ impl Monitor {
 
     /// Completes a registration with its parent, and with the options that it inherits from that.
     pub(super) fn inherit(&self, registration: &mut Registration) {
+        self.place(registration);
+        self.0.parents.complete(registration);
+    }
+
+    /// Completes a registration with its parent.
+    pub(super) fn place(&self, registration: &mut Registration) {
+        self.refer(registration);
+        let is_root = registration.resource_type.as_str() == ROOT_STACK_TYPE;
+        if registration.parent.is_none() && !registration.no_parent && !is_root {
+            registration.parent = self.root_stack();
+        }
+    }
+
+    /// Makes the references of a registration those of the program.
+    pub(super) fn refer(&self, registration: &mut Registration) {
         self.0.generator.refer_to_registered(References {
             parent: &mut registration.parent,
             dependencies: &mut registration.dependencies,
             property_dependencies: registration.property_dependencies.as_mut(),
             options: &mut registration.options,
         });
-        let is_root = registration.resource_type.as_str() == ROOT_STACK_TYPE;
-        if registration.parent.is_none() && !registration.no_parent && !is_root {
-            registration.parent = self.root_stack();
-        }
-        self.0.parents.complete(registration);
     }
 
     pub(super) fn set_root(&self, urn: Urn) {
@@ -414,6 +440,22 @@ impl From<WireStatus> for Refused {
     fn from(status: WireStatus) -> Self {
         Self::Invalid(status)
     }
+}
+
+/// Refuses a resource of a provider whose type is not of the form `package:module:member`.
+pub(super) fn check_type(registration: &Registration) -> Result<(), Refused> {
+    let Registration {
+        custom,
+        remote,
+        resource_type,
+        ..
+    } = registration;
+    if (*custom || *remote) && !resource_type.is_full() {
+        return Err(Refused::Invalid(WireStatus::invalid(format!(
+            "Type '{resource_type}' is not a valid type token (must have format '*:*:*')"
+        ))));
+    }
+    Ok(())
 }
 
 /// Builds the goal; large values are moved out of the registration, which keeps the inheritable options.

@@ -1,8 +1,9 @@
 //! The types of the typed API: requests to register, read and invoke, and their results.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
+    monitor::ResourceTransform,
     property::PropertyMap,
     resource::{Alias, PropertyDependencies, SharedOptions, SourcePosition},
     token::{ResourceId, TypeToken},
@@ -47,6 +48,8 @@ pub struct Registration {
     pub env_var_mappings: BTreeMap<String, String>,
     /// Options that most resources leave out.
     pub options: SharedOptions,
+    /// Transforms of the resource and of everything below it, in order.
+    pub transforms: Vec<Arc<dyn ResourceTransform>>,
     /// Where the program registered it.
     pub source_position: SourcePosition,
     /// The stack trace of the registration.

@@ -1,6 +1,7 @@
 //! Operations: a verb of the user in each of `update.rs`, `refresh.rs` and `destroy.rs`, over one run that locks,
 //! loads, prepares, commits and reports. A preview is a verb with the option `dry_run`.
 
+mod analysis;
 mod autonaming;
 mod base;
 mod destroy;
@@ -30,6 +31,8 @@ mod targets;
 mod update;
 mod with_program;
 
+pub use analysis::PolicyAnalysis;
+pub(crate) use analysis::analyze;
 pub(crate) use engine_parts::EngineParts;
 pub use handle::Operation;
 pub use opening::Opening;

@@ -22,7 +22,7 @@ use crate::{
 /// [`Self::unsupported`] returns the names of such options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-#[schemars(extend("x-beside" = {"python": ["onEvent", "program"], "node": ["onEvent", "program", "signal"]}))]
+#[schemars(extend("x-beside" = {"python": ["onEvent", "policies", "program"], "node": ["onEvent", "policies", "program", "signal"]}))]
 pub struct OperationOptions {
     /// Computes the steps without running them: nothing is created, changed, deleted or written.
     pub dry_run: bool,

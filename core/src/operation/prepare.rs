@@ -79,6 +79,7 @@ pub(super) async fn prepare(
     });
     install_recorded(run, &registry, &base).await;
     let policies = load_policies(run, &info, &plugins).await?;
+    run.session.own(|parts| parts.policies.clone_from(&policies));
     executor.set_views(base.records());
     Ok(Prepared {
         executor,
@@ -102,6 +103,7 @@ fn executor_options(run: &OperationRun) -> ExecutorOptions {
         compares_outputs: run.options.use_legacy_refresh_diff,
         waits_for_registrations: run.options.waits_for_registrations,
         nested_secrets: run.stack.engine.nested_secrets,
+        has_program: run.options.program_purpose(run.kind).is_some(),
     }
 }
 

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     error::Result,
     monitor::Monitor,
+    policy::Policies,
     provider::{PluginOperation, ProviderRegistry},
     runtime::{Clock, Runtime, Task},
     state::Journal,
@@ -41,6 +42,8 @@ pub(super) struct SessionParts {
     pub(super) program: Option<Task<Result<()>>>,
     /// The loaded providers.
     pub(super) registry: Option<Arc<ProviderRegistry>>,
+    /// The policy packs.
+    pub(super) policies: Option<Arc<Policies>>,
     /// The journal of an operation that may still panic; after it is closed, nothing more is written.
     pub(super) journal: Option<Journal>,
     /// The task that writes the checkpoint while the operation runs.
@@ -101,9 +104,17 @@ impl Session {
                 () = clock.wait(SHUTDOWN_GRACE) => program.abort(),
             }
         }
-        if let Some(registry) = parts.registry {
-            registry.close().await;
-        }
+        let packs = async {
+            if let Some(policies) = parts.policies {
+                policies.close().await;
+            }
+        };
+        let providers = async {
+            if let Some(registry) = parts.registry {
+                registry.close().await;
+            }
+        };
+        tokio::join!(packs, providers);
         drop(parts.plugins);
         self.0.ended.cancel();
     }

@@ -44,6 +44,13 @@ impl HostEnvironment {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
+    /// Returns the folders of the variable `PATH`. Empty entries, which mean the working directory, are skipped.
+    pub(crate) fn path_folders(&self) -> Vec<PathBuf> {
+        let path = self.variable("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(path);
+        folders.filter(|folder| folder.is_absolute()).collect()
+    }
+
     /// Returns the working directory.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()

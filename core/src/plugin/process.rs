@@ -46,8 +46,10 @@ pub struct Start {
     pub label: String,
     /// The command line without the engine's address.
     pub command: PluginCommand,
-    /// The address of the Engine service: the last argument.
+    /// The address of the Engine service: the argument after those of the command.
     pub engine_address: String,
+    /// The arguments after the engine's address: the program of a policy pack, for instance.
+    pub operands: Vec<OsString>,
     /// The working directory; `None` is the host's.
     pub directory: Option<PathBuf>,
     /// The variables of the host. Those of the command and of `environment` override them.
@@ -326,6 +328,7 @@ fn spawn(start: &Start, group: i32) -> std::io::Result<Child> {
     command
         .args(&start.command.arguments)
         .arg(&start.engine_address)
+        .args(&start.operands)
         .env_clear()
         .envs(start.host_environment.variables())
         .envs(

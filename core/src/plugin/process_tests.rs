@@ -14,6 +14,7 @@ fn script(text: &str) -> Start {
             environment: vec![("GIVEN_BY_COMMAND".into(), "yes".into())],
         },
         engine_address: "127.0.0.1:1".into(),
+        operands: vec![],
         directory: None,
         host_environment: HostEnvironment::now(),
         environment: vec![("PULUMI_PROJECT".into(), "shop".into())],
@@ -53,10 +54,11 @@ fn sink() -> (Option<DiagnosticSink>, Seen) {
 #[tokio::test]
 async fn a_plugin_receives_arguments_and_environment_and_its_output_is_emitted() {
     let (sink, mut seen) = sink();
-    let text = r#"echo 4711; echo "$1 $GIVEN_BY_COMMAND $PULUMI_PROJECT"; pwd >&2; exec sleep 60"#;
+    let text = r#"echo 4711; echo "$1 $2 $GIVEN_BY_COMMAND $PULUMI_PROJECT"; pwd >&2; exec sleep 60"#;
     let folder = tempfile::tempdir().unwrap();
     let process = PluginProcess::start(
         Start {
+            operands: vec!["pack".into()],
             directory: Some(folder.path().to_owned()),
             sink,
             ..script(text)
@@ -69,7 +71,10 @@ async fn a_plugin_receives_arguments_and_environment_and_its_output_is_emitted()
     assert_eq!(process.folder(), Some(folder.path()));
     let mut lines = [seen.recv().await.unwrap(), seen.recv().await.unwrap()];
     lines.sort_by(|left, right| right.message.reference().cmp(left.message.reference()));
-    assert_eq!(lines[0], Diagnostic::new(Severity::Debug, "127.0.0.1:1 yes shop"));
+    assert_eq!(
+        lines[0],
+        Diagnostic::new(Severity::Debug, "127.0.0.1:1 pack yes shop")
+    );
     assert!(lines[1].message.reference().starts_with('/'));
     process.close().await;
     assert_eq!(process.exit().unwrap(), asked_to_end());

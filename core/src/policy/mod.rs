@@ -1,13 +1,18 @@
-//! Policy packs: analyzers at addresses that rewrite the inputs of resources and report violations.
+//! Policy packs: functions of the host, analyzers at addresses, and folders that the engine starts. They rewrite the
+//! inputs of resources and report violations.
 
-mod message;
+mod analyzer;
+mod folder;
+mod host;
 mod option;
 mod pack;
 mod settings;
+mod subject;
 
 use std::{
     collections::BTreeMap,
     fmt,
+    path::PathBuf,
     sync::{Arc, Weak},
 };
 
@@ -17,14 +22,19 @@ use stackwright_proto::pulumirpc as rpc;
 use crate::{
     diagnostic::Diagnostic,
     error::Result,
-    plugin::PluginTimeouts,
+    plugin::{DiagnosticSink, PluginTimeouts},
     provider::{EngineEndpoint, PluginOperation},
     runtime::Runtime,
 };
 
-pub(crate) use message::{Analysis, Rewriting, Subject};
+pub use host::{
+    Policy, PolicyFinding, PolicyFunctions, PolicyHost, PolicyPack, PolicyProvider, PolicyResource,
+    PolicyResourceOptions, PolicyStack,
+};
 pub use option::PolicyPackOption;
 pub(crate) use pack::Pack;
+use pack::PackName;
+pub(crate) use subject::{Analysis, Rewriting, Subject};
 
 /// The policy packs of one run, in the order of their remediations.
 pub struct Policies {
@@ -34,25 +44,45 @@ pub struct Policies {
 /// A pack to load.
 pub(crate) struct PackToLoad {
     pub(crate) option: PolicyPackOption,
-    /// The address of its analyzer.
-    pub(crate) address: String,
     /// True for a pack of the user, false for one that an organization requires.
     pub(crate) is_local: bool,
-    /// The engine's endpoint for the pack.
-    pub(crate) engine: Arc<EngineEndpoint>,
+    pub(crate) source: PackSource,
 }
 
-/// The data of the run in the handshake of all packs.
+/// Where the policies of a pack run.
+pub(crate) enum PackSource {
+    /// In the host's process.
+    Host(PolicyPack),
+    /// In an analyzer that listens already.
+    Address {
+        address: String,
+        /// The engine's endpoint for the pack.
+        engine: Arc<EngineEndpoint>,
+    },
+    /// In a process that the engine starts.
+    Folder {
+        /// The folder with the pack's file.
+        folder: PathBuf,
+        /// The engine's endpoint for the process.
+        engine: Arc<EngineEndpoint>,
+    },
+}
+
+/// The data of the run for all packs.
 pub(crate) struct PolicySurroundings {
     pub(crate) runtime: Runtime,
     pub(crate) timeouts: PluginTimeouts,
+    /// The shell that guards processes of packs; `None` starts them unguarded.
+    pub(crate) guard_shell: Option<PathBuf>,
+    /// Receives the output of processes.
+    pub(crate) sink: DiagnosticSink,
     /// The operation that the packs work for.
     pub(crate) operation: Weak<PluginOperation>,
     pub(crate) stack: rpc::AnalyzerStackConfigureRequest,
 }
 
 impl Policies {
-    /// Connects to and configures packs, concurrently.
+    /// Loads and configures packs, concurrently.
     ///
     /// # Errors
     /// The error of the first pack that cannot be used; it names the pack.
@@ -82,6 +112,11 @@ impl Policies {
     /// Asks every pack to cancel.
     pub(crate) async fn cancel(&self) {
         join_all(self.packs.iter().map(Pack::cancel)).await;
+    }
+
+    /// Ends every pack.
+    pub(crate) async fn close(&self) {
+        join_all(self.packs.iter().map(Pack::close)).await;
     }
 }
 

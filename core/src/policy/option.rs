@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::PolicyPack;
 use crate::{
     error::{Error, Result},
     event::EnforcementLevel,
@@ -16,7 +17,7 @@ const ALL: &str = "all";
 /// The member of a policy's settings that contains its enforcement level.
 const LEVEL: &str = "enforcementLevel";
 
-/// A policy pack. A name or a path is required.
+/// A policy pack. A name or a path is required. The pack is an analyzer at an address, or a folder that the engine starts.
 ///
 /// # Rust
 /// As JSON: `{"name": "guard", "version": "1.2.0", "address": "127.0.0.1:4711", "config": {"all": "advisory",
@@ -27,12 +28,14 @@ const LEVEL: &str = "enforcementLevel";
 pub struct PolicyPackOption {
     /// The name of the pack, in requests to the resolver and in errors. Defaults to the path.
     pub name: String,
-    /// The folder or file of the pack, for the resolver.
+    /// The folder of the pack, with its `PulumiPolicy.yaml`. Without an address, and when the engine's resolver names none,
+    /// the engine starts the pack. A relative path begins at the project's folder.
     pub path: String,
     /// The required version; any, when left out.
     pub version: String,
     /// The address at which the pack's analyzer listens: `host:port`, or an `http` URL. Left out, the engine's resolver
-    /// is asked for an `analyzer` of this name and version, with path and settings.
+    /// is asked for an `analyzer` of this name and version, with path and settings; one without an answer leaves it to the
+    /// path.
     pub address: String,
     /// The address from which the pack can be downloaded, for the resolver.
     pub download_url: String,
@@ -46,6 +49,20 @@ pub struct PolicyPackOption {
         "x-typescript" = "{ [policy: string]: PolicySettings }"
     ))]
     pub config: BTreeMap<String, Value>,
+    /// The functions of a pack of the host, which is neither at an address nor in a folder. Bindings hand it over beside
+    /// the options.
+    #[serde(skip)]
+    pub host: Option<PolicyPack>,
+}
+
+impl From<PolicyPack> for PolicyPackOption {
+    fn from(pack: PolicyPack) -> Self {
+        Self {
+            name: pack.name.clone(),
+            host: Some(pack),
+            ..Self::default()
+        }
+    }
 }
 
 /// The settings of one policy in the options.
@@ -61,10 +78,16 @@ impl PolicyPackOption {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] that names the pack and the policy.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.name.is_empty() && self.path.is_empty() {
+        if self.named().name.is_empty() {
             return Err(Error::invalid(
                 "a policy pack in the options has neither a name nor a path",
             ));
+        }
+        if let Some(pack) = &self.host {
+            if !self.address.is_empty() {
+                return Err(self.wrong("it has functions of the host and an address"));
+            }
+            pack.check()?;
         }
         if !self.version.is_empty() {
             let parsed = semver::Version::parse(self.version.trim_start_matches('v'));
@@ -75,11 +98,12 @@ impl PolicyPackOption {
             .try_for_each(|policy| self.config_source(policy).map(drop))
     }
 
-    /// Returns the same option with a name; the name defaults to the path.
+    /// Returns the same option with a name; the name defaults to that of the host's pack, else to the path.
     pub(crate) fn named(&self) -> Self {
         let mut option = self.clone();
         if option.name.is_empty() {
-            option.name.clone_from(&option.path);
+            let of_host = self.host.as_ref().map(|pack| &pack.name);
+            option.name.clone_from(of_host.unwrap_or(&self.path));
         }
         option
     }

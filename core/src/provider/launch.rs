@@ -112,6 +112,7 @@ impl Launcher for Launch {
             label: format!("{} (resource)", key.name),
             command: key.command.clone(),
             engine_address: engine.address.clone(),
+            operands: Vec::new(),
             directory: self.directory.clone(),
             host_environment: self.host_environment.clone(),
             environment: key.environment.clone(),

@@ -308,6 +308,11 @@ impl ProviderLoader {
         self.parts.plugins.timeouts
     }
 
+    /// Returns the shell that guards the processes of plugins.
+    pub(crate) fn guard_shell(&self) -> Option<PathBuf> {
+        self.parts.plugins.guard_shell.clone()
+    }
+
     /// Finds a plugin, or installs a missing one through the host.
     async fn find(&self, spec: &ProviderSpec) -> Result<FoundPlugin> {
         let request = spec.request();

@@ -13,7 +13,7 @@ pub use alias::Alias;
 pub(crate) use goal::Goal;
 pub use options::SharedOptions;
 pub use options::{CustomTimeouts, ResourceOptions};
-pub(crate) use options::{HookBindings, SourcePosition};
+pub(crate) use options::{HookBindings, HookMoment, SourcePosition};
 pub use property_dependencies::PropertyDependencies;
 pub use provider_reference::ProviderReference;
 pub(crate) use provider_reference::UNKNOWN_ID;

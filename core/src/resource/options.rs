@@ -38,8 +38,14 @@ pub struct ResourceOptions {
 impl ResourceOptions {
     /// Returns the names of the deletion hooks, those before the deletion first.
     pub fn delete_hooks(&self) -> impl Iterator<Item = &str> {
-        let bindings = ["BeforeDelete", "AfterDelete"].map(|moment| self.resource_hooks.get(moment));
-        bindings.into_iter().flatten().flatten().map(String::as_str)
+        let moments = [HookMoment::BeforeDelete, HookMoment::AfterDelete];
+        let names = moments.into_iter().flat_map(|moment| self.hooks(moment));
+        names.map(String::as_str)
+    }
+
+    /// Returns the names of the hooks of a moment, in the order in which they run.
+    pub(crate) fn hooks(&self, moment: HookMoment) -> &[String] {
+        self.resource_hooks.get(moment.name()).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -115,6 +121,44 @@ impl CustomTimeouts {
 
 /// The names of the hooks bound to a resource, by the moment at which they run (`BeforeCreate`, `OnError`…).
 pub(crate) type HookBindings = BTreeMap<String, Vec<String>>;
+
+/// The moment at which a hook of a resource runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HookMoment {
+    BeforeCreate,
+    AfterCreate,
+    BeforeUpdate,
+    AfterUpdate,
+    BeforeDelete,
+    AfterDelete,
+    OnError,
+}
+
+impl HookMoment {
+    /// All moments.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::BeforeCreate,
+        Self::AfterCreate,
+        Self::BeforeUpdate,
+        Self::AfterUpdate,
+        Self::BeforeDelete,
+        Self::AfterDelete,
+        Self::OnError,
+    ];
+
+    /// Returns the name of the moment in records.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::BeforeCreate => "BeforeCreate",
+            Self::AfterCreate => "AfterCreate",
+            Self::BeforeUpdate => "BeforeUpdate",
+            Self::AfterUpdate => "AfterUpdate",
+            Self::BeforeDelete => "BeforeDelete",
+            Self::AfterDelete => "AfterDelete",
+            Self::OnError => "OnError",
+        }
+    }
+}
 
 /// A source position, as `project:///<path>#<line>[,<column>]`; `None` for an unknown frame.
 pub(crate) type SourcePosition = Option<SmolStr>;

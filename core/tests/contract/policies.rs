@@ -101,7 +101,7 @@ fn pack(address: &str) -> PolicyPackOption {
 }
 
 /// Serves the pack until the test ends; returns its address.
-async fn serve() -> String {
+pub(crate) async fn serve() -> String {
     let router = Server::builder().add_service(AnalyzerServer::new(Violating));
     fake::serve(router).await.to_string()
 }

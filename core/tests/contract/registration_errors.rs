@@ -18,23 +18,6 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unsupported_hooks_are_refused_by_name() {
-    let provider = Arc::new(Scripted::default());
-    let stack = stack(&provider, StackSettings::default()).await;
-    let hooked = from_fn(|context| async move {
-        let text = br#"{"type": "echo:index:Echo", "name": "a", "inputs": {"value": "1"},
-            "resourceHooks": {"BeforeDelete": ["drain"]}}"#;
-        context.monitor.register(Registration::from_json(text)?).await?;
-        Ok(())
-    });
-    let result = update(&stack, hooked).await;
-    let error = result.error.clone().unwrap();
-    let refusal = "resource hooks of resource 'a' are not supported by this engine";
-    assert!(error.message().contains(refusal), "{error}");
-    assert!(names(&result).is_empty());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_component_with_a_wrong_provider_is_refused_before_it_has_children() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;

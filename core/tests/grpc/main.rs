@@ -10,6 +10,7 @@
 mod exists;
 mod fixture;
 mod foreign_user;
+mod hooks;
 mod installer;
 mod language_program;
 mod monitor_server;
@@ -18,4 +19,5 @@ mod parameterized;
 mod python_sdk;
 mod reads;
 mod tenants;
+mod transforms;
 mod waiting;

@@ -6,7 +6,7 @@ use stackwright::{monitor::MonitorServer, program::from_fn};
 use stackwright_proto::{
     pulumirpc::{
         GetRootResourceRequest, RegisterResourceOutputsRequest, RegisterResourceRequest,
-        SupportsFeatureRequest, engine_client::EngineClient, register_resource_request::ResourceHooksBinding,
+        SupportsFeatureRequest, engine_client::EngineClient,
     },
     values::{ListValue, Struct, Value, value::Kind},
 };
@@ -129,19 +129,6 @@ async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run
         assert_eq!(
             status.message(),
             "envVarMappings can only be used with provider resources"
-        );
-        let hooked = RegisterResourceRequest {
-            hooks: Some(ResourceHooksBinding {
-                before_delete: vec!["drain".to_owned()],
-                ..ResourceHooksBinding::default()
-            }),
-            ..echo("hooked", "", "1")
-        };
-        let status = register(&mut client, hooked).await.unwrap_err();
-        assert_eq!(status.code(), Code::Unimplemented);
-        assert_eq!(
-            status.message(),
-            "resource hooks of resource 'hooked' are not supported by this engine"
         );
         assert!(not_a_message(&address).await.message().contains("decode"));
         let registered = register(&mut client, echo("a", "", "1")).await.unwrap();

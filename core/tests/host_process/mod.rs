@@ -20,6 +20,7 @@ pub(crate) fn script(script: impl Into<std::ffi::OsString>) -> Start {
             environment: Vec::new(),
         },
         engine_address: String::new(),
+        operands: Vec::new(),
         directory: None,
         host_environment: HostEnvironment::now(),
         environment: Vec::new(),

@@ -1,7 +1,10 @@
 //! The actor of the Rust binding: an engine that executes the director's requests and forwards provider calls to it.
 
+mod hook;
+mod policies;
 mod run;
 mod session;
+mod transform;
 mod wire;
 
 use std::sync::Arc;

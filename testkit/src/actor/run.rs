@@ -2,13 +2,14 @@
 
 use std::{
     future::Future,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures::future::Either;
 use serde_json::{Value, json};
 use stackwright::{
     Error, ErrorKind,
+    callback::HookOptions,
     diagnostic::Severity,
     monitor::{Component, Invoke, MethodCall, Monitor, Read, Registered, Registration, WireStatus},
     property::json::{PlainMap, PlainValue},
@@ -16,6 +17,7 @@ use stackwright::{
 };
 use tokio::sync::oneshot;
 
+use super::{hook::ForwardedHook, transform::ForwardedTransform, wire::Wire};
 use crate::provider::plain;
 
 /// The answer to a request: a result, or an error with its kind.
@@ -26,6 +28,7 @@ pub(super) struct Run {
     monitor: Monitor,
     /// The component whose code runs.
     component: Option<Component>,
+    wire: Arc<Wire>,
     finish: Mutex<Option<oneshot::Sender<End>>>,
 }
 
@@ -33,10 +36,15 @@ pub(super) struct Run {
 pub(super) type End = Result<Value, Error>;
 
 impl Run {
-    pub(super) fn new(monitor: Monitor, component: Option<Component>) -> (Self, oneshot::Receiver<End>) {
+    pub(super) fn new(
+        monitor: Monitor,
+        wire: Arc<Wire>,
+        component: Option<Component>,
+    ) -> (Self, oneshot::Receiver<End>) {
         let (sender, receiver) = oneshot::channel();
         let run = Self {
             monitor,
+            wire,
             component,
             finish: Mutex::new(Some(sender)),
         };
@@ -51,7 +59,7 @@ impl Run {
     ) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
         let goal = message["goal"].to_string();
         match verb {
-            "register" => match Registration::from_json(goal.as_bytes()) {
+            "register" => match self.registration(&message["goal"]) {
                 Ok(registration) => {
                     let answer = match &self.component {
                         Some(component) => Either::Left(component.register_child(registration)),
@@ -98,9 +106,40 @@ impl Run {
             },
             "export" => now(self.export(message)),
             "log" => now(self.log(message)),
+            "transform" => now(self.transform(message)),
+            "registerHook" => now(self.register_hook(message)),
             "finish" => now(Ok(self.finish(message))),
             other => now(Err(broken(format!("a program cannot {other}")))),
         }
+    }
+
+    /// Reads a goal with its transforms.
+    fn registration(&self, goal: &Value) -> Result<Registration, Error> {
+        let mut goal = goal.clone();
+        let names = goal.as_object_mut().and_then(|members| members.remove("transforms"));
+        let mut registration = Registration::from_json(goal.to_string().as_bytes())?;
+        for name in names.iter().filter_map(Value::as_array).flatten() {
+            let transform = self.forwarded(name.as_str().unwrap_or_default());
+            registration.transforms.push(Arc::new(transform));
+        }
+        Ok(registration)
+    }
+
+    fn forwarded(&self, name: &str) -> ForwardedTransform {
+        ForwardedTransform {
+            wire: Arc::clone(&self.wire),
+            name: name.to_owned(),
+        }
+    }
+
+    fn transform(&self, message: &Value) -> Answer {
+        let transform = Arc::new(self.forwarded(message["name"].as_str().unwrap_or_default()));
+        match message["of"].as_str() {
+            Some("resources") => self.monitor.add_transform(transform),
+            Some("invokes") => self.monitor.add_invoke_transform(transform),
+            other => return Err(broken(format!("there are no transforms of {other:?}"))),
+        }
+        Ok(json!({}))
     }
 
     fn outputs(&self, message: &Value) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
@@ -135,6 +174,23 @@ impl Run {
         self.monitor
             .log(severity, message["message"].as_str().unwrap_or_default(), None);
         Ok(json!({}))
+    }
+
+    fn register_hook(&self, message: &Value) -> Answer {
+        let name = message["name"].as_str().unwrap_or_default();
+        let flag = |name: &str| message[name] == json!(true);
+        let preview = self.monitor.run_info().dry_run;
+        let hook = Arc::new(ForwardedHook::new(name, preview, &self.wire));
+        let registered = if flag("error") {
+            self.monitor.register_error_hook(name, hook)
+        } else {
+            let options = HookOptions {
+                on_dry_run: flag("onDryRun"),
+                ignore_errors: flag("ignoreErrors"),
+            };
+            self.monitor.register_resource_hook(name, hook, options)
+        };
+        registered.map(|()| json!({})).map_err(|status| refused(&status))
     }
 
     fn finish(&self, message: &Value) -> Value {

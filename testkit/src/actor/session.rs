@@ -21,6 +21,7 @@ use stackwright::{
 };
 
 use super::{
+    policies::attach_packs,
     run::{Answer, Run, broken, error},
     wire::Wire,
 };
@@ -64,7 +65,7 @@ impl AnswerSource for Bodies {
 
     async fn run(&self, body: Body) -> Result<Value, Value> {
         let number = self.wire.number();
-        let (run, finished) = Run::new(body.monitor.clone(), body.component);
+        let (run, finished) = Run::new(body.monitor.clone(), Arc::clone(&self.wire), body.component);
         locked(&self.runs).insert(number, Arc::new(run));
         let info = body.monitor.run_info();
         self.wire.send(&json!({
@@ -136,7 +137,9 @@ impl Session {
 
     async fn execute(&self, verb: &str, message: &Value) -> Answer {
         match verb {
-            "hello" => Ok(json!({ "binding": "rust", "references": "resolved", "plans": "kept" })),
+            "hello" => {
+                Ok(json!({ "binding": "rust", "references": "resolved", "plans": "kept", "hooks": true }))
+            }
             "open" => self.open(message).await,
             "start" => self.start(message).await,
             "importState" => {
@@ -241,7 +244,7 @@ impl Session {
             let (wire, runs) = (Arc::clone(&wire), Arc::clone(&runs));
             async move {
                 let number = wire.number();
-                let (run, finished) = Run::new(context.monitor.clone(), None);
+                let (run, finished) = Run::new(context.monitor.clone(), Arc::clone(&wire), None);
                 locked(&runs).insert(number, Arc::new(run));
                 let (preview, stack) = (context.info.dry_run, &context.info.stack);
                 wire.send(&json!({ "program": number, "preview": preview, "stack": stack }));
@@ -266,6 +269,7 @@ impl Session {
             "an operation",
         )
         .map_err(|it| error(&it))?;
+        attach_packs(&mut options, &message["policyPacks"], &self.wire)?;
         if let Some(number) = message["planOf"].as_u64() {
             let kept = locked(&self.results).get(&number).cloned();
             let plan = kept.and_then(|result| result.plan.clone());

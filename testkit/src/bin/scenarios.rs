@@ -98,7 +98,14 @@ fn main() -> ExitCode {
             return stackwright_testkit::actor::serve(reader, writer).await;
         }
         let arguments = parse(words)?;
-        let (passed, failed) = run(&arguments).await?;
+        let Tally {
+            passed,
+            failed,
+            skipped,
+        } = run(&arguments).await?;
+        if skipped > 0 {
+            print(&format!("{skipped} skipped: an actor has no hooks\n"));
+        }
         print(&format!("{passed} passed, {failed} failed\n"));
         if failed > 0 { Err(String::new()) } else { Ok(()) }
     };
@@ -201,10 +208,20 @@ fn split(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-async fn run(arguments: &Arguments) -> Result<(usize, usize), String> {
+/// How many scenarios passed, failed, or were not played.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+async fn run(arguments: &Arguments) -> Result<Tally, String> {
     let commands = commands(arguments)?;
     let mut scenarios = read_directory(&arguments.dir).map_err(|error| error.to_string())?;
     scenarios.retain(|scenario| path(scenario).contains(&arguments.only));
+    let bindings: Vec<_> = commands.iter().map(|command| command.binding.as_str()).collect();
+    scenarios.retain(|scenario| scenario.as_ref().map_or(true, |scenario| scenario.is_for(&bindings)));
     let mut number = 0;
     scenarios.retain(|scenario| {
         number += 1;
@@ -213,11 +230,15 @@ async fn run(arguments: &Arguments) -> Result<(usize, usize), String> {
     if scenarios.is_empty() {
         return Err(format!("there are no scenarios in {}", arguments.dir.display()));
     }
-    let total = scenarios.len();
     let waiting = Mutex::new(VecDeque::from(scenarios));
     let workers = (0..arguments.jobs.max(1)).map(|_| work(&waiting, &commands, arguments.verbose));
-    let failed: usize = futures::future::join_all(workers).await.into_iter().sum();
-    Ok((total - failed, failed))
+    let mut total = Tally::default();
+    for part in futures::future::join_all(workers).await {
+        total.passed += part.passed;
+        total.failed += part.failed;
+        total.skipped += part.skipped;
+    }
+    Ok(total)
 }
 
 fn path(scenario: &Result<Scenario, ScenarioError>) -> String {
@@ -227,28 +248,37 @@ fn path(scenario: &Result<Scenario, ScenarioError>) -> String {
     }
 }
 
-/// Plays scenarios until none is left; returns how many failed.
+/// Plays scenarios until none is left.
 async fn work(
     waiting: &Mutex<VecDeque<Result<Scenario, ScenarioError>>>,
     commands: &[ActorCommand],
     verbose: bool,
-) -> usize {
+) -> Tally {
     let mut cast = Cast::new(commands);
-    let mut failed = 0;
+    let mut tally = Tally::default();
     loop {
         let scenario = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(scenario) = scenario else { break };
         let name = path(&scenario);
         let failures = match scenario {
+            Ok(scenario) if scenario.has_hooks() => match cast.has_hooks().await {
+                Ok(true) => play(&scenario, &mut cast).await,
+                Ok(false) => {
+                    tally.skipped += 1;
+                    continue;
+                }
+                Err(text) => vec![text],
+            },
             Ok(scenario) => play(&scenario, &mut cast).await,
             Err(error) => vec![error.to_string()],
         };
         if failures.is_empty() {
+            tally.passed += 1;
             if verbose {
                 print(&format!("ok      {name}\n"));
             }
         } else {
-            failed += 1;
+            tally.failed += 1;
             print(&format!(
                 "FAILED  {name}\n        {}\n",
                 failures.join("\n        ")
@@ -256,5 +286,5 @@ async fn work(
         }
     }
     cast.end().await;
-    failed
+    tally
 }

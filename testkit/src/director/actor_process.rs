@@ -37,6 +37,8 @@ pub struct ActorProcess {
     pub references: References,
     /// Whether it keeps plans of results, for operations that are constrained by them.
     pub keeps_plans: bool,
+    /// Whether its programs can register hooks.
+    pub has_hooks: bool,
     child: Child,
 }
 
@@ -78,11 +80,13 @@ impl ActorCommand {
             }
         };
         let keeps_plans = hello.get("plans").and_then(Value::as_str) == Some("kept");
+        let has_hooks = hello.get("hooks") == Some(&Value::Bool(true));
         Ok(ActorProcess {
             link,
             messages,
             references,
             keeps_plans,
+            has_hooks,
             child,
         })
     }

@@ -53,6 +53,22 @@ impl<'a> Cast<'a> {
         place.as_mut().ok_or_else(|| "the actor is gone".to_owned())
     }
 
+    /// Returns whether the programs of all actors can register hooks.
+    ///
+    /// # Errors
+    /// A text when an actor cannot be started.
+    pub async fn has_hooks(&mut self) -> Result<bool, String> {
+        for (place, command) in self.actors.iter_mut().zip(self.commands) {
+            if place.is_none() {
+                *place = Some(command.start().await?);
+            }
+            if place.as_ref().is_some_and(|actor| !actor.has_hooks) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Removes and returns the actor whose turn it is; another one is started when it is needed.
     pub(super) fn lose(&mut self) -> Option<ActorProcess> {
         self.actors[self.turn].take()

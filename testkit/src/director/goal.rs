@@ -146,8 +146,18 @@ impl GoalMaker<'_> {
                     .collect(),
             );
         }
+        if !statement.transforms.is_empty() {
+            put("transforms", statement.transforms.clone().into());
+        }
         if let Some(trigger) = &statement.replacement_trigger {
             put("replacementTrigger", value::to_plain(&self.value(trigger)));
+        }
+        if !statement.hooks.is_empty() {
+            let bindings = statement
+                .hooks
+                .iter()
+                .map(|(name, hooks)| (moment(name), json!(hooks)));
+            put("resourceHooks", bindings.collect::<Map<_, _>>().into());
         }
     }
 
@@ -250,6 +260,13 @@ impl GoalMaker<'_> {
         });
         urns
     }
+}
+
+/// Returns the moment of hooks as records name it: `BeforeCreate` for `beforeCreate`.
+fn moment(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 fn alias(alias: &AliasSpec) -> Value {

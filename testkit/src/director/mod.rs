@@ -12,6 +12,7 @@ mod program;
 mod reference;
 mod role;
 mod stage;
+mod transform;
 
 pub use actor_process::{ActorCommand, ActorProcess};
 pub use cast::Cast;

@@ -19,6 +19,7 @@ use super::{
     plans::Plans,
     role::Role,
     stage::{self, Changing, Stage},
+    transform::Transforms,
 };
 use crate::{
     check,
@@ -65,6 +66,7 @@ struct Player<'a, 'b> {
     passphrase: Option<&'static str>,
     packs: Arc<Packs>,
     plugins: Arc<Plugins>,
+    transforms: Arc<Transforms>,
     beside: Option<StackBeside>,
     /// The state, in scenarios with `supplied`.
     deployment: Option<Value>,
@@ -81,6 +83,7 @@ impl<'a, 'b> Player<'a, 'b> {
             plugins: Arc::new(Plugins::serve(&scenario.packages, &providers).await?),
             providers,
             packages: scenario.packages.keys().filter(is_in_process).cloned().collect(),
+            transforms: Arc::new(scenario.transforms.clone()),
             beside: scenario.beside.clone(),
             waits: scenario
                 .packages
@@ -181,9 +184,9 @@ impl<'a, 'b> Player<'a, 'b> {
 
     /// Sends a request that is not an operation.
     async fn ask(&mut self, verb: &str, members: Value) -> Result<Value, String> {
-        let providers = Arc::clone(&self.providers);
+        let (providers, packs) = (Arc::clone(&self.providers), Arc::clone(&self.packs));
         let actor = self.cast.actor().await?;
-        let stage = Stage::new(actor, providers, Vec::new(), Vec::new());
+        let stage = Stage::new(actor, providers, packs, Vec::new(), Vec::new());
         let answer = tokio::select! {
             answer = at_most(OPERATION_TIMEOUT, stage.link.ask(verb, members)) => answer,
             reason = stage.attend(&mut actor.messages) => return Err(reason),
@@ -265,10 +268,12 @@ impl<'a, 'b> Player<'a, 'b> {
         let stage = Stage::new(
             actor,
             providers,
+            Arc::clone(&packs),
             operation.calls.clone(),
             roles[0].program.to_vec(),
         )
-        .with_beside(roles.get(1).map_or_else(Vec::new, |role| role.program.to_vec()));
+        .with_beside(roles.get(1).map_or_else(Vec::new, |role| role.program.to_vec()))
+        .with_transforms(&self.transforms);
         packs.enter(&stage.scene);
         plugins.enter(&stage.scene);
         let played = async {
@@ -377,6 +382,7 @@ async fn perform(stage: &Stage, role: &Role<'_>, packs: &Packs) -> Result<Value,
     if let Some(options) = start["options"].as_object() {
         start["options"] = with_reference_defaults(packs.addressed(options)).into();
     }
+    start["policyPacks"] = packs.documents();
     let answer = stage.link.ask("start", start).await;
     trace.note(format!("{} ended", role.stack));
     answer.or_else(|error| rejected(&error))

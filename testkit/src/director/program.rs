@@ -139,6 +139,9 @@ impl ProgramRun {
         if let StatementKind::Fail(message) = kind {
             return Err(message);
         }
+        if let StatementKind::Hook(name) = &kind {
+            self.scene.set_retries(name, statement.retries);
+        }
         let handle = statement.handle().to_owned();
         let (verb, members) = self.command(statement, &kind);
         self.scene.trace.note(format!("issued {handle}"));
@@ -296,6 +299,18 @@ impl ProgramRun {
                 members["message"] = statement.value.clone();
                 "log"
             }
+            StatementKind::Transform(name) => {
+                members["name"] = name.clone().into();
+                members["of"] = statement.of.as_deref().unwrap_or("resources").into();
+                "transform"
+            }
+            StatementKind::Hook(name) => {
+                members["name"] = name.clone().into();
+                members["onDryRun"] = statement.on_dry_run.into();
+                members["ignoreErrors"] = statement.ignore_errors.into();
+                members["error"] = statement.error.into();
+                "registerHook"
+            }
             StatementKind::Fail(_) => "finish",
         };
         (verb, members)
@@ -312,7 +327,9 @@ fn needs(statement: &Statement, kind: &StatementKind) -> Vec<(String, bool)> {
     let mut by_identity: BTreeSet<String> = BTreeSet::new();
     by_identity.extend(statement.parent.iter().cloned());
     by_identity.extend(statement.deleted_with.iter().cloned());
-    by_identity.extend(statement.of.iter().cloned());
+    if matches!(kind, StatementKind::Call(_)) {
+        by_identity.extend(statement.of.iter().cloned());
+    }
     by_identity.extend(
         statement
             .depends_on

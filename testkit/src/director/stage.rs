@@ -16,8 +16,10 @@ use super::{
     goal::{Answers, References},
     link::{ActorMessage, Link},
     program::{INPUTS, ProgramRun},
+    transform::{Transforms, is_transform, transform},
 };
 use crate::{
+    policy::Packs,
     scenario::{BodyScript, CallRule, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
     script::{Providers, Scene},
 };
@@ -51,7 +53,9 @@ pub(super) struct Stage {
     pub(super) link: Arc<Link>,
     pub(super) references: References,
     pub(super) providers: Arc<Providers>,
+    pub(super) packs: Arc<Packs>,
     pub(super) scene: Arc<Scene>,
+    transforms: Arc<Transforms>,
     own: Part,
     beside: Part,
     /// The number of unfinished runs of the program.
@@ -63,6 +67,7 @@ impl Stage {
     pub(super) fn new(
         actor: &ActorProcess,
         providers: Arc<Providers>,
+        packs: Arc<Packs>,
         rules: Vec<CallRule>,
         program: Vec<Statement>,
     ) -> Self {
@@ -70,7 +75,9 @@ impl Stage {
             link: Arc::clone(&actor.link),
             references: actor.references,
             providers,
+            packs,
             scene: Arc::new(Scene::new(rules)),
+            transforms: Arc::default(),
             own: Part::new(program),
             beside: Part::default(),
             running: watch::Sender::new(0),
@@ -81,6 +88,14 @@ impl Stage {
     pub(super) fn with_beside(self, program: Vec<Statement>) -> Self {
         Self {
             beside: Part::new(program),
+            ..self
+        }
+    }
+
+    /// Adds the transforms of the scenario.
+    pub(super) fn with_transforms(self, transforms: &Arc<Transforms>) -> Self {
+        Self {
+            transforms: Arc::clone(transforms),
             ..self
         }
     }
@@ -98,11 +113,22 @@ impl Stage {
         let mut ends = HashMap::new();
         loop {
             match messages.recv().await {
+                Some(ActorMessage::Call { number, call }) if is_transform(&call) => {
+                    let (link, scene) = (Arc::clone(&self.link), Arc::clone(&self.scene));
+                    let scripts = Arc::clone(&self.transforms);
+                    running.start(("call", number), async move {
+                        let answer = transform(&scripts, &scene, call).await;
+                        link.reply(number, answer);
+                    });
+                }
                 Some(ActorMessage::Call { number, call }) => {
                     let (link, scene) = (Arc::clone(&self.link), Arc::clone(&self.scene));
-                    let providers = Arc::clone(&self.providers);
+                    let (providers, packs) = (Arc::clone(&self.providers), Arc::clone(&self.packs));
                     running.start(("call", number), async move {
-                        let answer = providers.answer(&scene, call).await;
+                        let answer = match packs.hosts(&call) {
+                            true => packs.answer(&scene, &call).await,
+                            false => providers.answer(&scene, call).await,
+                        };
                         link.reply(number, answer);
                     });
                 }

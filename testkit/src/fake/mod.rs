@@ -6,6 +6,8 @@
 )]
 
 mod base;
+mod callback_server;
+mod callbacks;
 mod calls;
 mod echo;
 mod language;
@@ -20,6 +22,8 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::{Router, Server};
 
 pub use base::BasePlugins;
+pub use callback_server::FakeCallbackServer;
+pub use callbacks::FakeCallbacks;
 pub use calls::{ProviderCalls, ProviderServer};
 pub use echo::EchoProvider;
 pub use language::FakeRuntime;

@@ -42,6 +42,11 @@ fn violation(name: &str, policy: &PolicyScript, level: i32) -> Value {
     json!({ "policy": name, "level": level, "message": policy.message, "severity": policy.severity })
 }
 
+/// Returns levels with which one policy runs at a level of the engine.
+pub(super) fn enforcing(policy: &str, name: &str) -> Levels {
+    Levels::from([(policy.to_owned(), level(name))])
+}
+
 /// Finds what is wrong with one resource.
 pub(super) fn analyze(pack: &PackScript, levels: &Levels, properties: &Map<String, Value>) -> Vec<Value> {
     let found = pack.has.iter().filter_map(|(name, policy)| {

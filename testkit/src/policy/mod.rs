@@ -1,5 +1,6 @@
-//! Policy packs of scenarios: analyzers on loopback that evaluate the policies of their scripts.
+//! Policy packs of scenarios, which evaluate the policies of their scripts: analyzers on loopback, or functions of the actor.
 
+mod host;
 mod judge;
 mod server;
 
@@ -13,7 +14,11 @@ use stackwright_proto::pulumirpc::analyzer_server::AnalyzerServer;
 use tokio::task::AbortHandle;
 use tonic::transport::Server;
 
-use crate::{fake::listen, scenario::PackScript, script::Scene};
+use crate::{
+    fake::listen,
+    scenario::{PackScript, PackServed},
+    script::Scene,
+};
 
 use server::Served;
 
@@ -27,6 +32,8 @@ type Stage = Arc<Mutex<Option<Arc<Scene>>>>;
 #[derive(Default)]
 pub struct Packs {
     addresses: BTreeMap<String, String>,
+    /// The packs that are functions of the actor.
+    hosted: BTreeMap<String, PackScript>,
     stage: Stage,
     servers: Vec<AbortHandle>,
 }
@@ -39,6 +46,10 @@ impl Packs {
     pub async fn serve(scripts: &BTreeMap<String, PackScript>) -> Result<Self, String> {
         let mut packs = Self::default();
         for (name, script) in scripts {
+            if script.served == PackServed::Host {
+                packs.hosted.insert(name.clone(), script.clone());
+                continue;
+            }
             let served = Served::new(name, script, Arc::clone(&packs.stage));
             let listening = listen(Server::builder().add_service(AnalyzerServer::new(served))).await;
             let (address, server) =

@@ -6,23 +6,25 @@ mod policy;
 mod provider;
 mod read;
 mod statement;
+mod transform;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use expectation::{
     CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
 };
 pub use operation::{OperationBeside, OperationKind, ScenarioOperation, WorldEdit};
-pub use policy::{PackScript, PolicyScript};
+pub use policy::{PackScript, PackServed, PolicyScript};
 pub use provider::{
     BodyScript, CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits,
     Serving, TypeScript,
 };
 pub use read::{ScenarioError, read_directory, read_scenario};
 pub use statement::{AliasSpec, Statement, StatementKind};
+pub use transform::TransformScript;
 
 /// The default package of statements and rules.
 pub const PACKAGE: &str = "test";
@@ -45,15 +47,21 @@ pub struct Scenario {
     /// Whether the behaviour depends on the binding; such a scenario is played through each of them.
     #[serde(default)]
     pub binding: bool,
+    /// The bindings whose actors can play it; all when left out.
+    #[serde(default)]
+    pub bindings: Vec<String>,
     /// Configuration by `namespace:name`: a text, or `{$secret: text}`.
     #[serde(default)]
     pub config: BTreeMap<String, Value>,
     /// The in-process providers by package, and how they answer. Without any there is one for [`PACKAGE`].
     #[serde(default)]
     pub packages: BTreeMap<String, PackageScript>,
-    /// The policy packs that are served on loopback, by name.
+    /// The policy packs, by name.
     #[serde(default)]
     pub policies: BTreeMap<String, PackScript>,
+    /// The transforms that the program registers, by name.
+    #[serde(default)]
+    pub transforms: BTreeMap<String, TransformScript>,
     /// A deployment (version 3) to import before anything runs.
     #[serde(default)]
     pub state: Option<Value>,
@@ -104,6 +112,17 @@ impl Scenario {
             || self.operations.iter().any(opens_again)
     }
 
+    /// Returns whether a program registers hooks, which not every actor can.
+    #[must_use]
+    pub fn has_hooks(&self) -> bool {
+        let of_operations = self.operations.iter();
+        let of_operations =
+            of_operations.flat_map(|operation| operation.program.iter().flatten().chain(&operation.add));
+        let of_beside = self.beside.iter().flat_map(|stack| &stack.program);
+        let mut statements = self.program.iter().chain(of_operations).chain(of_beside);
+        statements.any(|statement| statement.hook.is_some())
+    }
+
     /// Returns every text of the scenario's own stack that is secret.
     #[must_use]
     pub fn secret_texts(&self) -> Vec<String> {
@@ -111,7 +130,19 @@ impl Scenario {
             .operations
             .iter()
             .filter_map(|operation| operation.program.as_ref());
-        secret_texts(programs.flatten().chain(&self.program), &self.config)
+        let mut texts = secret_texts(programs.flatten().chain(&self.program), &self.config);
+        for transform in self.transforms.values() {
+            let values = [&transform.inputs, &transform.options];
+            for value in values.into_iter().flat_map(Map::values) {
+                crate::value::collect_secrets(value, &mut texts);
+            }
+        }
+        texts
+    }
+
+    /// Returns whether the actors of these bindings can play it.
+    pub fn is_for(&self, bindings: &[&str]) -> bool {
+        self.bindings.is_empty() || bindings.iter().all(|one| self.bindings.iter().any(|other| other == one))
     }
 }
 

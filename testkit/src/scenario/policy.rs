@@ -5,10 +5,23 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// A policy pack, served on loopback.
+/// Where a policy pack runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PackServed {
+    /// In an analyzer on loopback.
+    #[default]
+    Address,
+    /// As functions in the actor's process.
+    Host,
+}
+
+/// A policy pack.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PackScript {
+    /// Where it runs.
+    pub served: PackServed,
     /// The version.
     pub version: String,
     /// The policies, by name.

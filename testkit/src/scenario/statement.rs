@@ -17,7 +17,7 @@ pub struct Statement {
     pub remote: Option<String>,
     /// Calls this method of the resource `of`.
     pub call: Option<String>,
-    /// The handle of the resource whose method is called.
+    /// The handle of the resource whose method is called; what a transform of the stack changes: `resources`, or `invokes`.
     pub of: Option<String>,
     /// Registers a provider of this package.
     pub provider_of: Option<String>,
@@ -33,6 +33,10 @@ pub struct Statement {
     pub log: Option<String>,
     /// Ends the program with this error.
     pub fail: Option<String>,
+    /// Adds this transform of the stack.
+    pub transform: Option<String>,
+    /// Registers a hook of this name.
+    pub hook: Option<String>,
 
     /// The resource's name; for an invoke, the name of its result.
     pub name: Option<String>,
@@ -84,8 +88,22 @@ pub struct Statement {
     pub deleted_with: Option<String>,
     /// Handles of resources whose replacement replaces this one.
     pub replace_with: Vec<String>,
+    /// The resource's transforms, in order.
+    pub transforms: Vec<String>,
     /// A value whose change replaces.
     pub replacement_trigger: Option<Value>,
+    /// The names of hooks by `beforeCreate`, `afterCreate`, `beforeUpdate`, `afterUpdate`, `beforeDelete`, `afterDelete`,
+    /// `onError`.
+    pub hooks: BTreeMap<String, Vec<String>>,
+
+    /// Whether a hook runs in previews, too.
+    pub on_dry_run: bool,
+    /// Whether the failures of a hook are warnings.
+    pub ignore_errors: bool,
+    /// Whether it is a hook that runs after failures.
+    pub error: bool,
+    /// After how many failures of a step an error hook agrees to another attempt.
+    pub retries: usize,
 }
 
 /// A former name: a URN, a bare name, or the parts that differ.
@@ -123,6 +141,10 @@ pub enum StatementKind {
     Log(String),
     /// Ends the program with an error.
     Fail(String),
+    /// Adds a transform of the stack.
+    Transform(String),
+    /// Registers a hook.
+    Hook(String),
 }
 
 impl Statement {
@@ -167,6 +189,12 @@ impl Statement {
             self.fail
                 .as_deref()
                 .map(|message| StatementKind::Fail(message.to_owned())),
+            self.transform
+                .as_deref()
+                .map(|name| StatementKind::Transform(name.to_owned())),
+            self.hook
+                .as_deref()
+                .map(|name| StatementKind::Hook(name.to_owned())),
         ];
         let mut kinds = kinds.into_iter().flatten();
         match (kinds.next(), kinds.next()) {

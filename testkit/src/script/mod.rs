@@ -2,6 +2,7 @@
 
 mod answer;
 mod engine;
+mod hook;
 mod log;
 mod rule;
 mod views;
@@ -122,6 +123,8 @@ pub struct Scene {
     pub problems: Mutex<Vec<String>>,
     cancelled: watch::Sender<bool>,
     book: Mutex<RuleBook>,
+    /// After how many failures each error hook agrees to another attempt.
+    retries: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Scene {
@@ -136,7 +139,14 @@ impl Scene {
             problems: Mutex::default(),
             cancelled: watch::Sender::new(false),
             book: Mutex::default(),
+            retries: Mutex::default(),
         }
+    }
+
+    /// Sets after how many failures an error hook agrees to another attempt.
+    pub fn set_retries(&self, hook: &str, retries: usize) {
+        let mut known = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(hook.to_owned(), retries);
     }
 
     /// Records a fault of the scenario itself.
@@ -201,6 +211,9 @@ impl Providers {
     /// # Errors
     /// The failure that the script prescribes.
     pub async fn answer(&self, scene: &Scene, call: ProviderCall) -> Result<Value, CallFailure> {
+        if call.method == hook::METHOD {
+            return hook::answer(scene, &call).await;
+        }
         let request = canonical(&call.method, value::from_plain(&call.request));
         let label = call.label();
         let mut ticket = scene.log.begin(&call.method, call.subject(), request.clone());

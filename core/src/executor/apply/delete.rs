@@ -11,10 +11,6 @@ use crate::{
 /// Deletes the resource of a step, unless its record refuses that.
 pub(super) async fn delete(applier: &Applier, step: &Step) -> Result<Applied> {
     let state = record(step)?;
-    // A hook guards the resource, and only a program could register it.
-    if let Some(hook) = state.options.delete_hooks().next() {
-        return Err(StepFailure::new(format!("hook \"{hook}\" was not registered")));
-    }
     if step.op == StepOp::Delete && state.protect && !applier.options.ignore_protect {
         return Err(StepFailure {
             continues: true,

@@ -13,7 +13,7 @@ use stackwright_proto::pulumirpc::{
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use super::Service;
-use crate::monitor::{WireStatus, features::UnsupportedFeature, wire};
+use crate::monitor::{WireStatus, wire};
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -88,24 +88,24 @@ impl ResourceMonitor for Service {
             .await
     }
 
-    async fn register_stack_transform(&self, _request: Request<Callback>) -> Answer<()> {
-        Err(unsupported(UnsupportedFeature::StackTransform))
+    async fn register_stack_transform(&self, request: Request<Callback>) -> Answer<()> {
+        wire::register_stack_transform(&self.monitor, request.into_inner())?;
+        Ok(Response::new(()))
     }
 
-    async fn register_stack_invoke_transform(&self, _request: Request<Callback>) -> Answer<()> {
-        Err(unsupported(UnsupportedFeature::InvokeTransform))
+    async fn register_stack_invoke_transform(&self, request: Request<Callback>) -> Answer<()> {
+        wire::register_stack_invoke_transform(&self.monitor, request.into_inner())?;
+        Ok(Response::new(()))
     }
 
     async fn register_resource_hook(&self, request: Request<RegisterResourceHookRequest>) -> Answer<()> {
-        Err(unsupported(UnsupportedFeature::ResourceHook(
-            request.into_inner().name,
-        )))
+        wire::register_resource_hook(&self.monitor, request.into_inner())?;
+        Ok(Response::new(()))
     }
 
     async fn register_error_hook(&self, request: Request<RegisterErrorHookRequest>) -> Answer<()> {
-        Err(unsupported(UnsupportedFeature::ErrorHook(
-            request.into_inner().name,
-        )))
+        wire::register_error_hook(&self.monitor, request.into_inner())?;
+        Ok(Response::new(()))
     }
 
     async fn register_package(
@@ -120,10 +120,6 @@ impl ResourceMonitor for Service {
         self.monitor.signal_and_wait_for_shutdown().await?;
         Ok(Response::new(()))
     }
-}
-
-fn unsupported(feature: UnsupportedFeature) -> Status {
-    WireStatus::from(feature).into()
 }
 
 /// Returns whether a request comes from the Node SDK, whose older versions encode aliases differently: by its metadata

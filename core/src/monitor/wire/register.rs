@@ -4,11 +4,14 @@ use std::{collections::BTreeMap, future::Future};
 
 use stackwright_proto::pulumirpc::{
     RegisterResourceOutputsRequest, RegisterResourceRequest, RegisterResourceResponse, Result as WireResult,
-    register_resource_request::{CustomTimeouts as WireTimeouts, ResourceHooksBinding},
+    register_resource_request::CustomTimeouts as WireTimeouts,
     register_resource_response::PropertyDependencies as ResponseDependencies,
 };
 
-use super::options;
+use super::{
+    options,
+    transform::{as_outputs, transform},
+};
 use crate::{
     monitor::{Monitor, Registered, Registration, WireStatus},
     property::{
@@ -16,7 +19,7 @@ use crate::{
         wire::{DecodeOptions, from_value},
     },
     provider::ProviderStatus,
-    resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions},
+    resource::{CustomTimeouts, PropertyDependencies, ResourceOptions, wire},
     urn::Urn,
 };
 
@@ -60,8 +63,15 @@ fn registration_of(
     let dependencies = options::urns(&request.dependencies, "dependency")?;
     let property_dependencies =
         property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
-    // The provider of a remote component gets output values with their dependencies.
-    let inputs = if request.remote {
+    let transforms = request
+        .transforms
+        .into_iter()
+        .map(|callback| transform(monitor, callback));
+    let transforms = transforms.collect::<Result<Vec<_>>>()?;
+    let inputs = if !transforms.is_empty() {
+        as_outputs(decoded)
+    } else if request.remote || monitor.0.transforms.in_use() {
+        // The provider of a remote component gets output values with their dependencies; transforms do, too.
         decoded
     } else {
         decoded.collapse_outputs()
@@ -111,9 +121,10 @@ fn registration_of(
             replace_with: options::urns(&request.replace_with, "ReplaceWith")?,
             hide_diffs: request.hide_diffs,
             replacement_trigger,
-            resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
+            resource_hooks: request.hooks.map(wire::hook_bindings).unwrap_or_default(),
         }
         .into(),
+        transforms,
         source_position: monitor.positions().position(root, request.source_position),
         stack_trace: monitor.traces().prepended(
             &request.parent_stack_trace_handle,
@@ -137,15 +148,6 @@ pub(in crate::monitor) fn register_resource_outputs(
 
 /// Refuses requests for features that this monitor does not advertise.
 fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
-    let refuse = |what: &str| {
-        Err(WireStatus::new(
-            ProviderStatus::Unimplemented,
-            format!(
-                "{what} of resource '{}' are not supported by this engine",
-                request.name
-            ),
-        ))
-    };
     if !request.state_migrations.is_empty() {
         return Err(WireStatus::new(
             ProviderStatus::FailedPrecondition,
@@ -158,9 +160,6 @@ fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
             request.name, request.snippet_id
         );
         return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
-    }
-    if !request.transforms.is_empty() {
-        return refuse("transforms");
     }
     Ok(())
 }
@@ -198,7 +197,7 @@ fn property_dependencies(
     })
 }
 
-fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
+pub(super) fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
     let Some(wire) = wire else {
         return Ok(CustomTimeouts::default());
     };
@@ -208,22 +207,6 @@ fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
         delete: options::seconds(&wire.delete)?,
         read: options::seconds(&wire.read)?,
     })
-}
-
-fn hooks(wire: ResourceHooksBinding) -> HookBindings {
-    [
-        ("BeforeCreate", wire.before_create),
-        ("AfterCreate", wire.after_create),
-        ("BeforeUpdate", wire.before_update),
-        ("AfterUpdate", wire.after_update),
-        ("BeforeDelete", wire.before_delete),
-        ("AfterDelete", wire.after_delete),
-        ("OnError", wire.on_error),
-    ]
-    .into_iter()
-    .filter(|(_, names)| !names.is_empty())
-    .map(|(moment, names)| (moment.to_owned(), names))
-    .collect()
 }
 
 /// The kinds of values that the program accepts in an answer.

@@ -16,6 +16,7 @@ async fn process(port: u16, script: &str) -> PluginProcess {
             environment: vec![],
         },
         engine_address: String::new(),
+        operands: vec![],
         directory: None,
         host_environment: HostEnvironment::now(),
         environment: vec![],

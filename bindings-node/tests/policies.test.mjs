@@ -1,0 +1,139 @@
+/** Policies as functions, and the analysis of a recorded state. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { isSecret, Policy, secret, unwrap } from "../index.mjs";
+
+import { failureOf, memoryEngine } from "./support.mjs";
+
+const THING = "mem:index:Thing";
+
+/** Creates things whose outputs are their inputs. */
+class Things {
+    created = {};
+
+    create({ name, inputs }) {
+        this.created[name] = inputs;
+        return { id: name, outputs: { ...inputs, made: true } };
+    }
+
+    delete() {}
+}
+
+function program(context) {
+    context.resource(THING, "a", { size: 1, key: secret("hyacinth") });
+    context.resource(THING, "b", { size: 9 }, { protect: true });
+}
+
+const isBig = ({ name, props }) => (props.size === 9 ? `${name} is too big` : undefined);
+
+const CHECKS = {
+    "returned": isBig,
+    "returned by a promise": async (resource) => [isBig(resource)].filter(Boolean),
+    "reported": (resource, report) => {
+        const found = isBig(resource);
+        if (found !== undefined) {
+            report(found);
+        }
+    },
+};
+
+for (const [how, check] of Object.entries(CHECKS)) {
+    test(`a mandatory policy whose violation is ${how} refuses a resource`, async () => {
+        const things = new Things();
+        const stack = await memoryEngine(things).stack("shop/dev", { program });
+        const policy = new Policy("not-big", { level: "mandatory", severity: "high", check });
+        for (const call of ["preview", "up"]) {
+            const error = await failureOf(stack[call]({ policies: [policy] }));
+            assert.match(error.message, /policy not-big of policies is violated: b is too big/);
+            assert.ok(error.urn.endsWith("::b"));
+        }
+        assert.equal(things.created.b, undefined);
+        await stack.up({ policies: [new Policy("not-big", { check })] });
+        assert.equal(things.created.b.size, 9);
+    });
+}
+
+test("a policy receives inputs, options and marked secrets", async () => {
+    const seen = {};
+    const look = new Policy("look", {
+        check: (resource) => {
+            seen[resource.name] = resource;
+        },
+    });
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    await stack.up({ policies: [look] });
+    assert.equal(seen.b.type, THING);
+    assert.deepEqual({ ...seen.b.props }, { size: 9 });
+    assert.deepEqual([seen.a.options.protect, seen.b.options.protect], [false, true]);
+    assert.ok(seen.b.parent.endsWith("::shop-dev") && seen.b.provider.name.startsWith("default"));
+    assert.ok(isSecret(seen.a.props.key));
+});
+
+test("a remediation rewrites inputs, and a secret input remains secret", async () => {
+    const things = new Things();
+    const small = new Policy("small", {
+        remediate: ({ type, inputs }) => (type === THING ? { ...unwrap(inputs), size: 2 } : undefined),
+    });
+    assert.equal(small.level, "remediate");
+    const stack = await memoryEngine(things).stack("shop/dev", { program });
+    await stack.up({ policies: [small, new Policy("not-big", { level: "mandatory", check: isBig })] });
+    assert.equal(things.created.b.size, 2);
+    const deployment = await stack.exportDeployment();
+    const recorded = deployment.deployment.resources.find(({ urn }) => urn.endsWith("::a"));
+    assert.ok("ciphertext" in recorded.inputs.key);
+});
+
+test("a recorded state is analyzed without a program, and stays as it is", async () => {
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    await stack.up();
+    const before = await stack.exportDeployment();
+    const few = new Policy("few", {
+        pack: "guard",
+        checkStack: ({ resources }, report) => {
+            const own = resources.filter(({ type, props }) => type === THING && props.made === true);
+            report("the last", own.at(-1).urn);
+            return own.length > 1 ? ["too many"] : undefined;
+        },
+    });
+    const analysis = await stack.analyze([few, new Policy("not-big", { level: "mandatory", check: isBig })]);
+    const found = analysis.violations.map(({ policy, pack, message }) => [policy, pack, message]);
+    assert.deepEqual(found, [
+        ["not-big", "policies", "b is too big"],
+        ["few", "guard", "the last"],
+        ["few", "guard", "too many"],
+    ]);
+    assert.equal(analysis.passed, false);
+    assert.deepEqual(await stack.exportDeployment(), before);
+});
+
+test("what a policy throws is the cause of the error", async () => {
+    const broken = new Policy("broken", {
+        check: ({ type }) => {
+            if (type === THING) {
+                throw new RangeError("no table of sizes");
+            }
+        },
+    });
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    const error = await failureOf(stack.up({ policies: [broken] }));
+    assert.match(error.message, /policy broken failed during Analyze: .*no table of sizes/);
+    assert.ok(error.cause instanceof RangeError);
+});
+
+test("policies that are wrong in themselves are refused by name", async () => {
+    for (const [options, text] of [
+        [{}, /has no function/],
+        [{ check: isBig, level: "harsh" }, /level is one of advisory, mandatory/],
+        [{ check: isBig, severity: "grave" }, /severity is one of low/],
+        [{ check: 3 }, /check is a function/],
+        [{ check: isBig, checkStack: isBig }, /has checkStack beside/],
+        [{ chek: isBig }, /did you mean "check"/],
+    ]) {
+        assert.throws(() => new Policy("wrong", options), text);
+    }
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    assert.throws(() => stack.preview({ policies: [isBig] }), /policies has objects of the class Policy/);
+    const error = await failureOf(stack.preview({ policies: [new Policy("numbers", { check: () => 3 })] }));
+    assert.match(error.message, /a check returns a text, a list of texts or nothing/);
+});

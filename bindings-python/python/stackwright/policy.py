@@ -1,0 +1,322 @@
+"""Policies as functions: checks of resources and of whole stacks, and remediations of inputs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Union
+
+from ._callback import Described, described, is_async
+from ._checks import require, require_function, require_given
+from ._raised import Raised
+from ._results import EnforcementLevel, PolicyAnalysis, PolicySeverity, PolicyViolation
+from .errors import InvalidInputError
+from .options import PolicyPack
+from .values import PropertyValue
+
+__all__ = [
+    "Policy",
+    "PolicyAnalysis",
+    "PolicyProvider",
+    "PolicyResource",
+    "PolicyResourceOptions",
+    "PolicyStack",
+    "PolicyViolation",
+    "Report",
+]
+
+Values = Mapping[str, PropertyValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyResourceOptions:
+    """The options of a resource, for policies."""
+
+    protect: bool
+    """Whether deletion is refused."""
+    ignore_changes: Sequence[str]
+    """Paths of inputs whose changes are ignored."""
+    delete_before_replace: bool | None
+    """Whether a replacement deletes the old resource first; ``None`` if the program does not set it."""
+    additional_secret_outputs: Sequence[str]
+    """Names of outputs that are treated as secret."""
+    aliases: Sequence[str]
+    """The aliases that the program gives as URNs."""
+    custom_timeouts: Mapping[str, float]
+    """Limits of the provider's calls in seconds, by ``create``, ``update``, ``delete`` and ``read``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyProvider:
+    """The provider of a resource, for policies."""
+
+    type: str
+    """The type."""
+    name: str
+    """The name."""
+    urn: str
+    """The URN."""
+    props: Values
+    """The configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyResource:
+    """A resource that a policy checks or remediates.
+
+    Secret values are :class:`~stackwright.Secret`, and unknown ones :data:`~stackwright.UNKNOWN`, which only previews have:
+    :func:`~stackwright.unwrap` and :func:`~stackwright.is_unknown` are for them.
+    """
+
+    type: str
+    """The type."""
+    name: str
+    """The name."""
+    urn: str
+    """The URN."""
+    props: Values
+    """The properties: the inputs in checks and remediations of a resource, the outputs in checks of a stack."""
+    inputs: Values
+    """The inputs."""
+    options: PolicyResourceOptions
+    """The options."""
+    provider: PolicyProvider | None
+    """The provider; ``None`` for components and providers."""
+    parent: str | None
+    """The URN of the parent."""
+    dependencies: Sequence[str]
+    """The URNs that it depends on as a whole."""
+    property_dependencies: Mapping[str, Sequence[str]]
+    """The URNs that each input depends on."""
+    config: Values
+    """The settings of the policy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyStack:
+    """All resources of a stack, for policies that check them together."""
+
+    resources: Sequence[PolicyResource]
+    """The resources, providers and components included."""
+    config: Values
+    """The settings of the policy."""
+
+
+Report = Callable[..., None]
+"""Reports a violation: ``report(message)``, in checks of a stack also ``report(message, urn)`` with the URN of the resource."""
+
+Found = Union[None, str, Sequence[str]]
+Check = Union[
+    Callable[[PolicyResource], Union[Found, Awaitable[Found]]],
+    Callable[[PolicyResource, Report], Union[Found, Awaitable[Found]]],
+]
+StackCheck = Union[
+    Callable[[PolicyStack], Union[Found, Awaitable[Found]]],
+    Callable[[PolicyStack, Report], Union[Found, Awaitable[Found]]],
+]
+Remediation = Callable[[PolicyResource], Union[Values, None, Awaitable[Union[Values, None]]]]
+
+_LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
+_SEVERITIES: Final = ("low", "medium", "high", "critical")
+
+
+class Policy:
+    """A policy of the host, for ``policies`` of operations and of :meth:`stackwright.Stack.analyze`.
+
+    ::
+
+        def private(bucket):
+            if bucket.type == "aws:s3/bucket:Bucket" and bucket.props.get("acl") == "public-read":
+                return "the bucket is public"
+
+        await stack.up(policies=[sw.Policy("no-public-buckets", level="mandatory", check=private)])
+
+    Each function is an ordinary or an ``async`` one. What it raises ends the operation, and is the cause (``__cause__``) of its
+    error: a violation is returned or reported instead.
+
+    :param name: The name, unique in its pack.
+    :param check: Checks each resource after the provider has checked its inputs. It returns the violations, as a text or a
+        list of texts, or takes a second parameter: a function that reports one, see :data:`~stackwright.Report`.
+    :param remediate: Returns the inputs of a resource that conform to the policy, or ``None`` to leave them as they are. It
+        is called for the level ``remediate`` only. An input that was secret remains secret.
+    :param check_stack: Checks all resources together at the end of an operation, and returns or reports violations as
+        ``check`` does. A policy that has it has none of the others.
+    :param level: ``advisory`` reports violations, ``mandatory`` fails the operation, ``disabled`` does nothing, and
+        ``remediate``, the default with ``remediate``, rewrites inputs and fails the operation if ``check`` still finds a
+        violation. Otherwise ``advisory`` is the default.
+    :param description: What the policy demands, for users.
+    :param severity: How grave a violation is.
+    :param pack: The pack that events name. Policies of one pack stand together in ``policies``.
+    """
+
+    __slots__ = ("check", "check_stack", "description", "level", "name", "pack", "remediate", "severity")
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        check: Check | None = None,
+        remediate: Remediation | None = None,
+        check_stack: StackCheck | None = None,
+        level: EnforcementLevel | None = None,
+        description: str = "",
+        severity: PolicySeverity | None = None,
+        pack: str = "policies",
+    ) -> None:
+        require_given("name", name, str, "a text")
+        require_given("description", description, str, "a text")
+        require_given("pack", pack, str, "a text")
+        require_function("remediate", remediate)
+        for option, function in (("check", check), ("check_stack", check_stack)):
+            require_function(option, function, 2 if callable(function) and _takes_report(function) else 1)
+        if check_stack is not None and (check is not None or remediate is not None):
+            raise InvalidInputError(f"the policy {name!r} has check_stack beside check or remediate; make two policies")
+        if check is None and remediate is None and check_stack is None:
+            raise InvalidInputError(f"the policy {name!r} has no function: check, remediate or check_stack")
+        if level is None:
+            level = "advisory" if remediate is None else "remediate"
+        if level not in _LEVELS:
+            raise InvalidInputError(f"level takes one of {', '.join(_LEVELS)}, not {level!r}")
+        if severity is not None and severity not in _SEVERITIES:
+            raise InvalidInputError(f"severity takes one of {', '.join(_SEVERITIES)}, not {severity!r}")
+        self.name: Final = name
+        self.check: Final = check
+        self.remediate: Final = remediate
+        self.check_stack: Final = check_stack
+        self.level: Final[EnforcementLevel] = level
+        self.description: Final = description
+        self.severity: Final[PolicySeverity | None] = severity
+        self.pack: Final = pack
+
+    def __repr__(self) -> str:
+        return f"<Policy {self.name}, {self.level}>"
+
+    def _described(self, raised: Raised) -> dict[str, Any]:
+        """Describes the policy for the native half."""
+
+        def function(what: str, given: Callable[..., Any] | None, before: Any, after: Any) -> Described | None:
+            if given is None:
+                return None
+            wrapped = raised.watched(given, is_async(given)) if after is _inputs else _reporting(given, raised)
+            return described(what, wrapped, before, after)
+
+        return {
+            "name": self.name,
+            "level": self.level,
+            "description": self.description,
+            "severity": self.severity,
+            "check": function("check", self.check, _resource, list),
+            "remediate": function("remediate", self.remediate, _resource, _inputs),
+            "check_stack": function("check_stack", self.check_stack, _stack, list),
+        }
+
+
+def split(policies: Sequence[Policy | PolicyPack] | None) -> tuple[list[tuple[str, list[Policy]]], list[PolicyPack]]:
+    """Returns the policies that are functions, by pack, and the packs at addresses or in folders.
+
+    :raises InvalidInputError: for anything else.
+    """
+    packs: list[tuple[str, list[Policy]]] = []
+    others: list[PolicyPack] = []
+    if policies is None:
+        return packs, others
+    require("policies", policies, (list, tuple), "a list of policies")
+    for policy in policies:
+        if isinstance(policy, Policy):
+            if not packs or packs[-1][0] != policy.pack:
+                packs.append((policy.pack, []))
+            packs[-1][1].append(policy)
+        elif isinstance(policy, Mapping):
+            others.append(policy)
+        else:
+            raise InvalidInputError(f"policies takes objects of the class Policy and policy packs, not {type(policy).__name__}")
+    return packs, others
+
+
+def describe(packs: list[tuple[str, list[Policy]]], raised: Raised) -> tuple[list[tuple[str, list[dict[str, Any]]]], bool]:
+    """Describes packs of policies for the native half, with whether any function is asynchronous."""
+    facts = [(name, [policy._described(raised) for policy in policies]) for name, policies in packs]
+    functions = [
+        policy[function]
+        for _, policies in facts
+        for policy in policies
+        for function in ("check", "remediate", "check_stack")
+        if policy[function] is not None
+    ]
+    return facts, any(is_asynchronous for _, is_asynchronous in functions)
+
+
+def _reporting(check: Callable[..., Any], raised: Raised) -> Callable[[Any], Any]:
+    """Returns a check that returns ``(message, urn)`` for each violation that it has returned or reported."""
+    reports = _takes_report(check)
+
+    def called(argument: Any) -> tuple[Any, list[tuple[str, str | None]]]:
+        found: list[tuple[str, str | None]] = []
+
+        def report(message: str, urn: str | None = None) -> None:
+            found.append((_text(message), urn))
+
+        return (check(argument, report) if reports else check(argument)), found
+
+    if is_async(check):
+
+        async def call_async(argument: Any) -> list[tuple[str, str | None]]:
+            returned, found = called(argument)
+            # What is returned joins what was reported until then.
+            returned = await returned
+            return [*found, *_findings(returned)]
+
+        return raised.watched(call_async, True)
+
+    def call(argument: Any) -> list[tuple[str, str | None]]:
+        returned, found = called(argument)
+        return [*found, *_findings(returned)]
+
+    return raised.watched(call, False)
+
+
+def _takes_report(check: Callable[..., Any]) -> bool:
+    """Returns whether a check has a second parameter without a default."""
+    try:
+        parameters = inspect.signature(check).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [parameter for parameter in parameters if parameter.kind in positional and parameter.default is parameter.empty]
+    return len(needed) > 1
+
+
+def _findings(returned: Any) -> list[tuple[str, str | None]]:
+    if returned is None:
+        return []
+    if isinstance(returned, str):
+        return [(returned, None)]
+    if not isinstance(returned, (list, tuple)):
+        raise InvalidInputError(
+            f"a check returns a text, a list of texts or None, not {type(returned).__name__}; return the violations"
+        )
+    return [(_text(message), None) for message in returned]
+
+
+def _text(message: Any) -> str:
+    if not isinstance(message, str):
+        raise InvalidInputError(f"a violation is a text, not {type(message).__name__}")
+    return message
+
+
+def _resource(facts: dict[str, Any]) -> PolicyResource:
+    facts["options"] = PolicyResourceOptions(**facts["options"])
+    if facts["provider"] is not None:
+        facts["provider"] = PolicyProvider(**facts["provider"])
+    return PolicyResource(**facts)
+
+
+def _stack(facts: dict[str, Any]) -> PolicyStack:
+    return PolicyStack(resources=[_resource(resource) for resource in facts["resources"]], config=facts["config"])
+
+
+def _inputs(returned: Any) -> Values | None:
+    if returned is not None and not isinstance(returned, Mapping):
+        raise InvalidInputError(f"remediate returns the inputs as a mapping, or None, not {type(returned).__name__}")
+    return returned if returned is None or isinstance(returned, dict) else dict(returned)

@@ -1,0 +1,220 @@
+"""Policies as functions, packs in folders, and the analysis of a recorded state."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stackwright as sw
+import stackwright.sync
+from conftest import MakeEngine, Memory, states
+
+THING = "mem:index:Thing"
+
+
+def program(ctx: sw.Context) -> None:
+    ctx.resource(THING, "a", {"size": 1, "key": sw.secret("hyacinth")})
+    ctx.resource(THING, "b", {"size": 9, "color": "red"}, protect=True)
+
+
+def not_big(resource: sw.PolicyResource) -> str | None:
+    return f"{resource.name} is too big" if resource.props.get("size") == 9 else None
+
+
+async def not_big_async(resource: sw.PolicyResource) -> list[str]:
+    await asyncio.sleep(0)
+    found = not_big(resource)
+    return [] if found is None else [found]
+
+
+def not_big_reported(resource: sw.PolicyResource, report: Any) -> None:
+    found = not_big(resource)
+    if found is not None:
+        report(found)
+
+
+def run(work: Any) -> None:
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("check", [not_big, not_big_async, not_big_reported])
+def test_a_mandatory_policy_refuses_a_resource_whichever_way_it_reports(
+    make_engine: MakeEngine, memory: Memory, check: Any
+) -> None:
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            policy = sw.Policy("not-big", level="mandatory", severity="high", check=check)
+            for start in (stack.preview, stack.up):
+                events = [event async for event in start(policies=[policy])]
+                violations = [event for event in events if isinstance(event, sw.PolicyEvent)]
+                assert [(event.policy_name, event.policy_pack_name) for event in violations] == [("not-big", "policies")]
+                assert violations[0].enforcement_level == "mandatory" and violations[0].severity == "high"
+            with pytest.raises(sw.FailedError, match="policy not-big of policies is violated: b is too big") as caught:
+                await stack.up(policies=[policy])
+            assert (caught.value.urn or "").endswith("::b")
+            assert ("create", "b") not in memory.calls
+            await stack.up(policies=[sw.Policy("not-big", check=check)])
+            assert ("create", "b") in memory.calls
+
+    run(work)
+
+
+def test_a_policy_receives_inputs_options_and_marked_secrets(make_engine: MakeEngine, memory: Memory) -> None:
+    seen: dict[str, sw.PolicyResource] = {}
+
+    def look(resource: sw.PolicyResource) -> None:
+        seen[resource.name] = resource
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            await stack.up(policies=[sw.Policy("look", check=look)])
+
+    run(work)
+    assert (seen["b"].type, seen["b"].urn.rsplit("::", 1)[-1]) == (THING, "b")
+    assert seen["b"].props == seen["b"].inputs == {"size": 9, "color": "red"}
+    assert seen["b"].options.protect and not seen["a"].options.protect
+    assert seen["b"].parent is not None and seen["b"].provider is not None
+    assert isinstance(seen["a"].props["key"], sw.Secret)
+    assert "hyacinth" not in repr(seen["a"])
+
+
+def test_a_remediation_rewrites_inputs_and_keeps_secrets(make_engine: MakeEngine, memory: Memory) -> None:
+    def small(resource: sw.PolicyResource) -> dict[str, Any] | None:
+        if resource.type != THING:
+            return None
+        plain: Any = sw.unwrap(dict(resource.inputs))
+        return {**plain, "size": 2}
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            policies = [
+                sw.Policy("small", remediate=small),
+                sw.Policy("not-big", level="mandatory", check=not_big),
+            ]
+            assert policies[0].level == "remediate"
+            await stack.up(policies=policies)
+            recorded = states(await stack.export_deployment())
+            assert [recorded[name]["inputs"]["size"] for name in ("a", "b")] == [2, 2]
+            assert "ciphertext" in recorded["a"]["inputs"]["key"]
+
+    run(work)
+
+
+def test_a_check_of_the_stack_names_resources_by_urn(make_engine: MakeEngine, memory: Memory) -> None:
+    def few(stack: sw.PolicyStack, report: Any) -> str | None:
+        things = [resource for resource in stack.resources if resource.type == THING]
+        assert all(resource.props["made"] is True for resource in things)
+        assert all("made" not in resource.inputs for resource in things)
+        report("this one", things[0].urn)
+        return "too many" if len(things) > 1 else None
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            await stack.up()
+            analysis = await stack.analyze([sw.Policy("few", check_stack=few, level="mandatory", pack="guard")])
+            found = [(violation.name, violation.message, violation.pack) for violation in analysis.violations]
+            assert [(message, pack) for _, message, pack in found] == [("this one", "guard"), ("too many", "guard")]
+            assert found[0][0] in ("a", "b") and found[1][0] == "shop-dev"
+            assert not analysis.passed and analysis.policy_packs == {"guard": "(local)"}
+
+    run(work)
+
+
+def test_what_a_policy_raises_is_the_cause_of_the_error(make_engine: MakeEngine, memory: Memory) -> None:
+    def broken(resource: sw.PolicyResource) -> None:
+        if resource.type == THING:
+            raise LookupError("no table of sizes")
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            policy = sw.Policy("broken", check=broken)
+            with pytest.raises(sw.FailedError, match="policy broken failed during Analyze: .*no table of sizes") as caught:
+                await stack.up(policies=[policy])
+            assert isinstance(caught.value.__cause__, LookupError)
+
+    run(work)
+
+
+def test_an_analysis_changes_nothing_and_is_there_without_async(tmp_path: Path, memory: Memory) -> None:
+    with stackwright.sync.Engine(store=f"file://{tmp_path}", providers={"mem": memory}) as engine:
+        stack = engine.stack("shop/dev", program)
+        stack.up()
+        before = stack.export_deployment()
+        analysis = stack.analyze([sw.Policy("not-big", level="mandatory", check=not_big_async)])
+        assert [violation.message for violation in analysis.violations] == ["b is too big"]
+        assert isinstance(analysis.violations[0], sw.PolicyViolation) and analysis.resources >= 3
+        assert stack.export_deployment() == before and stack.unlock() == 0
+
+
+@pytest.mark.parametrize(
+    ("members", "text"),
+    [
+        ({}, "has no function"),
+        ({"check": not_big, "level": "harsh"}, "level takes one of advisory, mandatory"),
+        ({"check": not_big, "severity": "grave"}, "severity takes one of low"),
+        ({"check": 3}, "check takes a function"),
+        ({"check": lambda: None}, "check takes a function that is called with one argument"),
+        ({"check": not_big, "check_stack": not_big}, "has check_stack beside"),
+    ],
+)
+def test_a_policy_that_is_wrong_in_itself_is_refused(members: dict[str, Any], text: str) -> None:
+    with pytest.raises(sw.InvalidInputError, match=text):
+        sw.Policy("wrong", **members)
+
+
+def test_policies_of_another_type_and_results_of_another_type_are_refused(make_engine: MakeEngine, memory: Memory) -> None:
+    def numbers(resource: sw.PolicyResource) -> Any:
+        return 3
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.InvalidInputError, match="policies takes objects of the class Policy"):
+                stack.preview(policies=[not_big])  # type: ignore[list-item]
+            with pytest.raises(sw.FailedError, match="a check returns a text, a list of texts or None, not int"):
+                await stack.preview(policies=[sw.Policy("numbers", check=numbers)])
+
+    run(work)
+
+
+PACK = """\
+from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
+
+def check(args, report_violation):
+    if args.props.get("size") == 9:
+        report_violation(f"{args.name} is too big")
+
+PolicyPack("guard", [
+    ResourceValidationPolicy("not-big", "Things are small.", check, enforcement_level=EnforcementLevel.MANDATORY),
+])
+"""
+
+
+def test_a_pack_in_a_folder_is_started_by_the_engine(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> None:
+    pytest.importorskip("pulumi_policy")
+    folder = tmp_path / "pack"
+    folder.mkdir()
+    (folder / "PulumiPolicy.yaml").write_text(f"runtime:\n  name: python\n  options:\n    virtualenv: {sys.prefix}\n")
+    (folder / "__main__.py").write_text(PACK)
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            pack: sw.PolicyPack = {"name": "guard", "path": str(folder)}
+            with pytest.raises(sw.FailedError, match="policy not-big of guard is violated: Things are small.\nb is too big"):
+                await stack.up(policies=[pack])
+            await stack.up()
+            analysis = await stack.analyze([pack])
+            assert [violation.name for violation in analysis.violations] == ["b"]
+            assert not analysis.passed
+
+    run(work)

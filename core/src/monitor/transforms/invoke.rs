@@ -1,0 +1,113 @@
+//! Transforms of calls of functions.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+
+use crate::{
+    error::Result as LibraryResult,
+    generator::RunEnded,
+    monitor::{Invoke, Monitor, PackageChoice, register::Refused},
+    property::PropertyMap,
+};
+
+/// A call of a function as a transform sees it. Only arguments and options can be changed.
+#[derive(Clone, Debug)]
+pub struct InvokeTransformArgs {
+    /// The function: `package:module:member`.
+    pub token: String,
+    /// The arguments, possibly with unknowns and secrets.
+    pub arguments: PropertyMap,
+    /// Options that choose the provider that has it. The reference of RegisterPackage cannot be changed.
+    pub package: PackageChoice,
+}
+
+/// A function that changes the arguments and options of calls of functions before their providers are chosen.
+///
+/// The calls of all transforms are serial. One that takes longer than five minutes fails; a call is dropped when the run
+/// is cancelled.
+#[async_trait]
+pub trait InvokeTransform: Send + Sync + 'static {
+    /// Returns the changed call; `None` leaves it as it is.
+    ///
+    /// # Errors
+    /// The failure of the transform, which refuses the call.
+    async fn transform(&self, args: InvokeTransformArgs) -> LibraryResult<Option<InvokeTransformArgs>>;
+}
+
+#[async_trait]
+impl<F, R> InvokeTransform for F
+where
+    F: Fn(InvokeTransformArgs) -> R + Send + Sync + 'static,
+    R: Future<Output = LibraryResult<Option<InvokeTransformArgs>>> + Send,
+{
+    async fn transform(&self, args: InvokeTransformArgs) -> LibraryResult<Option<InvokeTransformArgs>> {
+        self(args).await
+    }
+}
+
+impl fmt::Debug for dyn InvokeTransform {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("InvokeTransform")
+    }
+}
+
+/// The transforms of a run's calls of functions.
+#[derive(Default)]
+pub(super) struct InvokeTransforms {
+    /// In the order of their registration.
+    all: Mutex<Arc<Vec<Arc<dyn InvokeTransform>>>>,
+    /// Held while the transforms of one call run.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl InvokeTransforms {
+    pub(super) fn add(&self, transform: Arc<dyn InvokeTransform>) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut all).push(transform);
+    }
+
+    fn all(&self) -> Arc<Vec<Arc<dyn InvokeTransform>>> {
+        Arc::clone(&self.all.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Monitor {
+    /// Runs the transforms of a call of a function.
+    pub(in crate::monitor) async fn transform_invoke(&self, invoke: &mut Invoke) -> Result<(), Refused> {
+        let transforms = &self.0.transforms.invokes;
+        let all = transforms.all();
+        if all.is_empty() {
+            return Ok(());
+        }
+        let _turn = tokio::select! {
+            biased;
+            turn = transforms.turn.lock() => turn,
+            () = self.0.generator.executor().control().stopped() => {
+                return Err(Refused::Unanswered(RunEnded));
+            }
+        };
+        for (index, transform) in all.iter().enumerate() {
+            let args = InvokeTransformArgs {
+                token: invoke.token.clone(),
+                arguments: invoke.arguments.clone(),
+                package: invoke.package.clone(),
+            };
+            let what = || format!("transform {} of function '{}'", index + 1, invoke.token);
+            let changed = self.call_transform(transform.transform(args), what).await?;
+            if let Some(changed) = changed {
+                let package_ref = std::mem::take(&mut invoke.package.package_ref);
+                invoke.arguments = changed.arguments;
+                invoke.package = PackageChoice {
+                    package_ref,
+                    ..changed.package
+                };
+            }
+        }
+        self.learn(&invoke.arguments);
+        Ok(())
+    }
+}

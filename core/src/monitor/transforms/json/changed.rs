@@ -1,0 +1,150 @@
+//! The documents that transforms return.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::{
+    monitor::{
+        PackageChoice, TransformOptions,
+        documents::{AliasDocument, References, TimeoutsDocument},
+    },
+    property::json::{PlainMap, PlainValue},
+    resource::{Alias, HookBindings, ResourceOptions},
+    token::ResourceId,
+    urn::Urn,
+};
+
+/// A changed registration; the facts that cannot change may be left out.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Changed {
+    #[serde(default, rename = "type")]
+    pub(super) resource_type: Option<String>,
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    #[serde(default)]
+    pub(super) custom: Option<bool>,
+    #[serde(default)]
+    pub(super) parent: Option<Urn>,
+    #[serde(default)]
+    pub(super) inputs: Option<PlainMap>,
+    #[serde(default)]
+    pub(super) options: Option<OptionsDocument>,
+}
+
+/// Changed options: all of them, with the names of [`crate::monitor::RegistrationDocument`].
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct OptionsDocument {
+    #[serde(default)]
+    pub(super) depends_on: References,
+    #[serde(default)]
+    pub(super) provider: String,
+    #[serde(default)]
+    pub(super) providers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) version: String,
+    #[serde(default, rename = "pluginDownloadURL")]
+    pub(super) plugin_download_url: String,
+    #[serde(default)]
+    pub(super) plugin_checksums: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) protect: Option<bool>,
+    #[serde(default)]
+    pub(super) delete_before_replace: Option<bool>,
+    #[serde(default)]
+    pub(super) ignore_changes: Vec<String>,
+    #[serde(default)]
+    pub(super) replace_on_changes: Vec<String>,
+    #[serde(default)]
+    pub(super) additional_secret_outputs: Vec<String>,
+    #[serde(default)]
+    pub(super) aliases: Vec<AliasDocument>,
+    #[serde(default)]
+    pub(super) import_id: ResourceId,
+    #[serde(default)]
+    pub(super) custom_timeouts: TimeoutsDocument,
+    #[serde(default)]
+    pub(super) retain_on_delete: Option<bool>,
+    #[serde(default)]
+    pub(super) deleted_with: Option<Urn>,
+    #[serde(default)]
+    pub(super) replace_with: References,
+    #[serde(default)]
+    pub(super) hide_diffs: Vec<String>,
+    #[serde(default)]
+    pub(super) replacement_trigger: Option<PlainValue>,
+    #[serde(default)]
+    pub(super) resource_hooks: HookBindings,
+}
+
+/// A changed call of a function.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChangedInvoke {
+    #[serde(default)]
+    pub(super) token: Option<String>,
+    #[serde(default)]
+    pub(super) arguments: Option<PlainMap>,
+    #[serde(default)]
+    pub(super) options: Option<PackageDocument>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PackageDocument {
+    #[serde(default)]
+    pub(super) provider: String,
+    #[serde(default)]
+    pub(super) version: String,
+    #[serde(default, rename = "pluginDownloadURL")]
+    pub(super) plugin_download_url: String,
+    #[serde(default)]
+    pub(super) plugin_checksums: BTreeMap<String, String>,
+}
+
+impl From<PackageDocument> for PackageChoice {
+    fn from(document: PackageDocument) -> Self {
+        Self {
+            provider: document.provider,
+            version: document.version,
+            download_url: document.plugin_download_url,
+            checksums: document.plugin_checksums,
+            package_ref: String::new(),
+        }
+    }
+}
+
+impl From<OptionsDocument> for TransformOptions {
+    fn from(document: OptionsDocument) -> Self {
+        Self {
+            depends_on: document.depends_on.into(),
+            package: PackageChoice {
+                provider: document.provider,
+                version: document.version,
+                download_url: document.plugin_download_url,
+                checksums: document.plugin_checksums,
+                package_ref: String::new(),
+            },
+            providers: document.providers,
+            protect: document.protect,
+            delete_before_replace: document.delete_before_replace,
+            aliases: document.aliases.into_iter().map(Alias::from).collect(),
+            retain_on_delete: document.retain_on_delete,
+            others: ResourceOptions {
+                ignore_changes: document.ignore_changes,
+                replace_on_changes: document.replace_on_changes,
+                additional_secret_outputs: document.additional_secret_outputs,
+                import_id: document.import_id,
+                custom_timeouts: document.custom_timeouts.into(),
+                deleted_with: document.deleted_with,
+                replace_with: document.replace_with.into(),
+                hide_diffs: document.hide_diffs,
+                replacement_trigger: document.replacement_trigger.map(|value| value.0),
+                resource_hooks: document.resource_hooks,
+            }
+            .into(),
+        }
+    }
+}

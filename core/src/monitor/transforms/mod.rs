@@ -1,0 +1,162 @@
+//! Transforms: functions of the program that change registrations and calls of functions before the engine acts on them.
+//!
+//! A registration with transforms claims its URN after them, in its own task; until then its URN is announced, and
+//! registrations that refer to it wait. Registrations without transforms take no part in this.
+
+mod announced;
+mod args;
+mod deferred;
+mod dependencies;
+mod invoke;
+mod json;
+mod lineage;
+mod remote;
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use rustc_hash::FxHashMap;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    monitor::{Monitor, Registration},
+    token::TypeToken,
+    urn::Urn,
+};
+
+use announced::{Announced, Announcement};
+pub use args::{ResourceTransform, TransformArgs, TransformOptions};
+use invoke::InvokeTransforms;
+pub use invoke::{InvokeTransform, InvokeTransformArgs};
+pub(super) use lineage::Lineage;
+pub(super) use remote::{RemoteInvokeTransform, RemoteTransform};
+
+type TransformList = Vec<Arc<dyn ResourceTransform>>;
+
+/// The transforms of one run.
+#[derive(Default)]
+pub(super) struct Transforms {
+    /// Set with the first transform; until then nothing else is looked at.
+    in_use: AtomicBool,
+    state: Mutex<State>,
+    announced: Announced,
+    invokes: InvokeTransforms,
+}
+
+#[derive(Default)]
+struct State {
+    /// The transforms of the stack, in the order of their registration.
+    stack: Arc<TransformList>,
+    /// The lineages of the claimed resources that have one.
+    lineages: FxHashMap<Urn, Arc<Lineage>>,
+    /// The transforms of remote components, for the registrations by which their providers create these.
+    pending: FxHashMap<Place, TransformList>,
+}
+
+/// A component: its parent, type and name.
+#[derive(PartialEq, Eq, Hash)]
+struct Place(Option<Urn>, TypeToken, String);
+
+impl Place {
+    fn of(registration: &Registration) -> Self {
+        Self(
+            registration.parent.clone(),
+            registration.resource_type.clone(),
+            registration.name.clone(),
+        )
+    }
+}
+
+impl Transforms {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether there has been any transform of resources in this run.
+    pub(super) fn in_use(&self) -> bool {
+        self.in_use.load(Ordering::Acquire)
+    }
+
+    /// Returns whether a registration has transforms, or refers to an announced URN. Its parent is complete.
+    fn concern(&self, registration: &Registration) -> bool {
+        if !registration.transforms.is_empty() {
+            return true;
+        }
+        // In this order: a claimed parent's lineage is recorded before its announcement ends.
+        if !self.announced.ends(references(registration)).is_empty() {
+            return true;
+        }
+        let state = self.state();
+        let parent = registration.parent.as_ref();
+        !state.stack.is_empty()
+            || parent.is_some_and(|parent| state.lineages.contains_key(parent))
+            || is_local_component(registration) && state.pending.contains_key(&Place::of(registration))
+    }
+
+    /// Returns the lineage of the children of a claimed resource.
+    fn lineage(&self, parent: Option<&Urn>) -> Option<Arc<Lineage>> {
+        self.state().lineages.get(parent?).cloned()
+    }
+
+    /// Records the lineage of a claimed resource, which its children inherit.
+    pub(super) fn record(&self, urn: &Urn, lineage: Option<Arc<Lineage>>) {
+        let mut state = self.state();
+        match lineage {
+            Some(lineage) => state.lineages.insert(urn.clone(), lineage),
+            // A released registration of the same URN may have left an entry.
+            None => state.lineages.remove(urn),
+        };
+    }
+
+    /// Saves the transforms of a remote component for the registration that its provider will make.
+    fn hand_over(&self, component: &Registration, transforms: TransformList) {
+        self.state().pending.insert(Place::of(component), transforms);
+    }
+
+    /// Announces a URN that is claimed later.
+    pub(super) fn announce(&self, urn: Urn) -> Announcement {
+        self.announced.announce(Some(urn))
+    }
+
+    /// Returns the ends of the announcements of these URNs.
+    pub(super) fn announced<'a>(&self, urns: impl Iterator<Item = &'a Urn>) -> Vec<CancellationToken> {
+        if self.in_use() {
+            self.announced.ends(urns)
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+impl Monitor {
+    /// Adds a transform of the stack: it applies to every resource that is registered from now on, after the
+    /// transforms of the resource itself and of those above it.
+    pub fn add_transform(&self, transform: Arc<dyn ResourceTransform>) {
+        let transforms = &self.0.transforms;
+        transforms.in_use.store(true, Ordering::Release);
+        Arc::make_mut(&mut transforms.state().stack).push(transform);
+    }
+
+    /// Adds a transform of the stack's calls of functions: it applies to every call from now on.
+    pub fn add_invoke_transform(&self, transform: Arc<dyn InvokeTransform>) {
+        self.0.transforms.invokes.add(transform);
+    }
+}
+
+/// Returns the resources that a registration refers to, without its provider.
+fn references(registration: &Registration) -> impl Iterator<Item = &Urn> {
+    let lists = registration.property_dependencies.iter();
+    registration
+        .parent
+        .iter()
+        .chain(&registration.dependencies)
+        .chain(lists.flat_map(|known| known.lists().flatten()))
+        .chain(&registration.options.deleted_with)
+        .chain(&registration.options.replace_with)
+}
+
+fn is_local_component(registration: &Registration) -> bool {
+    !registration.custom && !registration.remote
+}

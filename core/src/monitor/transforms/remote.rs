@@ -1,0 +1,36 @@
+//! Transforms that are functions of a program behind the protocol.
+
+use async_trait::async_trait;
+
+use super::{InvokeTransform, InvokeTransformArgs, ResourceTransform, TransformArgs};
+use crate::{callback::RemoteFunction, error::Result, monitor::wire, runtime::Runtime};
+
+/// A transform of resources.
+pub(in crate::monitor) struct RemoteTransform {
+    pub(in crate::monitor) function: RemoteFunction,
+    pub(in crate::monitor) runtime: Runtime,
+}
+
+/// A transform of calls of functions.
+pub(in crate::monitor) struct RemoteInvokeTransform {
+    pub(in crate::monitor) function: RemoteFunction,
+    pub(in crate::monitor) runtime: Runtime,
+}
+
+#[async_trait]
+impl ResourceTransform for RemoteTransform {
+    async fn transform(&self, args: TransformArgs) -> Result<Option<TransformArgs>> {
+        let request = wire::transform_request(&args, self.function.accepts_bytes)?;
+        let response = self.function.call(&request, &self.runtime).await?;
+        wire::transformed(args, response)
+    }
+}
+
+#[async_trait]
+impl InvokeTransform for RemoteInvokeTransform {
+    async fn transform(&self, args: InvokeTransformArgs) -> Result<Option<InvokeTransformArgs>> {
+        let request = wire::invoke_transform_request(&args, self.function.accepts_bytes)?;
+        let response = self.function.call(&request, &self.runtime).await?;
+        wire::transformed_invoke(args, response)
+    }
+}

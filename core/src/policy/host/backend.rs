@@ -1,0 +1,251 @@
+//! The backend of policies that are functions of the host.
+
+use std::future::Future;
+
+use async_trait::async_trait;
+use futures::future::try_join_all;
+
+use super::{Policy, PolicyFinding, PolicyPack, PolicyResource, PolicyStack};
+use crate::{
+    error::{Error, Result},
+    event::{EnforcementLevel, PolicyName, PolicyViolation},
+    policy::{
+        Analysis, PackName, PolicyPackOption, PolicySurroundings, Rewriting, Subject,
+        pack::{ANALYZE_TIMEOUT, LoadedPack, PackBackend},
+        settings::{DeclaredPolicy, EnforcedPolicy, reconcile},
+        subject::violation_level,
+    },
+    property::{PropertyMap, PropertyValue},
+    provider::{ProviderError, ProviderResult, ProviderStatus},
+    runtime::Runtime,
+    urn::Urn,
+};
+
+/// The functions of a pack, with their levels and settings.
+pub(in crate::policy) struct HostFunctions {
+    pack: PackName,
+    policies: Vec<HostPolicy>,
+    runtime: Runtime,
+}
+
+struct HostPolicy {
+    policy: Policy,
+    enforced: EnforcedPolicy,
+}
+
+impl HostFunctions {
+    /// Configures the policies of a pack.
+    ///
+    /// # Errors
+    /// An error in its settings, which names the pack.
+    pub(in crate::policy) fn load(
+        option: &PolicyPackOption,
+        pack: &PolicyPack,
+        surroundings: &PolicySurroundings,
+    ) -> Result<LoadedPack> {
+        let declared = pack.policies.iter().map(|policy| DeclaredPolicy {
+            name: policy.name.clone(),
+            level: Ok(policy.level),
+            is_of_stack: policy.is_of_stack,
+            settings: PropertyMap::new(),
+            required: Vec::new(),
+        });
+        let enforced = reconcile(option, declared.collect())?;
+        let name = PackName {
+            name: option.name.clone(),
+            version: pack.version.clone(),
+        };
+        let policies = pack.policies.iter().cloned().zip(enforced.iter().cloned());
+        let backend = Self {
+            pack: name.clone(),
+            policies: policies
+                .map(|(policy, enforced)| HostPolicy { policy, enforced })
+                .collect(),
+            runtime: surroundings.runtime.clone(),
+        };
+        Ok(LoadedPack {
+            name,
+            policies: enforced,
+            supports_config: true,
+            backend: Box::new(backend),
+        })
+    }
+
+    /// Returns the policies that run: those over a stack, or those over each resource.
+    fn enabled(&self, is_of_stack: bool) -> impl Iterator<Item = &HostPolicy> {
+        let policies = self.policies.iter();
+        policies
+            .filter(move |policy| policy.enforced.is_enabled() && policy.enforced.is_of_stack == is_of_stack)
+    }
+
+    async fn check(
+        &self,
+        policy: &HostPolicy,
+        resource: PolicyResource,
+    ) -> ProviderResult<Vec<PolicyViolation>> {
+        let urn = resource.urn.clone();
+        let resource = PolicyResource {
+            config: policy.enforced.settings.clone(),
+            ..resource
+        };
+        let work = policy.policy.functions.check(resource);
+        let findings = self.limited(policy, "Analyze", work).await?;
+        let of_resource = |finding: PolicyFinding| self.violation(policy, finding.message, urn.clone());
+        Ok(findings.into_iter().filter_map(of_resource).collect())
+    }
+
+    async fn check_stack(
+        &self,
+        policy: &HostPolicy,
+        resources: Vec<PolicyResource>,
+        root: &Urn,
+    ) -> ProviderResult<Vec<PolicyViolation>> {
+        let urns: Vec<Urn> = resources.iter().map(|resource| resource.urn.clone()).collect();
+        let stack = PolicyStack {
+            resources,
+            config: policy.enforced.settings.clone(),
+        };
+        let work = policy.policy.functions.check_stack(stack);
+        let findings = self.limited(policy, "AnalyzeStack", work).await?;
+        let placed = |finding: PolicyFinding| {
+            let urn = finding.urn.filter(|urn| urns.contains(urn));
+            self.violation(policy, finding.message, urn.unwrap_or_else(|| root.clone()))
+        };
+        Ok(findings.into_iter().filter_map(placed).collect())
+    }
+
+    fn violation(&self, policy: &HostPolicy, message: String, urn: Urn) -> Option<PolicyViolation> {
+        Some(PolicyViolation {
+            urn,
+            name: self.name_of(policy),
+            message,
+            level: violation_level(policy.enforced.level)?,
+            severity: policy.policy.severity,
+        })
+    }
+
+    fn name_of(&self, policy: &HostPolicy) -> PolicyName {
+        PolicyName {
+            policy: policy.policy.name.clone(),
+            pack: self.pack.name.clone(),
+            version: self.pack.version.clone(),
+        }
+    }
+
+    /// Awaits a function, with the time limit of packs.
+    async fn limited<T>(
+        &self,
+        policy: &HostPolicy,
+        call: &str,
+        work: impl Future<Output = Result<T>> + Send,
+    ) -> ProviderResult<T> {
+        let name = &self.pack.name;
+        let policy = &policy.policy.name;
+        tokio::select! {
+            result = work => result.map_err(|error: Error| {
+                let text = format!("policy pack {name}: policy {policy} failed during {call}: {}", error.message());
+                ProviderError::new(ProviderStatus::Unknown, text)
+            }),
+            () = self.runtime.clock.wait(ANALYZE_TIMEOUT) => {
+                let seconds = ANALYZE_TIMEOUT.as_secs();
+                let text = format!("policy pack {name}: policy {policy} did not complete {call} within {seconds} s");
+                Err(ProviderError::new(ProviderStatus::DeadlineExceeded, text))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl PackBackend for HostFunctions {
+    async fn remediate(&self, subject: &Subject<'_>, inputs: &PropertyMap) -> ProviderResult<Rewriting> {
+        let mut rewriting = Rewriting::default();
+        for policy in self.enabled(false) {
+            if policy.enforced.level != EnforcementLevel::Remediate {
+                continue;
+            }
+            let before = rewriting.inputs.clone().unwrap_or_else(|| inputs.clone());
+            let resource = PolicyResource {
+                config: policy.enforced.settings.clone(),
+                ..PolicyResource::of_inputs(subject, &before)
+            };
+            let work = policy.policy.functions.remediate(resource.clone());
+            let Some(after) = self.limited(policy, "Remediate", work).await? else {
+                continue;
+            };
+            let after = keep_secrets(&resource.inputs, after);
+            if after != resource.inputs {
+                rewriting.add(&subject.state.urn, self.name_of(policy), inputs, after);
+            }
+        }
+        Ok(rewriting)
+    }
+
+    async fn analyze(&self, subject: &Subject<'_>) -> ProviderResult<Analysis> {
+        let resource = PolicyResource::of_inputs(subject, &subject.state.inputs);
+        let mut checks = Vec::new();
+        for policy in self.enabled(false) {
+            checks.push(self.check(policy, resource.clone()));
+        }
+        let found = try_join_all(checks).await?;
+        Ok(Analysis {
+            violations: found.into_iter().flatten().collect(),
+            not_applicable: Vec::new(),
+        })
+    }
+
+    async fn analyze_stack(&self, subjects: &[Subject<'_>], root: &Urn) -> ProviderResult<Analysis> {
+        let resources: Vec<PolicyResource> = subjects.iter().map(PolicyResource::of_outputs).collect();
+        let mut checks = Vec::new();
+        for policy in self.enabled(true) {
+            checks.push(self.check_stack(policy, resources.clone(), root));
+        }
+        let found = try_join_all(checks).await?;
+        Ok(Analysis {
+            violations: found.into_iter().flatten().collect(),
+            not_applicable: Vec::new(),
+        })
+    }
+
+    async fn cancel(&self) {}
+
+    async fn close(&self) {}
+
+    fn malformed_response(&self, call: &str, why: &str) -> ProviderError {
+        let text = format!(
+            "malformed {call} result from policy pack {}: {why}",
+            self.pack.name
+        );
+        ProviderError::new(ProviderStatus::Internal, text)
+    }
+}
+
+/// Returns rewritten inputs in which each input that contained a secret is secret still.
+fn keep_secrets(before: &PropertyMap, mut after: PropertyMap) -> PropertyMap {
+    for (key, _) in before.iter().filter(|(_, value)| value.survey().secrets) {
+        if let Some(value) = after.get(key).filter(|value| !value.survey().secrets).cloned() {
+            after.insert(key.clone(), PropertyValue::secret(value));
+        }
+    }
+    after
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_that_was_secret_is_secret_after_its_remediation() {
+        let before: PropertyMap = [
+            ("key", PropertyValue::secret("old".into())),
+            ("plain", "old".into()),
+        ]
+        .into_iter()
+        .collect();
+        let after: PropertyMap = [("key", "new".into()), ("plain", "new".into())]
+            .into_iter()
+            .collect();
+        let kept = keep_secrets(&before, after);
+        assert_eq!(kept.get("key"), Some(&PropertyValue::secret("new".into())));
+        assert_eq!(kept.get("plain"), Some(&"new".into()));
+    }
+}
