@@ -21,8 +21,8 @@ use stackwright::{
 use tokio::sync::oneshot;
 
 pub(crate) use answer::Answered;
-pub(crate) use request::{PolicyCall, Request};
 use request::method_of;
+pub(crate) use request::{PolicyCall, Request};
 
 use crate::{
     bridge::{Message, PendingCall, Shared},

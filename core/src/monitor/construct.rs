@@ -129,7 +129,12 @@ impl Monitor {
 
     /// Returns the URN that a resource will have: a component, when its provider registers it.
     pub(super) fn urn_of(&self, registration: &Registration) -> Urn {
-        let Registration { parent, resource_type, name, .. } = registration;
+        let Registration {
+            parent,
+            resource_type,
+            name,
+            ..
+        } = registration;
         self.urn_below(parent.as_ref(), resource_type, name)
     }
 

@@ -52,6 +52,8 @@ use crate::{
     urn::Urn,
 };
 
+pub use crate::run_info::RunInfo;
+pub use component::Component;
 pub(crate) use documents::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument};
 pub use exists::Exists;
 pub use grpc::MonitorServer;
@@ -59,8 +61,6 @@ pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub use method::{MethodCall, MethodResult};
 pub(crate) use plugin_service::EngineService;
 pub use registration::PackageChoice;
-pub use component::Component;
-pub use crate::run_info::RunInfo;
 pub use registration::{Invoke, Read, Registered, Registration};
 pub use status::WireStatus;
 pub use transforms::{

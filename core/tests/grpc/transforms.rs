@@ -20,7 +20,10 @@ use tonic::{Code, Status};
 use crate::fixture::{client, echo, engine, over_loopback, register, root, stack, text, update};
 
 /// The signature of special values, and that of output values.
-const SIGNATURE: (&str, &str) = ("4dabf18193072939515e22adb298388d", "d0e6a833031e9bbcd3f4e8bde6ca49a4");
+const SIGNATURE: (&str, &str) = (
+    "4dabf18193072939515e22adb298388d",
+    "d0e6a833031e9bbcd3f4e8bde6ca49a4",
+);
 
 fn callback(target: &str, token: &str) -> Callback {
     Callback {
@@ -71,11 +74,17 @@ async fn own_transforms_get_output_values_and_all_options_and_change_them() {
                     };
                     async move { Ok(response) }
                 })
-                .with("leaves", |_: TransformRequest| async { Ok(TransformResponse::default()) })
+                .with("leaves", |_: TransformRequest| async {
+                    Ok(TransformResponse::default())
+                })
                 .serve()
                 .await;
             let mut client = client(&address).await;
-            for (name, has) in [("transforms", true), ("invokeTransforms", true), ("stateMigrations", false)] {
+            for (name, has) in [
+                ("transforms", true),
+                ("invokeTransforms", true),
+                ("stateMigrations", false),
+            ] {
                 let feature = SupportsFeatureRequest { id: name.to_owned() };
                 let response = client.supports_feature(feature).await.unwrap().into_inner();
                 assert_eq!(response.has_support, has, "{name}");
@@ -84,10 +93,18 @@ async fn own_transforms_get_output_values_and_all_options_and_change_them() {
             let a = register(&mut client, echo("a", &root, "1")).await.unwrap().urn;
             let transformed = RegisterResourceRequest {
                 dependencies: vec![a.clone()],
-                property_dependencies: [("value".to_owned(), PropertyDependencies { urns: vec![a.clone()] })].into(),
+                property_dependencies: [(
+                    "value".to_owned(),
+                    PropertyDependencies {
+                        urns: vec![a.clone()],
+                    },
+                )]
+                .into(),
                 ignore_changes: vec!["other".to_owned()],
                 aliases: vec![Alias {
-                    alias: Some(alias::Alias::Urn("urn:pulumi:dev::shop::echo:index:Echo::former".to_owned())),
+                    alias: Some(alias::Alias::Urn(
+                        "urn:pulumi:dev::shop::echo:index:Echo::former".to_owned(),
+                    )),
                 }],
                 alias_specs: true,
                 transforms: vec![callback(&target, "changes"), callback(&target, "leaves")],
@@ -102,11 +119,17 @@ async fn own_transforms_get_output_values_and_all_options_and_change_them() {
     assert!(state.protect);
     assert_eq!(state.inputs.get("added"), Some(&"new".into()));
     assert_eq!(state.dependencies, [record(&result, "a").urn.clone()]);
-    assert_eq!(state.property_dependencies.get("value"), Some(&state.dependencies[..]));
+    assert_eq!(
+        state.property_dependencies.get("value"),
+        Some(&state.dependencies[..])
+    );
     assert_eq!(state.property_dependencies.get("added"), Some(&[][..]));
     assert!(state.outputs.get("value").unwrap().is_secret());
     let request = seen.lock().unwrap().pop().unwrap();
-    assert_eq!((request.r#type.as_str(), request.name.as_str()), ("echo:index:Echo", "b"));
+    assert_eq!(
+        (request.r#type.as_str(), request.name.as_str()),
+        ("echo:index:Echo", "b")
+    );
     assert!(request.custom && request.parent.ends_with("shop-dev"));
     let options = request.options.unwrap();
     assert_eq!(options.ignore_changes, ["other"]);
@@ -150,14 +173,29 @@ async fn a_transform_of_the_stack_changes_inputs_and_options_but_no_dependencies
         let mut client = client(&address).await;
         let root = root(&mut client, "shop", "dev").await;
         register(&mut client, echo("a", &root, "1")).await.unwrap();
-        let nowhere = client.register_stack_transform(callback("", "stack")).await.unwrap_err();
+        let nowhere = client
+            .register_stack_transform(callback("", "stack"))
+            .await
+            .unwrap_err();
         assert_eq!(nowhere.message(), "target must be specified");
-        client.register_stack_transform(callback(&target, "stack")).await.unwrap();
+        client
+            .register_stack_transform(callback(&target, "stack"))
+            .await
+            .unwrap();
         register(&mut client, echo("b", &root, "1")).await.unwrap();
         for (token, message) in [
-            ("fails", "invoke transform: transform 1 of resource 'c': no such region"),
-            ("absent", "invoke transform: transform 1 of resource 'c': there is no function absent"),
-            ("garbage", "invoke transform: transform 1 of resource 'c': inputs.value: "),
+            (
+                "fails",
+                "invoke transform: transform 1 of resource 'c': no such region",
+            ),
+            (
+                "absent",
+                "invoke transform: transform 1 of resource 'c': there is no function absent",
+            ),
+            (
+                "garbage",
+                "invoke transform: transform 1 of resource 'c': inputs.value: ",
+            ),
         ] {
             let request = RegisterResourceRequest {
                 transforms: vec![callback(&target, token)],
@@ -173,7 +211,9 @@ async fn a_transform_of_the_stack_changes_inputs_and_options_but_no_dependencies
         let refused = register(&mut client, unreachable).await.unwrap_err();
         assert_eq!(refused.code(), Code::Unknown);
         assert!(
-            refused.message().contains("could not connect to the program's functions at 127.0.0.1:1"),
+            refused
+                .message()
+                .contains("could not connect to the program's functions at 127.0.0.1:1"),
             "{refused}"
         );
     });
@@ -182,7 +222,11 @@ async fn a_transform_of_the_stack_changes_inputs_and_options_but_no_dependencies
     let state = record(&result, "b");
     assert!(state.retain_on_delete && state.dependencies.is_empty());
     assert_eq!(state.inputs.get("tag"), Some(&"all".into()));
-    assert_eq!(record(&result, "a").inputs.get("tag"), None, "registered before the transform");
+    assert_eq!(
+        record(&result, "a").inputs.get("tag"),
+        None,
+        "registered before the transform"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,7 +247,10 @@ async fn transforms_of_functions_change_arguments_and_options() {
             .serve()
             .await;
         let mut client = client(&address).await;
-        let nowhere = client.register_stack_invoke_transform(callback("", "t")).await.unwrap_err();
+        let nowhere = client
+            .register_stack_invoke_transform(callback("", "t"))
+            .await
+            .unwrap_err();
         assert_eq!(nowhere.message(), "target must be specified");
         let changes = callback(&target, "changes");
         client.register_stack_invoke_transform(changes).await.unwrap();

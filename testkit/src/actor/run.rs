@@ -116,7 +116,9 @@ impl Run {
     /// Reads a goal with its transforms.
     fn registration(&self, goal: &Value) -> Result<Registration, Error> {
         let mut goal = goal.clone();
-        let names = goal.as_object_mut().and_then(|members| members.remove("transforms"));
+        let names = goal
+            .as_object_mut()
+            .and_then(|members| members.remove("transforms"));
         let mut registration = Registration::from_json(goal.to_string().as_bytes())?;
         for name in names.iter().filter_map(Value::as_array).flatten() {
             let transform = self.forwarded(name.as_str().unwrap_or_default());

@@ -221,7 +221,11 @@ async fn run(arguments: &Arguments) -> Result<Tally, String> {
     let mut scenarios = read_directory(&arguments.dir).map_err(|error| error.to_string())?;
     scenarios.retain(|scenario| path(scenario).contains(&arguments.only));
     let bindings: Vec<_> = commands.iter().map(|command| command.binding.as_str()).collect();
-    scenarios.retain(|scenario| scenario.as_ref().map_or(true, |scenario| scenario.is_for(&bindings)));
+    scenarios.retain(|scenario| {
+        scenario
+            .as_ref()
+            .map_or(true, |scenario| scenario.is_for(&bindings))
+    });
     let mut number = 0;
     scenarios.retain(|scenario| {
         number += 1;

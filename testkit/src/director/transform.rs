@@ -32,7 +32,11 @@ pub(super) async fn transform(
         scene.problem(format!("there is no transform `{name}`"));
         return Ok(json!({}));
     };
-    let arguments = if call.method == "transform" { "inputs" } else { "arguments" };
+    let arguments = if call.method == "transform" {
+        "inputs"
+    } else {
+        "arguments"
+    };
     let mut usual = json!({});
     for (member, set) in [(arguments, &script.inputs), ("options", &script.options)] {
         if !set.is_empty() {

@@ -142,7 +142,10 @@ impl Scenario {
 
     /// Returns whether the actors of these bindings can play it.
     pub fn is_for(&self, bindings: &[&str]) -> bool {
-        self.bindings.is_empty() || bindings.iter().all(|one| self.bindings.iter().any(|other| other == one))
+        self.bindings.is_empty()
+            || bindings
+                .iter()
+                .all(|one| self.bindings.iter().any(|other| other == one))
     }
 }
 

@@ -208,7 +208,10 @@ fn transform_options(message: TransformResourceOptions) -> Result<TransformOptio
             replace_with: options::urns(&message.replace_with, "ReplaceWith")?,
             hide_diffs: message.hide_diff,
             replacement_trigger,
-            resource_hooks: message.hooks.map(crate::resource::wire::hook_bindings).unwrap_or_default(),
+            resource_hooks: message
+                .hooks
+                .map(crate::resource::wire::hook_bindings)
+                .unwrap_or_default(),
         }
         .into(),
     })

@@ -113,6 +113,10 @@ fn environment(surroundings: &PolicySurroundings) -> Vec<(OsString, OsString)> {
         config: stack.config.clone(),
     };
     let mut variables: BTreeMap<OsString, OsString> = environment.variables("policy").into_iter().collect();
-    variables.extend(mapped.into_iter().map(|(name, value)| (name.into(), value.into())));
+    variables.extend(
+        mapped
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into())),
+    );
     variables.into_iter().collect()
 }
