@@ -1440,8 +1440,8 @@ void sw_operation_free(struct sw_operation_t *operation);
  * - StepStatus: planned, succeeded, refused, failed, partially_failed, unknown
  * - Severity: debug, info, info#err, warning, error
  * - EnforcementLevel: advisory, mandatory, remediate, disabled
- * - Outcome: succeeded, failed, canceled
  * - PolicySeverity: low, medium, high, critical
+ * - Outcome: succeeded, failed, canceled
  */
 sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **event,
@@ -1737,13 +1737,15 @@ void sw_stack_free(struct sw_stack_t *stack);
  * Members of a policy pack:
  *
  * - `address` (string): The address at which the pack's analyzer listens: `host:port`, or an `http` URL. Left out,
- *   the engine's resolver is asked for an `analyzer` of this name and version, with path and settings.
+ *   the engine's resolver is asked for an `analyzer` of this name and version, with path and settings; one without an
+ *   answer leaves it to the path.
  * - `checksums` (object of string): Hex checksums by platform, for the resolver.
  * - `config` (object of any JSON): Settings by policy, and for `all`: an enforcement level (`advisory`, `mandatory`,
  *   `remediate`, `disabled`), or an object with `enforcementLevel` and the members of the policy's own schema.
  * - `downloadUrl` (string): The address from which the pack can be downloaded, for the resolver.
  * - `name` (string): The name of the pack, in requests to the resolver and in errors. Defaults to the path.
- * - `path` (string): The folder or file of the pack, for the resolver.
+ * - `path` (string): The folder of the pack, with its `PulumiPolicy.yaml`. Without an address, and when the engine's
+ *   resolver names none, the engine starts the pack. A relative path begins at the project's folder.
  * - `version` (string): The required version; any, when left out.
  *
  * `program` is run in place of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a

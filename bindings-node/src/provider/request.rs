@@ -133,9 +133,7 @@ pub(super) const fn method_of(call: &Call) -> u32 {
         Call::GetSchema(_) => method::GET_SCHEMA,
         Call::GetMapping(_) => method::GET_MAPPING,
         Call::GetMappings(_) => method::GET_MAPPINGS,
-        Call::Handshake(_) | Call::PluginInfo | Call::Understands | Call::Construct(_) | Call::Method(_) => {
-            method::NONE
-        }
+        Call::Handshake(_) | Call::PluginInfo | Call::Understands => method::NONE,
     }
 }
 

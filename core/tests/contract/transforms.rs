@@ -183,7 +183,7 @@ async fn dependencies_reach_own_transforms_in_output_values_and_come_back_out_of
                 Some(PropertyValue::Output(output)) => output.dependencies.clone(),
                 other => panic!("{other:?}"),
             };
-            assert_eq!(seen, [a.clone()]);
+            assert_eq!(seen, std::slice::from_ref(&a));
             let added = Output {
                 element: Some("added".into()),
                 secret: true,

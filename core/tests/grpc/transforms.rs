@@ -10,12 +10,12 @@ use stackwright_proto::{
         Alias, Callback, RegisterResourceRequest, RegisterResourceResponse, ResourceInvokeRequest,
         SupportsFeatureRequest, TransformInvokeOptions, TransformInvokeRequest, TransformInvokeResponse,
         TransformRequest, TransformResourceOptions, TransformResponse, alias,
-        register_resource_request::PropertyDependencies,
+        register_resource_request::PropertyDependencies, resource_monitor_client::ResourceMonitorClient,
     },
     values::{Struct, Value, value::Kind},
 };
 use stackwright_testkit::fake::{EchoProvider, FakeCallbacks};
-use tonic::{Code, Status};
+use tonic::{Code, Status, transport::Channel};
 
 use crate::fixture::{client, echo, engine, over_loopback, register, root, stack, text, update};
 
@@ -53,6 +53,19 @@ fn output(value: &Value) -> &Struct {
     }
 }
 
+/// Adds an input, protects the resource and makes the output `value` secret.
+fn changed(request: TransformRequest) -> TransformResponse {
+    let options = TransformResourceOptions {
+        protect: Some(true),
+        additional_secret_outputs: vec!["value".to_owned()],
+        ..request.options.unwrap()
+    };
+    TransformResponse {
+        properties: with(request.properties, "added", text("new")),
+        options: Some(options),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn own_transforms_get_output_values_and_all_options_and_change_them() {
     let seen = Arc::new(Mutex::new(Vec::<TransformRequest>::new()));
@@ -63,16 +76,7 @@ async fn own_transforms_get_output_values_and_all_options_and_change_them() {
             let target = FakeCallbacks::default()
                 .with("changes", move |request: TransformRequest| {
                     requests.lock().unwrap().push(request.clone());
-                    let options = TransformResourceOptions {
-                        protect: Some(true),
-                        additional_secret_outputs: vec!["value".to_owned()],
-                        ..request.options.unwrap()
-                    };
-                    let response = TransformResponse {
-                        properties: with(request.properties, "added", text("new")),
-                        options: Some(options),
-                    };
-                    async move { Ok(response) }
+                    async move { Ok(changed(request)) }
                 })
                 .with("leaves", |_: TransformRequest| async {
                     Ok(TransformResponse::default())
@@ -140,6 +144,34 @@ async fn own_transforms_get_output_values_and_all_options_and_change_them() {
     assert!(value.fields.contains_key("dependencies"));
 }
 
+async fn failures_name_resource_and_transform(
+    client: &mut ResourceMonitorClient<Channel>,
+    root: &str,
+    target: &str,
+) {
+    for (token, message) in [
+        ("fails", "no such region"),
+        ("absent", "there is no function absent"),
+        ("garbage", "inputs.value: "),
+    ] {
+        let request = RegisterResourceRequest {
+            transforms: vec![callback(target, token)],
+            ..echo("c", root, "1")
+        };
+        let refused = register(client, request).await.unwrap_err();
+        let message = format!("invoke transform: transform 1 of resource 'c': {message}");
+        assert!(refused.message().starts_with(&message), "{refused}");
+    }
+    let unreachable = RegisterResourceRequest {
+        transforms: vec![callback("127.0.0.1:1", "fails")],
+        ..echo("c", root, "1")
+    };
+    let refused = register(client, unreachable).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unknown);
+    let message = "could not connect to the program's functions at 127.0.0.1:1";
+    assert!(refused.message().contains(message), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transform_of_the_stack_changes_inputs_and_options_but_no_dependencies() {
     let program = over_loopback(|address| async move {
@@ -183,39 +215,7 @@ async fn a_transform_of_the_stack_changes_inputs_and_options_but_no_dependencies
             .await
             .unwrap();
         register(&mut client, echo("b", &root, "1")).await.unwrap();
-        for (token, message) in [
-            (
-                "fails",
-                "invoke transform: transform 1 of resource 'c': no such region",
-            ),
-            (
-                "absent",
-                "invoke transform: transform 1 of resource 'c': there is no function absent",
-            ),
-            (
-                "garbage",
-                "invoke transform: transform 1 of resource 'c': inputs.value: ",
-            ),
-        ] {
-            let request = RegisterResourceRequest {
-                transforms: vec![callback(&target, token)],
-                ..echo("c", &root, "1")
-            };
-            let refused = register(&mut client, request).await.unwrap_err();
-            assert!(refused.message().starts_with(message), "{refused}");
-        }
-        let unreachable = RegisterResourceRequest {
-            transforms: vec![callback("127.0.0.1:1", "fails")],
-            ..echo("c", &root, "1")
-        };
-        let refused = register(&mut client, unreachable).await.unwrap_err();
-        assert_eq!(refused.code(), Code::Unknown);
-        assert!(
-            refused
-                .message()
-                .contains("could not connect to the program's functions at 127.0.0.1:1"),
-            "{refused}"
-        );
+        failures_name_resource_and_transform(&mut client, &root, &target).await;
     });
     let stack = stack(&engine(&Arc::new(EchoProvider::default())), "shop/dev", program).await;
     let result = update(&stack).await;

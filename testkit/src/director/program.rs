@@ -264,15 +264,7 @@ impl ProgramRun {
                 "call"
             }
             StatementKind::Read(token) => {
-                let mut goal = maker.goal(statement, token, true);
-                let id = statement.id.clone().unwrap_or_default();
-                goal["id"] = crate::value::to_plain(&maker.value(&id.into()));
-                if let Some(members) = goal.as_object_mut() {
-                    // The goal of a read has no such members.
-                    members.remove("custom");
-                    members.remove("propertyDependencies");
-                }
-                members["goal"] = goal;
+                members["goal"] = read_goal(&maker, statement, token);
                 "read"
             }
             StatementKind::Invoke(token) => {
@@ -315,6 +307,18 @@ impl ProgramRun {
         };
         (verb, members)
     }
+}
+
+/// Returns the goal of a read: a registration's with the id, without members that a read does not have.
+fn read_goal(maker: &GoalMaker<'_>, statement: &Statement, token: &str) -> Value {
+    let mut goal = maker.goal(statement, token, true);
+    let id = statement.id.clone().unwrap_or_default();
+    goal["id"] = crate::value::to_plain(&maker.value(&id.into()));
+    if let Some(members) = goal.as_object_mut() {
+        members.remove("custom");
+        members.remove("propertyDependencies");
+    }
+    goal
 }
 
 /// Returns the handles that a statement refers to; true for those whose values it needs, false for the URN only.
