@@ -83,6 +83,30 @@ async def test_components_inside_components_belong_to_their_parents(make_engine:
 
 
 @on_loop
+async def test_a_request_has_the_options_of_the_component(make_engine: MakeEngine, memory: Memory) -> None:
+    requests: list[sw.ConstructRequest] = []
+
+    class Recording(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> None:
+            requests.append(request)
+
+    async def program(ctx: sw.Context) -> None:
+        first = ctx.resource("things:index:Thing", "first", {"size": 1})
+        ctx.remote_component(
+            "box:index:Box", "box", protect=True, ignore_changes=["x"], depends_on=[first], deleted_with=first
+        )
+        ctx.remote_component("box:index:Box", "plain")
+
+    async with make_engine(things=memory, box=Recording()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.up()
+        urn = states(await stack.export_deployment())["first"]["urn"]
+    by_name = {request.name: request.options for request in requests}
+    given = {"protect": True, "ignore_changes": ["x"], "depends_on": [urn], "deleted_with": urn}
+    assert by_name == {"box": given, "plain": {}}
+
+
+@on_loop
 async def test_secrets_and_unknowns_stay_what_they_are(make_engine: MakeEngine, memory: Memory) -> None:
     class Secretive(Boxes):
         accept_secrets = True

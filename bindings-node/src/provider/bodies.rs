@@ -140,17 +140,9 @@ pub(super) fn returned(reader: &Reader, value: Js) -> Result<Returned> {
             Ok(())
         })?;
     }
-    let with_dependencies = |(name, value): (Key, PropertyValue)| {
-        let listed = dependencies.get(&name).unwrap_or_default();
-        let value = match listed.is_empty() {
-            true => value,
-            false => value.with_dependencies(listed),
-        };
-        (name, value)
-    };
     let values = reader.map_field(value, "values")?.unwrap_or_default();
     Ok(Returned {
-        values: values.into_iter().map(with_dependencies).collect(),
+        values: dependencies.attach(values),
         dependencies,
         failures: answer::failures(reader, value)?,
     })

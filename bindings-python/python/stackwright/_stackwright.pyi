@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, final
 
-from .provider import View, ViewStep
+from .provider import ComponentOptions, View, ViewStep
 
 __all__ = [
     "Autonaming",
@@ -494,6 +494,9 @@ class ConstructRequest:
         """The URN of its parent."""
     @property
     def inputs(self) -> dict[str, Any]: ...
+    @property
+    def options(self) -> ComponentOptions:
+        """The options of the component; only those that are given. What is below it inherits them."""
     @property
     def preview(self) -> bool:
         """Whether this is a preview: unknowns may occur among the inputs."""

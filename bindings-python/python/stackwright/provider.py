@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict
 
 from . import _callback
 from ._bodies import BODIES, body
@@ -43,6 +43,7 @@ __all__ = [
     "CheckFailure",
     "CheckRequest",
     "CheckResult",
+    "ComponentOptions",
     "ConfigureRequest",
     "ConstructRequest",
     "CreateRequest",
@@ -73,6 +74,23 @@ __all__ = [
 ]
 
 Values = Mapping[str, PropertyValue]
+
+
+class ComponentOptions(TypedDict, total=False):
+    """Options of a component, as its provider gets them: only those that are given. Resources are URNs."""
+
+    protect: bool
+    delete_before_replace: bool
+    retain_on_delete: bool
+    ignore_changes: list[str]
+    replace_on_changes: list[str]
+    additional_secret_outputs: list[str]
+    depends_on: list[str]
+    deleted_with: str
+    providers: dict[str, str]
+    """References of providers, ``<urn>::<id>``, by package."""
+
+
 ViewOp = Literal[
     "same",
     "create",

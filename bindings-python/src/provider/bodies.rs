@@ -8,7 +8,7 @@ use pyo3::{
 use stackwright::{
     monitor::{Component, Monitor},
     program::ProgramContext,
-    property::{Key, PropertyMap, PropertyValue},
+    property::PropertyMap,
     provider::{self, MethodResponse, ProviderError, ProviderResult, ProviderStatus, Reply},
     resource::PropertyDependencies,
 };
@@ -57,6 +57,12 @@ impl ConstructRequest {
         inputs.map(|inputs| inputs.clone_ref(py))
     }
 
+    /// The options of the component; only those that are given. What is below it inherits them.
+    #[getter]
+    fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        options(py, &self.request)
+    }
+
     /// Whether this is a preview: unknowns may occur among the inputs.
     #[getter]
     fn preview(&self) -> bool {
@@ -67,6 +73,41 @@ impl ConstructRequest {
     fn _run(&self, py: Python<'_>) -> Py<Run> {
         self.run.clone_ref(py)
     }
+}
+
+/// Returns the options that a component's registration has; resources are URNs.
+fn options<'py>(py: Python<'py>, request: &provider::ConstructRequest) -> PyResult<Bound<'py, PyDict>> {
+    let given = PyDict::new(py);
+    let flags = [
+        ("protect", request.protect),
+        ("delete_before_replace", request.delete_before_replace),
+        ("retain_on_delete", request.retain_on_delete),
+    ];
+    for (name, flag) in flags {
+        if let Some(flag) = flag {
+            given.set_item(name, flag)?;
+        }
+    }
+    let options = &request.options;
+    let dependencies: Vec<String> = request.dependencies.iter().map(ToString::to_string).collect();
+    let lists = [
+        ("ignore_changes", &options.ignore_changes),
+        ("replace_on_changes", &options.replace_on_changes),
+        ("additional_secret_outputs", &options.additional_secret_outputs),
+        ("depends_on", &dependencies),
+    ];
+    for (name, list) in lists {
+        if !list.is_empty() {
+            given.set_item(name, list)?;
+        }
+    }
+    if let Some(urn) = &options.deleted_with {
+        given.set_item("deleted_with", urn.as_str())?;
+    }
+    if !request.providers.is_empty() {
+        given.set_item("providers", &request.providers)?;
+    }
+    Ok(given)
 }
 
 /// Calls a method of a resource, of a component, or of the provider itself.
@@ -117,17 +158,9 @@ fn returned(returned: &Bound<'_, PyAny>) -> PyResult<Returned> {
     let (values, by_property, failed): (Bound<'_, PyAny>, Bound<'_, PyDict>, Bound<'_, PyAny>) =
         returned.extract()?;
     let dependencies = crate::program::property_dependencies(returned.py(), Some(&by_property))?;
-    let with_dependencies = |(name, value): (Key, PropertyValue)| {
-        let listed = dependencies.get(&name).unwrap_or_default();
-        let value = match listed.is_empty() {
-            true => value,
-            false => value.with_dependencies(listed),
-        };
-        (name, value)
-    };
     let values = convert::read_map(&values, "the outputs")?;
     Ok(Returned {
-        values: values.into_iter().map(with_dependencies).collect(),
+        values: dependencies.attach(values),
         dependencies,
         failures: responses::failures(&failed)?,
     })

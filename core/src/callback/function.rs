@@ -11,9 +11,6 @@ use crate::{
     runtime::Runtime,
 };
 
-/// How long one call of a program's function may take.
-pub(crate) const CALLBACK_TIMEOUT: Duration = Duration::from_secs(300);
-
 /// A function of a program, as a Callback message names it.
 #[derive(Clone)]
 pub(crate) struct RemoteFunction {
@@ -44,27 +41,18 @@ impl RemoteFunction {
     /// Calls the function.
     ///
     /// # Errors
-    /// [`ErrorKind::Program`] when the function cannot be reached, fails, takes longer than [`CALLBACK_TIMEOUT`], or
-    /// returns a malformed response.
+    /// [`ErrorKind::Program`] when the function cannot be reached, fails, or returns a malformed response.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
-    pub(crate) async fn call<A: Message + Default>(
-        &self,
-        request: &impl Message,
-        runtime: &Runtime,
-    ) -> Result<A> {
-        let response = within_deadline(
-            self.targets
-                .invoke(&self.target, &self.token, request.encode_to_vec()),
-            runtime,
-        )
-        .await?;
+    pub(crate) async fn call<A: Message + Default>(&self, request: &impl Message) -> Result<A> {
+        let call = self
+            .targets
+            .invoke(&self.target, &self.token, request.encode_to_vec());
+        let response = call.await?;
         A::decode(&*response).map_err(|error| {
-            Error::new(
-                ErrorKind::Program,
-                format!("it returned a malformed response: {error}"),
-            )
+            let text = format!("it returned a malformed response: {error}");
+            Error::new(ErrorKind::Program, text)
         })
     }
 }
@@ -72,17 +60,19 @@ impl RemoteFunction {
 /// Awaits the call of a function of the program.
 ///
 /// # Errors
-/// Those of the call, and [`ErrorKind::Program`] after [`CALLBACK_TIMEOUT`].
+/// Those of the call, and [`ErrorKind::Program`] when it takes longer than `limit`.
 pub(crate) async fn within_deadline<T>(
     call: impl Future<Output = Result<T>>,
+    limit: Duration,
     runtime: &Runtime,
 ) -> Result<T> {
     tokio::select! {
         biased;
         result = call => result,
-        () = runtime.clock.wait(CALLBACK_TIMEOUT) => {
-            let seconds = CALLBACK_TIMEOUT.as_secs();
-            Err(Error::new(ErrorKind::Program, format!("it did not return within {seconds} s")))
+        () = runtime.clock.wait(limit) => {
+            let seconds = limit.as_secs_f64();
+            let text = format!("it did not return within {seconds} s, which is the operation's callback timeout");
+            Err(Error::new(ErrorKind::Program, text))
         }
     }
 }

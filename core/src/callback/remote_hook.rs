@@ -17,19 +17,17 @@ use crate::{
         wire::{EncodeOptions, to_struct, to_value},
     },
     resource::{Alias, ResourceState, wire},
-    runtime::Runtime,
     urn::Urn,
 };
 
 /// A hook that is a function behind the protocol.
 pub(crate) struct RemoteHook {
     function: RemoteFunction,
-    runtime: Runtime,
 }
 
 impl RemoteHook {
-    pub(crate) fn new(function: RemoteFunction, runtime: Runtime) -> Self {
-        Self { function, runtime }
+    pub(crate) fn new(function: RemoteFunction) -> Self {
+        Self { function }
     }
 
     /// Returns the encoding of a call's values: unknowns, secrets and references stay, output values do not.
@@ -44,7 +42,7 @@ impl RemoteHook {
 impl ResourceHook for RemoteHook {
     async fn run(&self, call: HookCall) -> Result<()> {
         let request = self.encoding().resource_hook(call)?;
-        let response: ResourceHookResponse = self.function.call(&request, &self.runtime).await?;
+        let response: ResourceHookResponse = self.function.call(&request).await?;
         outcome(response.error)
     }
 }
@@ -53,7 +51,7 @@ impl ResourceHook for RemoteHook {
 impl ErrorHook for RemoteHook {
     async fn should_retry(&self, call: ErrorHookCall) -> Result<bool> {
         let request = self.encoding().error_hook(call)?;
-        let response: ErrorHookResponse = self.function.call(&request, &self.runtime).await?;
+        let response: ErrorHookResponse = self.function.call(&request).await?;
         outcome(response.error).map(|()| response.retry)
     }
 }

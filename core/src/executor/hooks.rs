@@ -223,7 +223,7 @@ impl Executor {
             .map(|ended| ended.unwrap_or_else(panicked));
         tokio::select! {
             biased;
-            result = within_deadline(call, self.runtime()) => result,
+            result = within_deadline(call, self.options().callback_timeout, self.runtime()) => result,
             () = self.control().cancelled() => Err(cancelled()),
         }
     }

@@ -19,7 +19,7 @@ mod slots;
 mod step;
 mod views;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     callback::Hooks,
@@ -45,7 +45,7 @@ use sanitize::Sanitizer;
 use slots::{Slot, StallReport};
 
 /// The options of an operation that the executor depends on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutorOptions {
     /// Nothing is created, changed, deleted or written.
     pub preview: bool,
@@ -65,6 +65,8 @@ pub(crate) struct ExecutorOptions {
     pub nested_secrets: bool,
     /// A program runs, which can register hooks.
     pub has_program: bool,
+    /// How long one call of a transform or a hook may take.
+    pub callback_timeout: Duration,
 }
 
 /// Runs steps: announces each, calls its provider, records the result, and reports it.

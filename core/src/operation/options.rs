@@ -139,10 +139,23 @@ pub struct OperationOptions {
     /// unknown. The error, of the kind `cancelled`, states the timeout and names such calls. Left out, there is no limit.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds above 0"))]
     pub timeout: Option<f64>,
+    /// How long one call of a transform or a hook may take, in seconds; 300 by default. One that takes longer has failed,
+    /// and is cancelled. Error hooks that wait before they ask for a retry need more than their longest delay.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds above 0"))]
+    pub callback_timeout: Option<f64>,
 }
 
 /// How many steps run at a time by default.
 const DEFAULT_PARALLEL: usize = 16;
+
+/// How long one call of a transform or a hook may take by default.
+const CALLBACK_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Returns a number of seconds as a duration; `None` for one that is no duration above 0.
+fn duration(seconds: f64) -> Option<Duration> {
+    let duration = Duration::try_from_secs_f64(seconds).ok();
+    duration.filter(|duration| !duration.is_zero())
+}
 
 impl OperationOptions {
     /// Returns the same options with the defaults of the language bindings where these differ from the reference
@@ -189,16 +202,28 @@ impl OperationOptions {
 
     /// Returns how long the operation may take; `None` without a limit, and for one that is refused.
     pub(crate) fn time_limit(&self) -> Option<Duration> {
-        let limit = Duration::try_from_secs_f64(self.timeout?).ok();
-        limit.filter(|limit| !limit.is_zero())
+        duration(self.timeout?)
+    }
+
+    /// Returns how long one call of a transform or a hook may take.
+    pub(crate) fn callback_time_limit(&self) -> Duration {
+        self.callback_timeout
+            .and_then(duration)
+            .unwrap_or(CALLBACK_TIMEOUT)
     }
 
     /// Refuses what is wrong in itself, and what is not supported.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_policy_packs()?;
-        if let (Some(timeout), None) = (self.timeout, self.time_limit()) {
-            let text = format!("timeout takes a number of seconds above 0, not {timeout}");
-            return Err(Error::invalid(text));
+        for (name, limit) in [
+            ("timeout", self.timeout),
+            ("callbackTimeout", self.callback_timeout),
+        ] {
+            if let Some(seconds) = limit.filter(|seconds| duration(*seconds).is_none()) {
+                let name = styled_name(name);
+                let text = format!("{name} takes a number of seconds above 0, not {seconds}");
+                return Err(Error::invalid(text));
+            }
         }
         let unsupported = self.unsupported();
         if unsupported.is_empty() {
@@ -276,6 +301,12 @@ mod tests {
                     .starts_with("timeout takes a number of seconds above 0, not "),
                 "{error}"
             );
+            let options = OperationOptions {
+                callback_timeout: Some(timeout),
+                ..OperationOptions::default()
+            };
+            let error = options.check().unwrap_err();
+            assert!(error.message().starts_with("callbackTimeout "), "{error}");
         }
     }
 

@@ -104,6 +104,7 @@ fn executor_options(run: &OperationRun) -> ExecutorOptions {
         waits_for_registrations: run.options.waits_for_registrations,
         nested_secrets: run.stack.engine.nested_secrets,
         has_program: run.options.program_purpose(run.kind).is_some(),
+        callback_timeout: run.options.callback_time_limit(),
     }
 }
 

@@ -1,25 +1,20 @@
 //! Hooks of our own API: their arguments, their failures, and their deadline.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result, Stack, StackSettings,
     callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook},
     monitor::Registration,
-    operation::OperationResult,
+    operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
-    provider::ProviderBackend,
-    runtime::{Clock, Runtime, SystemClock, Timestamp},
     state::JournalRecord,
     step::StepOp,
 };
 
 use crate::{
-    fixture::{Entries, Scripted, engine, resource, stack},
+    fixture::{Entries, Scripted, resource, stack},
     registration::{names, succeeded, update},
 };
 
@@ -110,45 +105,18 @@ async fn a_hook_that_panics_is_named_and_fails_its_step_alone() {
     assert!(provider.calls.lock().unwrap().is_empty() && names(&result).is_empty());
 }
 
-/// The system's clock, except that five minutes pass at once.
-struct Impatient(SystemClock);
-
-#[async_trait]
-impl Clock for Impatient {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
-
-    async fn wait(&self, duration: Duration) {
-        if duration != Duration::from_secs(300) {
-            self.0.wait(duration).await;
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hook_that_does_not_return_fails_its_step_after_five_minutes() {
+async fn a_hook_that_takes_longer_than_the_callback_timeout_fails_its_step() {
     let (provider, calls) = (Arc::new(Scripted::default()), Calls::default());
-    let runtime = Runtime {
-        clock: Arc::new(Impatient(SystemClock)),
-        ..Runtime::system(tokio::runtime::Handle::current())
+    let stack = stack(&provider, StackSettings::default()).await;
+    let options = OperationOptions {
+        callback_timeout: Some(0.1),
+        ..OperationOptions::default()
     };
-    let backend: Arc<dyn ProviderBackend> = Arc::clone(&provider) as _;
-    let engine = engine()
-        .runtime(runtime)
-        .provider("echo", backend)
-        .build()
-        .unwrap();
-    let stack = engine
-        .create_or_select_stack("shop/dev", StackSettings::default())
-        .await
-        .unwrap();
-    let result = update(&stack, program("hangs", "BeforeCreate", &calls)).await;
-    let text = "before hook \"hangs\" failed: it did not return within 300 s";
+    let program = program("hangs", "BeforeCreate", &calls);
+    let operation = stack.start(OperationKind::Update, options, Some(program));
+    let result = operation.ended().await;
+    let text = "before hook \"hangs\" failed: it did not return within 0.1 s, which is the operation's callback timeout";
     assert!(texts(&result).contains(&text), "{:?}", texts(&result));
     assert!(provider.calls.lock().unwrap().is_empty());
 }

@@ -378,7 +378,7 @@ async fn a_transform_that_does_not_return_fails_at_its_deadline() {
         let refused = context.monitor.register(hangs).await.unwrap_err();
         assert_eq!(
             refused.message,
-            "invoke transform: transform 1 of resource 'a': it did not return within 300 s"
+            "invoke transform: transform 1 of resource 'a': it did not return within 300 s, which is the operation's callback timeout"
         );
         Ok(())
     });

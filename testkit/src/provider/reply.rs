@@ -6,7 +6,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use stackwright::{
     event::{DiffKind, PropertyDiff},
-    property::{Key, PropertyMap, PropertyValue, json::PlainMap},
+    property::{PropertyMap, json::PlainMap},
     provider::{
         CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InitFailure, InvokeResponse,
         ProviderError, ProviderResult, ProviderStatus, ReadResponse, UpdateResponse, ViewStep,
@@ -251,14 +251,5 @@ pub(super) fn outputs(answer: &Value) -> ProviderResult<PropertyMap> {
         let text = format!("the outputs {} cannot be read: {error}", answer["outputs"]);
         ProviderError::new(ProviderStatus::Internal, text)
     })?;
-    let dependencies = dependencies(answer);
-    let with_dependencies = |(name, value): (Key, PropertyValue)| {
-        let listed = dependencies.get(&name).unwrap_or_default();
-        let value = match listed.is_empty() {
-            true => value,
-            false => value.with_dependencies(listed),
-        };
-        (name, value)
-    };
-    Ok(outputs.0.into_iter().map(with_dependencies).collect())
+    Ok(dependencies(answer).attach(outputs.0))
 }

@@ -12,8 +12,8 @@ use super::{
     is_local_component, references,
 };
 use crate::{
-    callback::CALLBACK_TIMEOUT,
-    error::{Error, ErrorKind, Result as LibraryResult},
+    callback::within_deadline,
+    error::{ErrorKind, Result as LibraryResult},
     generator::RunEnded,
     monitor::{
         Monitor, Registered, Registration, WireStatus,
@@ -208,18 +208,13 @@ impl Monitor {
         call: impl Future<Output = LibraryResult<T>>,
         what: impl Fn() -> String,
     ) -> Result<T, Refused> {
+        let executor = self.0.generator.executor();
         let result = tokio::select! {
             biased;
-            result = call => result,
-            () = self.0.generator.executor().control().stopped() => {
-                return Err(Refused::Unanswered(RunEnded));
-            }
+            result = within_deadline(call, executor.options().callback_timeout, self.runtime()) => result,
+            () = executor.control().stopped() => return Err(Refused::Unanswered(RunEnded)),
             () = self.0.closed.cancelled() => {
                 return Err(WireStatus::shut_down("waiting on step's done channel").into());
-            }
-            () = self.runtime().clock.wait(CALLBACK_TIMEOUT) => {
-                let seconds = CALLBACK_TIMEOUT.as_secs();
-                Err(Error::new(ErrorKind::Program, format!("it did not return within {seconds} s")))
             }
         };
         result.map_err(|error| {

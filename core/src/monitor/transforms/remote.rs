@@ -3,25 +3,23 @@
 use async_trait::async_trait;
 
 use super::{InvokeTransform, InvokeTransformArgs, ResourceTransform, TransformArgs};
-use crate::{callback::RemoteFunction, error::Result, monitor::wire, runtime::Runtime};
+use crate::{callback::RemoteFunction, error::Result, monitor::wire};
 
 /// A transform of resources.
 pub(in crate::monitor) struct RemoteTransform {
     pub(in crate::monitor) function: RemoteFunction,
-    pub(in crate::monitor) runtime: Runtime,
 }
 
 /// A transform of calls of functions.
 pub(in crate::monitor) struct RemoteInvokeTransform {
     pub(in crate::monitor) function: RemoteFunction,
-    pub(in crate::monitor) runtime: Runtime,
 }
 
 #[async_trait]
 impl ResourceTransform for RemoteTransform {
     async fn transform(&self, args: TransformArgs) -> Result<Option<TransformArgs>> {
         let request = wire::transform_request(&args, self.function.accepts_bytes)?;
-        let response = self.function.call(&request, &self.runtime).await?;
+        let response = self.function.call(&request).await?;
         wire::transformed(args, response)
     }
 }
@@ -30,7 +28,7 @@ impl ResourceTransform for RemoteTransform {
 impl InvokeTransform for RemoteInvokeTransform {
     async fn transform(&self, args: InvokeTransformArgs) -> Result<Option<InvokeTransformArgs>> {
         let request = wire::invoke_transform_request(&args, self.function.accepts_bytes)?;
-        let response = self.function.call(&request, &self.runtime).await?;
+        let response = self.function.call(&request).await?;
         wire::transformed_invoke(args, response)
     }
 }

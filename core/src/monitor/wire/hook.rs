@@ -36,5 +36,5 @@ pub(in crate::monitor) fn register_error_hook(
 fn remote(monitor: &Monitor, callback: Option<Callback>) -> Result<RemoteHook> {
     let function = RemoteFunction::new(callback.unwrap_or_default(), &monitor.0.callbacks);
     let function = function.map_err(|error| WireStatus::unknown(error.message()))?;
-    Ok(RemoteHook::new(function, monitor.runtime().clone()))
+    Ok(RemoteHook::new(function))
 }

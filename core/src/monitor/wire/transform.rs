@@ -40,7 +40,6 @@ pub(in crate::monitor) fn register_stack_invoke_transform(
 ) -> Result<(), WireStatus> {
     monitor.add_invoke_transform(Arc::new(RemoteInvokeTransform {
         function: function(monitor, callback)?,
-        runtime: monitor.runtime().clone(),
     }));
     Ok(())
 }
@@ -52,7 +51,6 @@ pub(super) fn transform(
 ) -> Result<Arc<dyn ResourceTransform>, WireStatus> {
     Ok(Arc::new(RemoteTransform {
         function: function(monitor, callback)?,
-        runtime: monitor.runtime().clone(),
     }))
 }
 
