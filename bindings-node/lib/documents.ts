@@ -214,6 +214,11 @@ export interface OperationOptions {
      */
     allowEmpty?: boolean;
     /**
+     * How long one call of a transform or a hook may take, in seconds; 300 by default. One that takes longer has
+     * failed, and is cancelled. Error hooks that wait before they ask for a retry need more than their longest delay.
+     */
+    callbackTimeout?: number;
+    /**
      * Drops interrupted creations from the state when the operation has succeeded. Left out, they stay pending,
      * because whether they created anything is not known.
      */
