@@ -186,6 +186,7 @@ pub(super) struct CapabilitiesDocument {
     accept_secrets: Option<bool>,
     accept_resources: Option<bool>,
     accept_outputs: Option<bool>,
+    accept_outputs_in_invoke: Option<bool>,
     supports_preview: Option<bool>,
     supports_autonaming: Option<bool>,
     accept_byte_strings: Option<bool>,
@@ -198,6 +199,9 @@ impl CapabilitiesDocument {
             accept_secrets: self.accept_secrets.unwrap_or(base.accept_secrets),
             accept_resources: self.accept_resources.unwrap_or(base.accept_resources),
             accept_outputs: self.accept_outputs.unwrap_or(base.accept_outputs),
+            accept_outputs_in_invoke: self
+                .accept_outputs_in_invoke
+                .unwrap_or(base.accept_outputs_in_invoke),
             supports_preview: self.supports_preview.unwrap_or(base.supports_preview),
             supports_autonaming: self.supports_autonaming.unwrap_or(base.supports_autonaming),
             accept_byte_strings: self.accept_byte_strings.unwrap_or(base.accept_byte_strings),

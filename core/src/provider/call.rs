@@ -17,6 +17,8 @@ pub struct Capabilities {
     pub accept_resources: bool,
     /// Requests of Construct and Call contain output values.
     pub accept_outputs: bool,
+    /// Requests of Invoke contain output values.
+    pub accept_outputs_in_invoke: bool,
     /// Create and Update support previews.
     pub supports_preview: bool,
     /// The provider uses names that the engine proposes.
@@ -29,14 +31,15 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Returns the capabilities of code written against this library's own API: all, except that its calls do not wait
-    /// for later registrations.
+    /// Returns the capabilities of code written against this library's own API: all, except that its functions get
+    /// arguments without output values, and that its calls do not wait for later registrations.
     #[must_use]
     pub const fn all() -> Self {
         Self {
             accept_secrets: true,
             accept_resources: true,
             accept_outputs: true,
+            accept_outputs_in_invoke: false,
             supports_preview: true,
             supports_autonaming: true,
             accept_byte_strings: true,

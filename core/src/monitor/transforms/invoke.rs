@@ -83,6 +83,8 @@ impl Monitor {
         if all.is_empty() {
             return Ok(());
         }
+        // Transforms get the values alone.
+        invoke.arguments = invoke.arguments.without_outputs();
         let _turn = tokio::select! {
             biased;
             turn = transforms.turn.lock() => turn,

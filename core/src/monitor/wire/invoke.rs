@@ -5,7 +5,10 @@ use std::future::Future;
 use stackwright_proto::pulumirpc::{CheckFailure, ResourceInvokeRequest, ResourceInvokeResponse};
 
 use super::options;
-use crate::monitor::{Invoke, Monitor, WireStatus, invoke::Invoked};
+use crate::{
+    monitor::{Invoke, Monitor, WireStatus, invoke::Invoked},
+    property::wire::DecodeOptions,
+};
 
 /// Calls the function of an Invoke request.
 pub(in crate::monitor) fn invoke(
@@ -22,7 +25,7 @@ pub(in crate::monitor) fn invoke(
 fn invocation(request: ResourceInvokeRequest) -> Result<Invoke, WireStatus> {
     Ok(Invoke {
         token: request.tok,
-        arguments: options::collapsed(request.args, "args")?,
+        arguments: options::values(request.args, &DecodeOptions::all("args"))?,
         package: options::package(
             request.provider,
             request.version,
@@ -75,10 +78,7 @@ fn response(
 mod tests {
     use super::*;
     use crate::{
-        property::{
-            Output, PropertyMap, PropertyValue,
-            wire::{DecodeOptions, from_struct},
-        },
+        property::{Output, PropertyMap, PropertyValue, wire::from_struct},
         provider::InvokeResponse,
         urn::Urn,
     };

@@ -187,6 +187,11 @@ impl Adapter {
                 Err(passed) => call = *passed,
             }
         }
+        if let Call::Invoke(request) = &mut call
+            && !capabilities.accept_outputs_in_invoke
+        {
+            request.arguments = request.arguments.without_outputs();
+        }
         let configures = matches!(call, Call::Configure(_));
         let accepts_secrets = match &call {
             Call::CheckConfig(_) | Call::DiffConfig(_) if self.0.options.is_plugin => false,

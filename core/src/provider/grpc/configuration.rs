@@ -145,6 +145,7 @@ impl GrpcProvider {
                         accept_secrets: answer.accept_secrets,
                         accept_resources: answer.accept_resources,
                         accept_outputs: answer.accept_outputs,
+                        accept_outputs_in_invoke: false,
                         supports_preview: answer.supports_preview,
                         supports_autonaming: answer.supports_autonaming_configuration,
                         accept_byte_strings: false,

@@ -135,6 +135,7 @@ impl GrpcProvider {
             accept_secrets: false,
             accept_resources: false,
             accept_outputs: false,
+            accept_outputs_in_invoke: false,
             supports_preview: true,
             supports_autonaming: false,
             accept_byte_strings: false,

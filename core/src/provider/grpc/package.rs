@@ -7,6 +7,7 @@ use super::{
     resource::failures,
     values::{Unknowns, decode_with, encode, sending},
 };
+use crate::property::wire::EncodeOptions;
 use crate::provider::{
     InvokeRequest, InvokeResponse, Mapping, MappingRequest, ProviderError, ProviderResult, ProviderStatus,
     SchemaRequest, package::SCHEMA_FORMAT,
@@ -26,9 +27,13 @@ pub(crate) struct Parameter {
 impl GrpcProvider {
     pub(super) async fn invoke_function(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
         let capabilities = self.configured().await?;
+        let options = EncodeOptions {
+            keep_outputs: capabilities.accept_outputs_in_invoke,
+            ..sending("args", capabilities, Unknowns::Drop)
+        };
         let message = pulumirpc::InvokeRequest {
             tok: request.token,
-            args: encode(&request.arguments, &sending("args", capabilities, Unknowns::Drop))?,
+            args: encode(&request.arguments, &options)?,
             preview: request.preview,
         };
         let answer = match self.client().invoke(message).await {

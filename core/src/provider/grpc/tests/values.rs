@@ -3,6 +3,10 @@
 use stackwright_proto::MESSAGE_LIMIT;
 
 use super::*;
+use crate::property::{
+    Output,
+    wire::{DecodeOptions, from_struct},
+};
 
 #[tokio::test]
 async fn secrets_are_sent_plain_and_come_back_wrapped_when_the_provider_takes_none() {
@@ -147,6 +151,42 @@ async fn a_function_s_result_is_secret_if_its_arguments_were_and_contains_no_unk
             .contains("plugin files answered Invoke with bad values"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn arguments_of_functions_are_output_values_for_providers_that_accept_them() {
+    let output = PropertyValue::Output(Arc::new(Output {
+        element: Some("x".into()),
+        secret: true,
+        dependencies: vec![Urn::root_stack("dev", "shop")],
+    }));
+    for (accepts, expected) in [(true, output.clone()), (false, secret("x"))] {
+        let (invoke, requests) = recorded(rpc::InvokeResponse::default());
+        let fake = FakeProvider {
+            handshake: Some(Box::new(move |_| {
+                Ok(rpc::ProviderHandshakeResponse {
+                    accept_secrets: true,
+                    accepts_outputs_in_invoke: accepts,
+                    ..rpc::ProviderHandshakeResponse::default()
+                })
+            })),
+            invoke,
+            ..FakeProvider::greeting(true)
+        };
+        let request = InvokeRequest {
+            token: "files:index:f".into(),
+            arguments: map([("path", output.clone())]),
+            preview: false,
+        };
+        ready(fake, PropertyMap::new())
+            .await
+            .invoke(request)
+            .await
+            .unwrap();
+        let sent = requests.recv().unwrap().args.unwrap();
+        let received = from_struct(sent, &DecodeOptions::all("args")).unwrap();
+        assert_eq!(received, map([("path", expected)]));
+    }
 }
 
 #[tokio::test]
