@@ -140,6 +140,11 @@ impl Completions {
         }
     }
 
+    /// Queues a function without parameters; may be called on any thread.
+    fn push(&self, job: Py<PyAny>) {
+        self.queue.push(move |py| job.call0(py).map(drop));
+    }
+
     /// Runs the queued jobs and returns their number.
     fn drain(&self, py: Python<'_>) -> usize {
         let mut count = 0;

@@ -15,6 +15,7 @@ from ._callback import is_async
 from ._checks import parameters_of, refusal, require_function, require_given, takes
 from ._generators import is_generator, never_runs, refuse_generator
 from ._raised import described
+from ._sdk_import import sdk
 from ._secrecy import enter
 from ._stackwright import Completions, Run
 from .errors import InvalidInputError, StackwrightError
@@ -135,18 +136,8 @@ def _takes_context(program: Callable[..., Any]) -> bool:
 
 
 def _sdk_program(function: Callable[[], Any], failures: list[BaseException]) -> Prepared:
-    try:
-        from ._sdk import start
-    except ModuleNotFoundError as error:
-        if error.name is not None and error.name.split(".")[0] in ("pulumi", "grpc", "google"):
-            raise InvalidInputError(
-                "a program without parameters is written for the Pulumi SDK, which is not installed",
-                hints=[
-                    "install it with: pip install pulumi",
-                    "or give the program one parameter, the context of this package's own API",
-                ],
-            ) from error
-        raise
+    hint = "or give the program one parameter, the context of this package's own API"
+    start = sdk("a program without parameters is written for", (hint,)).start
     return (lambda run: start(function, run, failures)), None, False
 
 

@@ -59,7 +59,7 @@ def _is_list(value: Any) -> bool:
 
 def urns_of(sources: Iterable[Deferred[Any]]) -> list[str]:
     """Returns the URNs of the resources among what is known."""
-    return [source.registered.urn for source in sources if isinstance(source, Resource)]
+    return [urn for source in sources for urn in source._urns()]
 
 
 def resolve_options(options: Mapping[str, Any]) -> dict[str, Any]:

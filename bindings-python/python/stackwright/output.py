@@ -48,6 +48,10 @@ class Deferred(Awaited, Generic[T]):
         """What must be known before this is, among the inputs of something else."""
         return (self,)
 
+    def _urns(self) -> Sequence[str]:
+        """The URNs of the resources that it comes from, once it is known."""
+        return ()
+
     def _substituted(self) -> Any:
         """What takes its place among the inputs of something else, once it is known."""
         return self

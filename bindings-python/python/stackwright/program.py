@@ -22,14 +22,15 @@ from typing import Any, Final, Literal, TypeVar
 
 from ._annotations import Unpack
 from ._bridge import Callback
-from ._checks import refusal, require, require_given
+from ._checks import refusal, require, require_function, require_given
 from ._raised import described
-from ._stackwright import Completions, Run, find_outputs
+from ._sdk_import import sdk
+from ._stackwright import Completions, Run, find_outputs, to_json
 from ._substitution import checked, listed, plain_options, resolve_options, urns_of
 from .config import Config
 from .errors import CancelledError, InvalidInputError, StackwrightError
 from .output import Applied, Deferred, Output, sources_of, substitute, traced
-from .resource import UNKNOWN_ID, Inputs, Invocation, Resolved, Resource, Task
+from .resource import UNKNOWN_ID, Inputs, Invocation, Resolved, Resource, SdkCode, Task
 from .resource_options import (
     CALL_OPTIONS,
     INVOKE_OPTIONS,
@@ -236,6 +237,43 @@ class Context:
         given = checked("invoke", INVOKE_OPTIONS, options, f"the call of {token!r}")
         self._defer(invocation, arguments, given, start, invocation._settle, f"the call of {token!r}")
         return invocation
+
+    def run_sdk(
+        self, function: Callable[[dict[str, Any]], Any], inputs: Inputs | None = None, /
+    ) -> SdkCode:
+        """Runs code that is written with the Pulumi SDK, ``async`` or not, without a socket; several may run at a time.
+
+        ``function`` gets ``inputs`` as values of the SDK, where secrets and unknowns are outputs, on a thread and with an event
+        loop of its own. It returns a dictionary of values, which may contain the SDK's outputs; awaiting the call gives them as
+        outputs of this API, with their dependencies. In the code of a component, what has no parent is below the component,
+        and an SDK component of the same type and name is the component itself::
+
+            async def construct(self, ctx, request):
+                def build(inputs):
+                    page = StaticPage(request.name, inputs["index"])
+                    return {"url": page.url}
+
+                return await ctx.run_sdk(build, request.inputs)
+
+        Awaiting it raises what the code raises. When the operation is cancelled, calls of the engine are refused, and the code is
+        cancelled a second later.
+
+        :raises InvalidInputError: when ``function`` is no function, or the SDK is not installed.
+        """
+        require_function("run_sdk()", function)
+        start_code = sdk().start_code
+        inputs = _given("inputs", inputs, "of the SDK's code")
+        self._require_running("the SDK's code")
+        code = SdkCode(self)
+
+        def settle(returned: tuple[str, dict[str, list[str]]] | None, error: BaseException | None) -> None:
+            self._completions.push(partial(code._settle, returned, error))
+
+        def start(_urns: list[str], _by_property: dict[str, list[str]] | None, _named: dict[str, Any] | None) -> None:
+            start_code(function, to_json(substitute(inputs)), self._run, self._component, settle)
+
+        self._defer(code, inputs, {}, start, code._settle, "the SDK's code")
+        return code
 
     def export(self, name: str, value: PropertyValue) -> None:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ._stackwright import Registered
+from ._stackwright import Registered, from_json
 from .errors import InvalidInputError
 from .output import Deferred, Output
 from .values import UNKNOWN, PropertyValue, ResourceReference
@@ -13,9 +14,15 @@ from .values import UNKNOWN, PropertyValue, ResourceReference
 if TYPE_CHECKING:
     from .program import Context
 
-__all__ = ["Invocation", "Resource"]
+__all__ = ["Invocation", "Resource", "SdkCode"]
 
 Inputs = Mapping[str, PropertyValue]
+
+
+
+def _value_of(value: PropertyValue) -> PropertyValue:
+    return value
+
 
 UNKNOWN_ID: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """What the protocol has in the place of an id that is not known."""
@@ -49,6 +56,11 @@ class Resource(Deferred["Resource"]):
     def _all_sources(self) -> Sequence[Deferred[Any]]:
         # A component stands for all that has been put below it.
         return [self, *(source for child in self._children for source in child._all_sources())]
+
+    def _urns(self) -> Sequence[str]:
+        registered = self.registered
+        # The outputs of a remote component come from what its provider has registered.
+        return (registered.urn, *registered.output_sources) if self._kind == "remote" else (registered.urn,)
 
     def _substituted(self) -> ResourceReference:
         registered = self.registered
@@ -132,6 +144,54 @@ class Invocation(Deferred[Mapping[str, PropertyValue]]):
 
     def __getitem__(self, name: str) -> Output[Any]:
         return Output((self,), lambda: self._outcome().get(name, UNKNOWN if self._context.dry_run else None))
+
+
+class SdkCode(Deferred[Mapping[str, Output[Any]]]):
+    """Code of the SDK that runs; awaiting it gives what it has returned, as outputs by name."""
+
+    __slots__ = ("_outputs",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._outputs: Mapping[str, Output[Any]] = {}
+
+    def _settle(self, returned: tuple[str, dict[str, list[str]]] | None, error: BaseException | None) -> None:
+        if returned is not None:
+            text, dependencies = returned
+            self._outputs = {
+                name: Output((Origin(self._context, dependencies.get(name, ())),), partial(_value_of, value))
+                for name, value in from_json(text).items()
+            }
+        self._finish(error)
+
+    def _value(self) -> Mapping[str, Output[Any]]:
+        return self._outputs
+
+    def _substituted(self) -> dict[str, PropertyValue]:
+        return {name: output._resolved() for name, output in self._outcome().items()}
+
+    def __getitem__(self, name: str) -> Output[Any]:
+        return Output((self,), lambda: self._outcome()[name]._resolved() if name in self._outcome() else None)
+
+    def _urns(self) -> Sequence[str]:
+        return [urn for output in self._outputs.values() for source in output._all_sources() for urn in source._urns()]
+
+
+class Origin(Deferred[None]):
+    """The resources that a known value comes from."""
+
+    __slots__ = ("_named",)
+
+    def __init__(self, context: Context, urns: Sequence[str]) -> None:
+        super().__init__(context)
+        self._named = urns
+        self._done = True
+
+    def _value(self) -> None:
+        return None
+
+    def _urns(self) -> Sequence[str]:
+        return self._named
 
 
 class Resolved(Deferred[tuple[dict[str, Any], dict[str, list[str]]]]):

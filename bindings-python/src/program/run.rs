@@ -451,6 +451,15 @@ impl Registered {
             .map(|outputs| outputs.clone_ref(py))
     }
 
+    /// The URNs of the resources that its outputs come from; empty except for remote components.
+    #[getter]
+    fn output_sources(&self) -> Vec<&str> {
+        let lists = self.registered.output_dependencies.iter();
+        let urns: std::collections::BTreeSet<&str> =
+            lists.flat_map(|(_, urns)| urns).map(|urn| urn.as_str()).collect();
+        urns.into_iter().collect()
+    }
+
     /// True when the resource does not exist and was left out on purpose: all of its outputs are unknown.
     #[getter]
     fn unknown(&self) -> bool {

@@ -23,7 +23,7 @@ from . import isolation
 from .loop import ProgramLoop
 from .monitor import Engine, Monitor
 
-_UNWIND_TIMEOUT: Final = 1.0
+UNWIND_TIMEOUT: Final = 1.0
 """How long a program may go on after its calls have been refused, in seconds, before its tasks are cancelled."""
 
 
@@ -50,9 +50,9 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
     failure: Failure | None
     try:
         asyncio.set_event_loop(loop)
-        _configure(run, loop)
+        configure(run, loop, Monitor(run))
         failure = _outcome(program, run, loop, failures)
-        _clean_up(loop)
+        end_tasks(loop)
     except BaseException as error:  # noqa: BLE001
         failure = f"the program could not be run: {error}", False
     finally:
@@ -65,9 +65,8 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
         run.fail(*failure)
 
 
-def _configure(run: Run, loop: ProgramLoop) -> None:
+def configure(run: Run, loop: ProgramLoop, monitor: Monitor) -> None:
     """Configures the SDK for this run, in this context only."""
-    monitor = Monitor(run)
     loop.serve(monitor)
     settings.ROOT.set(None)
     runtime.configure(
@@ -99,10 +98,10 @@ def _outcome(
 
     def ended(_value: object, _error: object) -> None:
         # Calls of the engine have been answered. Everything else is cancelled after the timeout.
-        loop.call_later(_UNWIND_TIMEOUT, main.cancel)
+        loop.call_later(UNWIND_TIMEOUT, main.cancel)
 
     run.on_end(loop.completions, ended)
-    loop.set_exception_handler(_quiet)
+    loop.set_exception_handler(quiet)
     try:
         loop.run_until_complete(main)
     except asyncio.CancelledError:
@@ -132,7 +131,7 @@ def _report(run: Run, diagnostic: str | None, failure: str) -> Failure:
     return printable(failure), True
 
 
-def _quiet(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def quiet(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Ignores what asyncio reports about tasks that failed with the program: the program's own error is reported."""
     if "exception" not in context:
         loop.default_exception_handler(context)
@@ -149,11 +148,11 @@ def _user_traceback(frames: TracebackType | None) -> TracebackType | None:
     return first
 
 
-def _clean_up(loop: ProgramLoop) -> None:
-    """Ends what the program left running."""
+def end_tasks(loop: ProgramLoop) -> None:
+    """Ends what the code left running."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()
     if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=_UNWIND_TIMEOUT))
+        loop.run_until_complete(asyncio.wait(tasks, timeout=UNWIND_TIMEOUT))
     loop.run_until_complete(loop.shutdown_asyncgens())
