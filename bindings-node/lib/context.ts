@@ -21,6 +21,7 @@ import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Or
 import { addTo, named, type Named, settingsOf, urnOf, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
+import { runSdkCode, type SdkCode } from "./sdk/body";
 import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
@@ -252,6 +253,39 @@ export class ProgramContext {
             return { value: this.dryRun && isEmpty(value) ? new Unknown() : value, sources };
         });
         return this.#result(traced);
+    }
+
+    /**
+     * Runs code that is written with `@pulumi/pulumi`, without a socket; several may run at a time. The code gets `inputs` as values
+     * of the SDK, where secrets and unknowns are outputs, and returns an object of values, which may contain outputs of the SDK.
+     * In the code of a component, what has no parent is below the component, and an SDK component of the same type and name is the
+     * component itself:
+     *
+     * ```ts
+     * construct: (context, request) =>
+     *     context.runSdk(({ index }) => ({ url: new StaticPage(request.name, { index }).url }), request.inputs)
+     * ```
+     *
+     * `options.sdk` selects the copy of the SDK, as in `sdkProgram`. The promise is rejected with what the code throws.
+     */
+    async runSdk(code: SdkCode, inputs: Inputs = {}, options: { sdk?: string | URL } = {}): Promise<{ [name: string]: Output }> {
+        if (typeof code !== "function") {
+            throw new InvalidInputError(`runSdk() takes a function, not ${described(code)}`);
+        }
+        requireValues(inputs, "the inputs of the SDK's code");
+        learnIn(this.#run, inputs);
+        const running = untraced(async () => {
+            this.#refuseLate("code of the SDK was run");
+            const sent = await named(inputs, (name) => `the values of the input ${name} of the SDK's code`);
+            return runSdkCode(this.#run, this.#place?.component, code, sent.values, options.sdk);
+        });
+        this.#await(running, () => true);
+        const { values, dependencies } = await running;
+        const outputs = Object.entries(values).map(([name, value]) => {
+            const sources = new Set<Origin>([new KnownOrigin(dependencies[name] ?? [])]);
+            return [name, new Output(Promise.resolve({ value, sources }), () => undefined, this.#await)] as const;
+        });
+        return Object.fromEntries(outputs);
     }
 
     /** Returns the output of a call, whose failure the program's end reports unless the program handles it. */

@@ -80,6 +80,7 @@ export {
     type StateRecord,
 } from "./journal";
 export { sdkProgram, SdkProgram, type SdkProgramFunction } from "./sdk";
+export type { SdkCode } from "./sdk/body";
 export { ProgramContext, type Program } from "./context";
 export { type AnyResource, Component, Resource, type Registered } from "./resource";
 export { Output, type Input, type Inputs } from "./output";

@@ -14,6 +14,8 @@ export interface SdkStore {
         rpcDone: Promise<unknown>;
     };
     leakCandidates: Set<unknown>;
+    /** What has no parent is below it. */
+    stackResource?: unknown;
     logErrorCount: number;
     terminated?: boolean;
 }

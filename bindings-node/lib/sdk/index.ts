@@ -3,7 +3,7 @@ import { refuseGenerator } from "../generators";
 import { type Ending, runProgram, type Run, stackOf } from "../run";
 import { attempt, fullTextOf, textOf } from "../thrown";
 import { makeClient } from "./client";
-import { findSdk, type Sdk } from "./find";
+import { findSdk, type Sdk, type SdkStore } from "./find";
 import { installLog, logged } from "./log";
 import { refuseOutside } from "./outside";
 import { secretsLearned } from "./secrets";
@@ -41,8 +41,7 @@ export async function runSdkProgram(run: Run, { program, sdk: from }: SdkProgram
         run.bridge.finishRun(run.number, { message: textOf(error), reported: false });
         return;
     }
-    installLog(sdk);
-    refuseOutside(sdk.state.getGlobalStore());
+    prepare(sdk);
     await runProgram(
         run,
         () => sdk.state.withLocalStorage(() => body(sdk, run, program)),
@@ -50,7 +49,14 @@ export async function runSdkProgram(run: Run, { program, sdk: from }: SdkProgram
     );
 }
 
-async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<void> {
+/** Prepares a copy of the SDK for runs; does nothing the second time. */
+export function prepare(sdk: Sdk): void {
+    installLog(sdk);
+    refuseOutside(sdk.state.getGlobalStore());
+}
+
+/** Configures the SDK for a run, in its current local storage, which is returned. */
+export async function configure(sdk: Sdk, run: Run): Promise<SdkStore> {
     const { info } = run;
     // With 1 the SDK would put the registrations of all runs in the process into one queue, which a single one
     // without an answer blocks for ever. The engine itself keeps to the limit.
@@ -66,6 +72,11 @@ async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<vo
         store.terminated = true;
         store.leakCandidates.clear();
     });
+    return store;
+}
+
+async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<void> {
+    const store = await configure(sdk, run);
     try {
         await sdk.stack.runInPulumiStack(() => {
             const returned = program();
