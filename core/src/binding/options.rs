@@ -1,5 +1,7 @@
 //! Options of resources, reads and calls of functions: checked where a program writes them, read where they are sent.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{
@@ -12,7 +14,7 @@ use crate::{
     message::Language,
     monitor::{
         Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument, Registration,
-        RegistrationDocument,
+        RegistrationDocument, ResourceTransform,
     },
 };
 
@@ -77,7 +79,19 @@ pub fn registration_of_options(options: Value, language: Language, subject: &str
 /// # Errors
 /// As [`super::read`].
 pub fn registration(json: &[u8], language: Language) -> Result<Registration> {
-    Registration::from_json(json)
+    registration_with(json, language, &|_| None)
+}
+
+/// Reads the JSON of a registration as [`registration`] does, with the transforms that its member `transforms` names.
+///
+/// # Errors
+/// As [`super::read`], and for a name for which `transform` returns `None`.
+pub fn registration_with(
+    json: &[u8],
+    language: Language,
+    transform: &dyn Fn(&str) -> Option<Arc<dyn ResourceTransform>>,
+) -> Result<Registration> {
+    Registration::from_json_with(json, transform)
         .map_err(|error| explained::<RegistrationDocument>(json, language, error, ["the resource", "name"]))
 }
 
