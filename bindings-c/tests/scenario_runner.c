@@ -120,8 +120,8 @@ struct package {
     int waits;
 };
 
-static void ask_before(const struct package *package, const char *method, sw_bytes_view_t request,
-    sw_completion_t *completion, struct body *body)
+static void ask_before(const char *package, const char *method, sw_bytes_view_t request, sw_completion_t *completion,
+    struct body *body)
 {
     uint64_t number;
     pthread_mutex_lock(&calls.mutex);
@@ -136,12 +136,12 @@ static void ask_before(const struct package *package, const char *method, sw_byt
     }
     pthread_mutex_unlock(&calls.mutex);
     send_line("{\"call\": %llu, \"package\": \"%s\", \"method\": \"%s\", \"request\": %.*s}",
-        (unsigned long long)number, package->name, method, (int)request.length, request.data);
+        (unsigned long long)number, package, method, (int)request.length, request.data);
 }
 
 static void ask(const struct package *package, const char *method, sw_bytes_view_t request, sw_completion_t *completion)
 {
-    ask_before(package, method, request, completion, NULL);
+    ask_before(package->name, method, request, completion, NULL);
 }
 
 static void start_body(struct body *body, sw_completion_t *completion);
@@ -343,7 +343,7 @@ static void ask_for_body(const struct package *package, const char *method, sw_c
     body->description = format("{\"package\": \"%s\", \"method\": \"%s\", \"token\": %s, \"name\": %s, \"inputs\": %s}",
         package->name, method, or_else(token, "null"), or_else(name, "null"), or_else(inputs, "{}"));
     sw_bytes_free(token), sw_bytes_free(name), sw_bytes_free(inputs);
-    ask_before(package, method, view, completion, body);
+    ask_before(package->name, method, view, completion, body);
     free(request);
 }
 
@@ -433,6 +433,109 @@ static char *read_of(sw_bytes_view_t goal)
     return document;
 }
 
+/* ---- transforms and hooks of programs ---- */
+
+struct named {
+    char *name;
+    int preview;
+};
+
+static void free_named(void *user_data)
+{
+    struct named *named = user_data;
+    free(named->name), free(named);
+}
+
+/* Returns a function of a program, whose calls go to the director by this name. */
+static sw_function_t function_named(sw_context_t *context, const char *name, sw_call_t call)
+{
+    struct named *named = malloc(sizeof *named);
+    sw_bytes_t *preview = json_at(sw_text(sw_context_info(context)), "/dryRun");
+    *named = (struct named){strdup(name), !strcmp(or_else(preview, ""), "true")};
+    sw_bytes_free(preview);
+    return (sw_function_t){sizeof(sw_function_t), SW_FUNCTION_VERSION, SW_FUNCTION_PROMPT, named, free_named, call, give_up};
+}
+
+/* Asks the director with members behind those of the request, a JSON object. */
+static void ask_by_name(const char *method, char *members, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    char *whole = format("%.*s%s}", (int)request.length - 1, request.data, members);
+    ask_before("", method, sw_text(whole), completion, NULL);
+    free(whole), free(members);
+}
+
+static void transform_resource(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    const struct named *named = user_data;
+    ask_by_name("transform", member("transform", named->name), request, completion);
+}
+
+static void transform_invoke(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    const struct named *named = user_data;
+    ask_by_name("transformInvoke", member("transform", named->name), request, completion);
+}
+
+static void run_hook(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    const struct named *named = user_data;
+    char *name = member("hook", named->name), *members = format("%s, \"preview\": %s", name, named->preview ? "true" : "false");
+    free(name);
+    ask_by_name("hook", members, request, completion);
+}
+
+/* Defines the transforms that a goal names, unless they are defined already. */
+static void define_transforms(sw_context_t *context, sw_bytes_view_t goal)
+{
+    for (size_t index = 0;; index++) {
+        char *pointer = format("/transforms/%zu", index);
+        sw_bytes_t *name = text_at(goal, pointer);
+        free(pointer);
+        if (!name)
+            return;
+        sw_function_t function = function_named(context, sw_bytes_data(name), transform_resource);
+        if (sw_context_define_transform(context, sw_bytes_view(name), &function, NULL) != SW_STATUS_OK)
+            free_named(function.user_data);
+        sw_bytes_free(name);
+    }
+}
+
+static sw_status_t add_transform(sw_context_t *context, sw_bytes_view_t line, sw_error_t **error)
+{
+    sw_bytes_t *name = text_at(line, "/name"), *of = text_at(line, "/of");
+    int of_invokes = !strcmp(or_else(of, ""), "invokes");
+    sw_function_t function = function_named(context, or_else(name, ""), of_invokes ? transform_invoke : transform_resource);
+    sw_status_t status = of_invokes ? sw_context_add_invoke_transform(context, &function, error)
+                                    : sw_context_add_transform(context, &function, error);
+    if (status != SW_STATUS_OK)
+        free_named(function.user_data);
+    sw_bytes_free(name), sw_bytes_free(of);
+    return status;
+}
+
+static int is_true(sw_bytes_view_t line, const char *pointer)
+{
+    sw_bytes_t *value = json_at(line, pointer);
+    int found = !strcmp(or_else(value, ""), "true");
+    sw_bytes_free(value);
+    return found;
+}
+
+static sw_status_t register_hook(sw_context_t *context, sw_bytes_view_t line, sw_error_t **error)
+{
+    sw_bytes_t *name = text_at(line, "/name");
+    sw_function_t function = function_named(context, or_else(name, ""), run_hook);
+    uint32_t options = (is_true(line, "/onDryRun") ? SW_HOOK_ON_DRY_RUN : 0)
+                     | (is_true(line, "/ignoreErrors") ? SW_HOOK_IGNORE_ERRORS : 0);
+    sw_status_t status = is_true(line, "/error")
+        ? sw_context_register_error_hook(context, sw_bytes_view(name), &function, error)
+        : sw_context_register_hook(context, sw_bytes_view(name), options, &function, error);
+    if (status != SW_STATUS_OK)
+        free_named(function.user_data);
+    sw_bytes_free(name);
+    return status;
+}
+
 /* A request of a program that waits for the engine's answer; `pattern` takes the id and the result. */
 struct reply {
     char *id;
@@ -483,6 +586,7 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
     sw_bytes_t *goal = json_at(line, "/goal");
     int waits = 1;
     if (!strcmp(verb, "register")) {
+        define_transforms(run->context, sw_bytes_view(goal));
         status = sw_context_register_async(run->context, sw_bytes_view(goal), replied, reply, &error);
     } else if (!strcmp(verb, "read")) {
         char *document = read_of(sw_bytes_view(goal));
@@ -511,6 +615,10 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
                       : !strcmp(name, "error") ? SW_SEVERITY_ERROR : SW_SEVERITY_INFO;
             status = sw_context_log(run->context, level, sw_bytes_view(message), sw_text(""), &error);
             sw_bytes_free(severity), sw_bytes_free(message);
+        } else if (!strcmp(verb, "transform")) {
+            status = add_transform(run->context, line, &error);
+        } else if (!strcmp(verb, "registerHook")) {
+            status = register_hook(run->context, line, &error);
         } else if (run->completion) { /* finish of a component or method; `body_ended` frees the run */
             completion = run->completion;
             run->finished = 1;
@@ -531,6 +639,48 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
         return;
     sw_bytes_free(reply->method), free(reply->id), free(reply);
     answer(id, status, error);
+}
+
+/* ---- functions of packs of policies ---- */
+
+static void serve_policy(void *pack, sw_bytes_view_t policy, sw_bytes_view_t function, sw_bytes_view_t argument,
+    sw_completion_t *completion)
+{
+    char *method = format("policy.%s", function.data), *name = member("policy", policy.data);
+    char *request = format("{\"argument\": %s%s}", argument.data, name);
+    ask_before(pack, method, sw_text(request), completion, NULL);
+    free(method), free(name), free(request);
+}
+
+/* Creates the packs that the options name and the request describes; returns their number. */
+static size_t new_packs(sw_runtime_t *runtime, sw_bytes_view_t line, const sw_policy_pack_t *packs[16])
+{
+    static const char *const members[] = {"requiredPolicies", "localPolicyPacks"};
+    size_t count = 0;
+    for (size_t list = 0; list < 2; list++) {
+        for (size_t index = 0; count < 16; index++) {
+            char *pointer = format("/options/%s/%zu", members[list], index);
+            sw_bytes_t *option = json_at(line, pointer), *name = text_at(sw_bytes_view(option), "/name");
+            free(pointer);
+            pointer = format("/policyPacks/%s", or_else(name, ""));
+            sw_bytes_t *document = json_at(line, pointer);
+            free(pointer);
+            sw_policy_pack_t *pack = NULL;
+            if (document) {
+                sw_policies_t policies = {sizeof policies, SW_POLICIES_VERSION, SW_FUNCTION_PROMPT,
+                    strdup(sw_bytes_data(name)), free, sw_bytes_view(document), serve_policy, give_up};
+                if (sw_policy_pack_new(runtime, &policies, &pack, NULL) == SW_STATUS_OK)
+                    packs[count++] = pack;
+                else
+                    free(policies.user_data);
+            }
+            int ended = option == NULL;
+            sw_bytes_free(option), sw_bytes_free(name), sw_bytes_free(document);
+            if (ended)
+                break;
+        }
+    }
+    return count;
 }
 
 /* ---- engine, stack and operations ---- */
@@ -710,7 +860,7 @@ static void *follow(void *user_data)
     return NULL;
 }
 
-static void start(const char *id, sw_bytes_view_t line)
+static void start(sw_runtime_t *runtime, const char *id, sw_bytes_view_t line)
 {
     static const char *const names[] = {"preview", "update", "refresh", "destroy"};
     sw_bytes_t *verb = text_at(line, "/operation"), *options = json_at(line, "/options");
@@ -720,7 +870,12 @@ static void start(const char *id, sw_bytes_view_t line)
     sw_error_t *error = NULL;
     sw_operation_t *operation = NULL;
     struct opened *opened = opened_at(line);
-    sw_status_t status = sw_stack_start(opened ? opened->stack : NULL, kind, sw_bytes_view(options), NULL, &operation, &error);
+    const sw_policy_pack_t *packs[16];
+    sw_operation_functions_t functions = {sizeof functions, NULL, packs, new_packs(runtime, line, packs)};
+    sw_status_t status = sw_stack_start_with(opened ? opened->stack : NULL, kind, sw_bytes_view(options), &functions,
+        &operation, &error);
+    while (functions.policy_pack_count > 0)
+        sw_policy_pack_free((sw_policy_pack_t *)packs[--functions.policy_pack_count]);
     sw_bytes_free(verb), sw_bytes_free(options);
     if (status != SW_STATUS_OK) {
         answer(id, status, error);
@@ -751,7 +906,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
     sw_status_t status;
     int more = 1;
     if (!strcmp(name, "hello")) {
-        send_line("{\"id\": %s, \"ok\": {\"binding\": \"c\", \"references\": \"resolved\"}}", number);
+        send_line("{\"id\": %s, \"ok\": {\"binding\": \"c\", \"references\": \"resolved\", \"hooks\": true}}", number);
     } else if (!strcmp(name, "open")) {
         open_stack(runtime, number, line);
     } else if (!strcmp(name, "importState")) {
@@ -767,7 +922,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         else
             answer(number, status, error);
     } else if (!strcmp(name, "start")) {
-        start(number, line);
+        start(runtime, number, line);
     } else if (!strcmp(name, "cancel")) {
         struct opened *opened = opened_at(line);
         pthread_mutex_lock(&at.mutex);
@@ -779,7 +934,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         close_stacks();
         more = strcmp(name, "bye") != 0;
         send_line("{\"id\": %s, \"ok\": {}}", number);
-    } else if (strstr(" register read registerOutputs invoke call export log finish ", name) && *name) {
+    } else if (strstr(" register read registerOutputs invoke call export log transform registerHook finish ", name) && *name) {
         of_program(number, name, line);
     } else {
         actor_error(number, "this actor does not know what to do");
