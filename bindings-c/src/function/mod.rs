@@ -37,23 +37,23 @@ pub const SW_FUNCTION_PROMPT: u32 = 1;
 /// returned, and must not use its context then. `free` is called once, after the last call, when the run and its context have
 /// ended. A function that could not be added still belongs to the host, and `free` is not called.
 ///
-/// A transform that adds an input to every resource, and refuses some:
+/// A transform of the stack that refuses resources without an owner and protects the others:
 ///
 /// ```c
-/// static void tag(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+/// static void protect(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
 /// {
-///     sw_bytes_t *size = NULL;
-///     sw_json_get(request, sw_text("/inputs/size"), &size, NULL);
-///     if (size)
-///         sw_completion_succeed(completion, sw_text("{\"inputs\": {\"size\": 1, \"tag\": \"small\"}}"));
+///     sw_bytes_t *owner = NULL;
+///     sw_json_text(request, sw_text("/inputs/owner"), &owner, NULL);
+///     if (owner)
+///         sw_completion_succeed(completion, sw_text("{\"options\": {\"protect\": true}}"));
 ///     else
-///         sw_completion_fail(completion, SW_PROVIDER_STATUS_UNKNOWN, sw_text("it has no size"));
-///     sw_bytes_free(size);
+///         sw_completion_fail(completion, SW_PROVIDER_STATUS_UNKNOWN, sw_text("it has no owner"));
+///     sw_bytes_free(owner);
 /// }
 ///
 /// static int32_t run(void *user_data, sw_context_t *context)
 /// {
-///     sw_function_t function = {sizeof function, SW_FUNCTION_VERSION, 0, NULL, NULL, tag, NULL};
+///     sw_function_t function = {sizeof function, SW_FUNCTION_VERSION, 0, NULL, NULL, protect, NULL};
 ///     return sw_context_add_transform(context, &function, NULL);
 /// }
 /// ```
@@ -141,8 +141,12 @@ fn response<T: Default + serde::de::DeserializeOwned>(what: &str, json: &[u8]) -
     if json.is_empty() {
         return Ok(T::default());
     }
-    serde_json::from_slice(json)
-        .map_err(|error| Error::new(ErrorKind::Program, format!("malformed {what} response from the host: {error}")))
+    serde_json::from_slice(json).map_err(|error| {
+        Error::new(
+            ErrorKind::Program,
+            format!("malformed {what} response from the host: {error}"),
+        )
+    })
 }
 
 /// Adds a function to a run with `add`, and takes over its `user_data` when that succeeds; `what` names it in failures.

@@ -58,7 +58,10 @@ pub unsafe extern "C" fn sw_context_add_transform(
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
     let add = |context: &sw_context_t, function| {
-        context.program.monitor.add_transform(Arc::new(CTransform(function)));
+        context
+            .program
+            .monitor
+            .add_transform(Arc::new(CTransform(function)));
         Ok(())
     };
     // SAFETY: this function's contract is the same.

@@ -55,7 +55,8 @@ pub(crate) enum Answer {
 
 /// A pending call of a host's function. The function owns it and must pass it to exactly one of
 /// `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any thread,
-/// also after the call was cancelled. A second one returns `SW_STATUS_MISUSE` and has no effect, as each of its functions.
+/// also after the call was cancelled. Passing it to a second one has no effect and returns
+/// `SW_STATUS_MISUSE`.
 pub struct sw_completion_t {
     /// A handle is a number that is never dereferenced.
     _opaque: [u8; 0],
@@ -129,8 +130,8 @@ pub extern "C" fn sw_completion_id(completion: *const sw_completion_t) -> u64 {
     completion.addr() as u64
 }
 
-/// Returns whether the call was cancelled. The completion must be completed or freed all the same. True for null, and after
-/// that.
+/// Returns whether the call was cancelled. The completion must be completed or freed all the same. True for null, and once that is
+/// done.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_completion_is_cancelled(completion: *const sw_completion_t) -> bool {
     pending()
@@ -310,14 +311,8 @@ mod tests {
         // SAFETY: the responses are empty.
         unsafe {
             assert_eq!(sw_completion_succeed(handle, none), sw_status_t::SW_STATUS_OK);
-            assert_eq!(
-                sw_completion_succeed(handle, none),
-                sw_status_t::SW_STATUS_MISUSE
-            );
-            assert_eq!(
-                sw_completion_fail(handle, 2, none),
-                sw_status_t::SW_STATUS_MISUSE
-            );
+            assert_eq!(sw_completion_succeed(handle, none), sw_status_t::SW_STATUS_MISUSE);
+            assert_eq!(sw_completion_fail(handle, 2, none), sw_status_t::SW_STATUS_MISUSE);
             assert_eq!(
                 sw_completion_fail_with(handle, none),
                 sw_status_t::SW_STATUS_MISUSE

@@ -56,12 +56,7 @@ impl HostFunction {
 
     /// # Safety
     /// `user_data` must be the pointer that the host supplied for the function, `request` valid until it returns.
-    unsafe fn call(
-        &self,
-        user_data: *mut c_void,
-        request: sw_bytes_view_t,
-        completion: Completion,
-    ) {
+    unsafe fn call(&self, user_data: *mut c_void, request: sw_bytes_view_t, completion: Completion) {
         let completion = completion.into_handle();
         match self {
             // SAFETY: this function's contract.
@@ -149,7 +144,9 @@ pub(crate) fn text_answer(
         Some(Answer::Failed(_, message)) => Err(Error::new(kind, message)),
         Some(Answer::FailedWith(failure)) => match serde_json::from_slice::<FailureMessage>(&failure) {
             Ok(failure) => Err(Error::new(kind, failure.message)),
-            Err(error) => Err(Error::invalid(format!("malformed {what} response from the host: {error}"))),
+            Err(error) => Err(Error::invalid(format!(
+                "malformed {what} response from the host: {error}"
+            ))),
         },
         None => {
             let message = format!("the host freed the completion of {what} without a response");

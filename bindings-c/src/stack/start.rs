@@ -115,9 +115,14 @@ pub unsafe extern "C" fn sw_stack_start_with(
         let options = unsafe { options.bytes("the options") }?;
         // SAFETY: null or readable by this function's contract.
         let functions = unsafe { sized(functions, "the structure of the operation's functions") }?;
-        let (program, packs, count) = functions.map_or((std::ptr::null(), std::ptr::null(), 0), |functions| {
-            (functions.program, functions.policy_packs, functions.policy_pack_count)
-        });
+        let (program, packs, count) =
+            functions.map_or((std::ptr::null(), std::ptr::null(), 0), |functions| {
+                (
+                    functions.program,
+                    functions.policy_packs,
+                    functions.policy_pack_count,
+                )
+            });
         // SAFETY: null or readable by this function's contract.
         let packs = unsafe { Packs::new(packs, count) }?;
         // SAFETY: null or readable by this function's contract.

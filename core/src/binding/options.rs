@@ -223,6 +223,34 @@ mod tests {
     }
 
     #[test]
+    fn a_registration_gets_the_transforms_that_it_names_in_their_order() {
+        let names = std::cell::RefCell::new(Vec::new());
+        let known = |name: &str| -> Option<Arc<dyn ResourceTransform>> {
+            names.borrow_mut().push(name.to_owned());
+            (name != "lost").then(|| {
+                Arc::new(|args: crate::monitor::TransformArgs| async { Ok(Some(args)) })
+                    as Arc<dyn ResourceTransform>
+            })
+        };
+        let read = |names: &str| {
+            let json = format!(r#"{{"type": "t:m:T", "name": "a", "transforms": {names}}}"#);
+            registration_with(json.as_bytes(), Language::C, &known)
+        };
+        assert_eq!(read(r#"["b", "a"]"#).unwrap().transforms.len(), 2);
+        assert_eq!(*names.borrow(), ["b", "a"]);
+        let refused = read(r#"["b", "lost"]"#).unwrap_err();
+        assert_eq!(refused.kind(), crate::ErrorKind::InvalidInput);
+        assert_eq!(
+            refused.message(),
+            "there is no transform \"lost\" for the resource \"a\""
+        );
+        let refused = read(r#"[3]"#).unwrap_err();
+        assert!(refused.message().contains("transforms[0] takes"), "{refused}");
+        let python = serde_json::json!({"transforms": ["b"]});
+        assert!(refusal(OptionsOf::Resource, python).starts_with("unknown option 'transforms'"));
+    }
+
+    #[test]
     fn a_document_that_is_refused_is_explained_by_its_schema() {
         let refusal = |json: &str| {
             registration(json.as_bytes(), Language::C)

@@ -65,7 +65,9 @@ impl Registration {
         for name in names {
             let named = transform(&name).ok_or_else(|| {
                 let resource = &registration.name;
-                Error::invalid(format!("there is no transform {name:?} for the resource {resource:?}"))
+                Error::invalid(format!(
+                    "there is no transform {name:?} for the resource {resource:?}"
+                ))
             })?;
             registration.transforms.push(named);
         }
