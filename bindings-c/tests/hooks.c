@@ -20,6 +20,7 @@ static int32_t run_around(void *user_data, sw_context_t *context)
     OK(sw_context_register_hook(context, sw_text("before"), SW_HOOK_ON_DRY_RUN, &before, &error));
     OK(sw_context_register_hook(context, sw_text("after"), 0, &after, &error));
     OK(sw_context_register_hook(context, sw_text("removed"), 0, &removed, &error));
+    OK(sw_context_register(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"base\"}"), NULL, &error));
     if (around->declares)
         OK(sw_context_register(context, sw_text(THING "{\"BeforeCreate\": [\"before\"], \"AfterCreate\": [\"after\"],"
             " \"BeforeDelete\": [\"removed\"]}}"), NULL, &error));

@@ -3,10 +3,23 @@
 
 #define URN "urn:pulumi:dev::shop::test:index:Thing::a"
 
+/* Whether a call is about a resource other than those of the tests: the root stack, or the default provider. */
+static int is_other(sw_bytes_view_t argument)
+{
+    sw_bytes_t *urn = json_at(argument, "/urn");
+    int other = urn && strcmp(sw_bytes_data(urn), "\"" URN "\"") != 0;
+    sw_bytes_free(urn);
+    return other;
+}
+
 static void policy_call(void *user_data, sw_bytes_view_t policy, sw_bytes_view_t function, sw_bytes_view_t argument,
     sw_completion_t *completion)
 {
     struct function *known = user_data;
+    if (is_other(argument)) {
+        CHECK(sw_completion_succeed(completion, sw_text("")) == SW_STATUS_OK);
+        return;
+    }
     CHECK(policy.data[policy.length] == 0 && function.data[function.length] == 0 && argument.data[argument.length] == 0);
     snprintf(known->last, sizeof known->last, "{\"policy\": \"%s\", \"function\": \"%s\", \"argument\": %s}", policy.data,
         function.data, argument.data);
@@ -96,7 +109,10 @@ static void policies_check_and_remediate(void)
         expect_text(update(&bench, "", pack, cases[index].status), cases[index].expected);
         if (function.answer == ON_ANOTHER_THREAD)
             CHECK(pthread_join(function.thread, NULL) == 0);
-        CHECK(function.calls == cases[index].calls && bench.provider.creates == cases[index].creates);
+        if (function.calls != cases[index].calls || bench.provider.creates != cases[index].creates) {
+            fprintf(stderr, "case %zu: %d calls, %d creates, last %s\n", index, function.calls, bench.provider.creates, function.last);
+            exit(1);
+        }
         if (function.calls > 0)
             expect_request(&function, "/policy", "\"small\"");
         sw_policy_pack_free(pack);
@@ -111,6 +127,10 @@ static void make_smaller(void *user_data, sw_bytes_view_t policy, sw_bytes_view_
 {
     struct function *known = user_data;
     (void)policy;
+    if (is_other(argument)) {
+        CHECK(sw_completion_succeed(completion, sw_text("null")) == SW_STATUS_OK);
+        return;
+    }
     int remediates = strcmp(function.data, "remediate") == 0;
     CHECK(remediates || strcmp(function.data, "check") == 0);
     sw_bytes_t *whole = json_at(argument, "");

@@ -102,7 +102,7 @@ static void failures_name_the_resource_and_the_transform(void)
         {FUNCTION(SUCCEED, "{\"options\": {\"protct\": true}}"), 0, "protct", SW_STATUS_INVALID_INPUT},
         {FUNCTION(SUCCEED, "{\"name\": \"b\"}"), 0, OF_A "a transform cannot change `name`", SW_STATUS_INVALID_INPUT},
         {FUNCTION(FAIL, "no such region"), 1, "transform 1 of function 'test:index:echo': no such region", SW_STATUS_PROVIDER},
-        {FUNCTION(SUCCEED, "[]"), 1, "invalid result of a transform", SW_STATUS_INVALID_INPUT},
+        {FUNCTION(SUCCEED, "3"), 1, "invalid result of a transform", SW_STATUS_INVALID_INPUT},
     };
     for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
         struct bench bench = {.provider = {.held_flag = FLAG}};
