@@ -1,9 +1,9 @@
 //! Completions: handles with which the host completes a call of its functions, from any thread.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{
-        LazyLock, Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -64,9 +64,9 @@ pub struct sw_completion_t {
 
 /// The calls that are neither completed nor freed, by their handles. Process-wide, because a handle is passed without the
 /// runtime, and can be completed after its end.
-static PENDING: LazyLock<Mutex<HashMap<usize, Completion>>> = LazyLock::new(Mutex::default);
+static PENDING: Mutex<BTreeMap<usize, Completion>> = Mutex::new(BTreeMap::new());
 
-fn pending() -> MutexGuard<'static, HashMap<usize, Completion>> {
+fn pending() -> MutexGuard<'static, BTreeMap<usize, Completion>> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
