@@ -258,7 +258,8 @@ typedef struct sw_bytes_t sw_bytes_t;
 /**
  * A pending call of a host's function. The function owns it and must pass it to exactly one of
  * `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any thread,
- * also after the call was cancelled. A second one returns `SW_STATUS_MISUSE` and has no effect, as each of its functions.
+ * also after the call was cancelled. Passing it to a second one has no effect and returns
+ * `SW_STATUS_MISUSE`.
  */
 typedef struct sw_completion_t sw_completion_t;
 
@@ -386,23 +387,23 @@ typedef void (*sw_give_up_t)(void *user_data, uint64_t call);
  * returned, and must not use its context then. `free` is called once, after the last call, when the run and its context have
  * ended. A function that could not be added still belongs to the host, and `free` is not called.
  *
- * A transform that adds an input to every resource, and refuses some:
+ * A transform of the stack that refuses resources without an owner and protects the others:
  *
  * ```c
- * static void tag(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+ * static void protect(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
  * {
- *     sw_bytes_t *size = NULL;
- *     sw_json_get(request, sw_text("/inputs/size"), &size, NULL);
- *     if (size)
- *         sw_completion_succeed(completion, sw_text("{\"inputs\": {\"size\": 1, \"tag\": \"small\"}}"));
+ *     sw_bytes_t *owner = NULL;
+ *     sw_json_text(request, sw_text("/inputs/owner"), &owner, NULL);
+ *     if (owner)
+ *         sw_completion_succeed(completion, sw_text("{\"options\": {\"protect\": true}}"));
  *     else
- *         sw_completion_fail(completion, SW_PROVIDER_STATUS_UNKNOWN, sw_text("it has no size"));
- *     sw_bytes_free(size);
+ *         sw_completion_fail(completion, SW_PROVIDER_STATUS_UNKNOWN, sw_text("it has no owner"));
+ *     sw_bytes_free(owner);
  * }
  *
  * static int32_t run(void *user_data, sw_context_t *context)
  * {
- *     sw_function_t function = {sizeof function, SW_FUNCTION_VERSION, 0, NULL, NULL, tag, NULL};
+ *     sw_function_t function = {sizeof function, SW_FUNCTION_VERSION, 0, NULL, NULL, protect, NULL};
  *     return sw_context_add_transform(context, &function, NULL);
  * }
  * ```
@@ -1391,8 +1392,8 @@ sw_status_t sw_context_read_async(const struct sw_context_t *context,
 uint64_t sw_completion_id(const struct sw_completion_t *completion);
 
 /**
- * Returns whether the call was cancelled. The completion must be completed or freed all the same. True for null, and after
- * that.
+ * Returns whether the call was cancelled. The completion must be completed or freed all the same. True for null, and once that is
+ * done.
  */
 bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
 
