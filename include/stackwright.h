@@ -34,6 +34,32 @@
 #define SW_PROVIDER_PROMPT 1
 
 /**
+ * The version of `sw_function_t` that this header describes.
+ */
+#define SW_FUNCTION_VERSION 1
+
+/**
+ * A flag of `sw_function_t` and `sw_policies_t`: the function returns soon and never blocks, so it is called on the
+ * runtime's threads, which is faster.
+ */
+#define SW_FUNCTION_PROMPT 1
+
+/**
+ * An option of `sw_context_register_hook`: the hook runs in previews, too.
+ */
+#define SW_HOOK_ON_DRY_RUN 1
+
+/**
+ * An option of `sw_context_register_hook`: failures of the hook are warnings, and change nothing else.
+ */
+#define SW_HOOK_IGNORE_ERRORS 2
+
+/**
+ * The version of `sw_policies_t` that this header describes.
+ */
+#define SW_POLICIES_VERSION 1
+
+/**
  * The version of `sw_host_t` that this header describes.
  */
 #define SW_HOST_VERSION 1
@@ -232,7 +258,8 @@ typedef struct sw_bytes_t sw_bytes_t;
 /**
  * A pending call of a host's function. The function owns it and must pass it to exactly one of
  * `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any thread,
- * also after the call was cancelled.
+ * also after the call was cancelled. Passing it to a second one has no effect and returns
+ * `SW_STATUS_MISUSE`.
  */
 typedef struct sw_completion_t sw_completion_t;
 
@@ -260,6 +287,11 @@ typedef struct sw_error_t sw_error_t;
  * An operation that runs or has ended. Freeing the handle does not end it.
  */
 typedef struct sw_operation_t sw_operation_t;
+
+/**
+ * A policy pack of the host. Shared by the operations that it is handed over to, which may outlive the handle.
+ */
+typedef struct sw_policy_pack_t sw_policy_pack_t;
 
 /**
  * The threads of engines. Shared by the engines that are created with it, which work until `sw_runtime_free`. A
@@ -341,6 +373,155 @@ typedef void (*sw_call_t)(void *user_data, struct sw_bytes_view_t request, struc
  * Notifies the host that the call with this number (`sw_completion_id`) was cancelled, and its response is ignored.
  */
 typedef void (*sw_give_up_t)(void *user_data, uint64_t call);
+
+/**
+ * A function of a program that the engine calls: a transform or a hook. The structure is copied.
+ *
+ * IT IS CALLED CONCURRENTLY, from any thread. It completes each call exactly once, before or after it returns and from any
+ * thread, with `sw_completion_succeed`, or with `sw_completion_fail`, whose message is reported and whose status is ignored.
+ * A call that is not completed within five minutes fails; it is cancelled then, and when the operation is. The completion of
+ * a cancelled call must still be completed or freed. Without `SW_FUNCTION_PROMPT` in `flags`, each call has a thread of its
+ * own and may block.
+ *
+ * A function that succeeded in being added belongs to the run, and not to the program: it may be called after the program has
+ * returned, and must not use its context then. `free` is called once, after the last call, when the run and its context have
+ * ended. A function that could not be added still belongs to the host, and `free` is not called.
+ *
+ * A transform of the stack that refuses resources without an owner and protects the others:
+ *
+ * ```c
+ * static void protect(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+ * {
+ *     sw_bytes_t *owner = NULL;
+ *     sw_json_text(request, sw_text("/inputs/owner"), &owner, NULL);
+ *     if (owner)
+ *         sw_completion_succeed(completion, sw_text("{\"options\": {\"protect\": true}}"));
+ *     else
+ *         sw_completion_fail(completion, SW_PROVIDER_STATUS_UNKNOWN, sw_text("it has no owner"));
+ *     sw_bytes_free(owner);
+ * }
+ *
+ * static int32_t run(void *user_data, sw_context_t *context)
+ * {
+ *     sw_function_t function = {sizeof function, SW_FUNCTION_VERSION, 0, NULL, NULL, protect, NULL};
+ *     return sw_context_add_transform(context, &function, NULL);
+ * }
+ * ```
+ */
+typedef struct sw_function_t {
+  /**
+   * `sizeof(sw_function_t)`.
+   */
+  size_t struct_size;
+  /**
+   * `SW_FUNCTION_VERSION`.
+   */
+  uint32_t version;
+  /**
+   * 0 or `SW_FUNCTION_PROMPT`.
+   */
+  uint32_t flags;
+  /**
+   * Passed to each function.
+   */
+  void *user_data;
+  /**
+   * Frees `user_data` after the last call; may be null. It must return soon.
+   */
+  sw_free_t free;
+  /**
+   * The function. Required.
+   */
+  sw_call_t call;
+  /**
+   * Called once when a call is cancelled; may be null. It must return soon.
+   */
+  sw_give_up_t give_up;
+} sw_function_t;
+
+/**
+ * A call of a function of a policy. `policy` is the policy's name; `function` is `check`, `remediate` or `checkStack`;
+ * `argument` is JSON. Each is followed by a NUL, and borrowed for the duration of the call. The function owns the
+ * completion, and completes it before or after it returns.
+ *
+ * `check` and `remediate` get a resource: `{"type", "name", "urn", "props", "inputs", "options", "provider", "parent",
+ * "dependencies", "propertyDependencies", "config"}`, `config` having the settings of the policy. `check` completes with its
+ * violations, `["text", …]`; an empty response is none. `remediate`, which is called for policies of the level `remediate`
+ * only, completes with the inputs that conform; an empty response leaves them as they are. `checkStack` gets
+ * `{"resources": […], "config"}`, and completes with `[{"message": "text", "urn": "…"}, …]`, a violation without a URN being
+ * one of the stack.
+ */
+typedef void (*sw_policy_call_t)(void *user_data,
+                                 struct sw_bytes_view_t policy,
+                                 struct sw_bytes_view_t function,
+                                 struct sw_bytes_view_t argument,
+                                 struct sw_completion_t *completion);
+
+/**
+ * The policies of a pack, as a function of the host. The structure is copied, with its document.
+ *
+ * ITS FUNCTION IS CALLED CONCURRENTLY, from any thread, and completes each call exactly once, before or after it returns,
+ * with `sw_completion_succeed`, or with `sw_completion_fail`, whose message is reported: a failure ends the operation, as
+ * does a call that is not completed within five minutes. Without `SW_FUNCTION_PROMPT` in `flags`, each call has a thread of
+ * its own and may block.
+ *
+ * A pack with a mandatory policy, for any number of operations:
+ *
+ * ```c
+ * static void check(void *user_data, sw_bytes_view_t policy, sw_bytes_view_t function, sw_bytes_view_t resource,
+ *                   sw_completion_t *completion)
+ * {
+ *     sw_bytes_t *acl = NULL;
+ *     sw_json_text(resource, sw_text("/inputs/acl"), &acl, NULL);
+ *     int is_public = acl && strcmp(sw_bytes_data(acl), "public-read") == 0;
+ *     sw_completion_succeed(completion, sw_text(is_public ? "[\"the bucket is public\"]" : ""));
+ *     sw_bytes_free(acl);
+ * }
+ *
+ * sw_policies_t policies = {sizeof policies, SW_POLICIES_VERSION, 0, NULL, NULL, sw_text("{\"name\": \"guard\","
+ *     " \"policies\": [{\"name\": \"no-public-buckets\", \"level\": \"mandatory\"}]}"), check, NULL};
+ * sw_policy_pack_new(runtime, &policies, &guard, &error);
+ * const sw_policy_pack_t *packs[] = {guard};
+ * sw_operation_functions_t functions = {sizeof functions, NULL, packs, 1};
+ * sw_stack_start_with(stack, SW_OPERATION_UPDATE, sw_text(""), &functions, &operation, &error);
+ * ```
+ */
+typedef struct sw_policies_t {
+  /**
+   * `sizeof(sw_policies_t)`.
+   */
+  size_t struct_size;
+  /**
+   * `SW_POLICIES_VERSION`.
+   */
+  uint32_t version;
+  /**
+   * 0 or `SW_FUNCTION_PROMPT`.
+   */
+  uint32_t flags;
+  /**
+   * Passed to each function.
+   */
+  void *user_data;
+  /**
+   * Frees `user_data` after the last call; may be null. It must return soon.
+   */
+  sw_free_t free;
+  /**
+   * JSON: `{"name", "version", "policies": [{"name", "level": "advisory"|"mandatory"|"remediate"|"disabled",
+   * "description", "severity": "low"|"medium"|"high"|"critical", "ofStack": false}]}`. Only the names are required; a
+   * policy is advisory by default. One with `ofStack` checks all resources together, with `checkStack`.
+   */
+  struct sw_bytes_view_t document;
+  /**
+   * Serves the policies. Required.
+   */
+  sw_policy_call_t call;
+  /**
+   * Called once when a call is cancelled; its completion must still be completed or freed. May be null.
+   */
+  sw_give_up_t give_up;
+} sw_policies_t;
 
 /**
  * A notification of the host, without a response.
@@ -717,8 +898,8 @@ typedef struct sw_engine_options_t {
  * Declares the resources of a stack. Runs on a dedicated thread and may block; several runs may overlap. Returns
  * `SW_STATUS_OK`, the status of a failed call (the run then fails with the error of the last call with that status),
  * or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also fails when a registration or an output is malformed
- * (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`), because the resource would be deleted otherwise. Other failed calls
- * do not fail the run by themselves.
+ * (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`), because the resource would be deleted otherwise, or when a transform of the
+ * stack is. Other failed calls do not fail the run by themselves.
  *
  * The context is valid until the function has returned and every callback of its asynchronous calls has been called.
  */
@@ -749,6 +930,29 @@ typedef struct sw_program_t {
    */
   sw_run_t run;
 } sw_program_t;
+
+/**
+ * The host's functions for one operation. Set `struct_size` to the structure's size and unused fields to zero.
+ */
+typedef struct sw_operation_functions_t {
+  /**
+   * `sizeof(sw_operation_functions_t)`.
+   */
+  size_t struct_size;
+  /**
+   * Run in place of the stack's program; null for that one.
+   */
+  const struct sw_program_t *program;
+  /**
+   * Policy packs of the host; null for none. A pack serves those of the options that have its name, with their settings;
+   * one whose name is not there runs as the last of `localPolicyPacks`. Two of one name are `SW_STATUS_INVALID_INPUT`.
+   */
+  const struct sw_policy_pack_t *const *policy_packs;
+  /**
+   * The number of policy packs.
+   */
+  size_t policy_pack_count;
+} sw_operation_functions_t;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1102,6 +1306,8 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  * - `replacementTrigger` (any JSON): A value whose change replaces the resource.
  * - `resourceHooks` (object of array of string): The names of hooks by the moment at which they run.
  * - `retainOnDelete` (boolean): Drops it from the state instead of deleting it.
+ * - `transforms` (array of string): The names of transforms that are called for it and for everything below it, in
+ *   this order. They are defined before.
  * - `type` (string): The type token.
  * - `version` (string): The version of the package.
  *
@@ -1181,12 +1387,13 @@ sw_status_t sw_context_read_async(const struct sw_context_t *context,
                                   struct sw_error_t **error);
 
 /**
- * Returns the number of the call, which is unique in this process and the argument of `give_up`.
+ * Returns the number of the call, which is unique in this process and the argument of `give_up`; 0 for null.
  */
 uint64_t sw_completion_id(const struct sw_completion_t *completion);
 
 /**
- * Returns whether the call was cancelled. The completion must be completed or freed all the same.
+ * Returns whether the call was cancelled. The completion must be completed or freed all the same. True for null, and once that is
+ * done.
  */
 bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
 
@@ -1221,6 +1428,92 @@ sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
  * Frees a completion without a response, which fails the call. Null is ignored.
  */
 void sw_completion_free(struct sw_completion_t *completion);
+
+/**
+ * Registers a hook for the rest of the run. Resources name it in their member `resourceHooks`, by the moment at which it
+ * runs: `{"BeforeCreate": ["name"]}`, and so on with `AfterCreate`, `BeforeUpdate`, `AfterUpdate`, `BeforeDelete` and
+ * `AfterDelete`. It is registered before them. The names are recorded: a later run, also a destroy, registers the hooks of
+ * what it deletes, and deletions at the end of a run call hooks after the program has returned.
+ *
+ * `options` is 0 or a sum of `SW_HOOK_ON_DRY_RUN` and `SW_HOOK_IGNORE_ERRORS`. The function gets `{"urn", "id", "name",
+ * "type", "newInputs", "oldInputs", "newOutputs", "oldOutputs", "newOptions", "oldOptions"}`, what the step does not have
+ * being null, and completes with an empty response. The failure of one that runs before a step fails the step; that of one
+ * that runs after it is reported and fails the operation.
+ *
+ * Returns `SW_STATUS_INVALID_INPUT` for an empty name, and for one that a hook of either kind has.
+ */
+sw_status_t sw_context_register_hook(const struct sw_context_t *context,
+                                     struct sw_bytes_view_t name,
+                                     uint32_t options,
+                                     const struct sw_function_t *function,
+                                     struct sw_error_t **error);
+
+/**
+ * Registers a hook that decides whether a failed step is tried again, for the rest of the run. Resources name it in their
+ * member `resourceHooks` as `{"OnError": ["name"]}`.
+ *
+ * The function gets `{"urn", "id", "name", "type", "newInputs", "oldInputs", "oldOutputs", "newOptions", "oldOptions",
+ * "failedOperation": "create"|"update"|"delete", "errors": ["latest", "first"]}`, and completes with `{"retry": true}` for
+ * another attempt, also after a pause; an empty response is none. Its own failure fails the step.
+ *
+ * Returns `SW_STATUS_INVALID_INPUT` for an empty name, and for one that a hook of either kind has.
+ */
+sw_status_t sw_context_register_error_hook(const struct sw_context_t *context,
+                                           struct sw_bytes_view_t name,
+                                           const struct sw_function_t *function,
+                                           struct sw_error_t **error);
+
+/**
+ * Adds a transform of the stack: it is called for every resource that is registered from now on, after the transforms of the
+ * resource itself and of those above it. An invalid one fails the run, since resources would be registered without it.
+ *
+ * The function gets `{"type", "name", "custom", "parent", "inputs", "options"}`, the options by the names that
+ * `sw_context_register` gives them and without those that are not set; `dependsOn` has the dependencies. It completes with
+ * `{"inputs", "options"}`: each replaces the whole of the resource's, and one that is left out is unchanged, as are both for
+ * an empty response. Its failure refuses the registration with an error that names the resource and the transform, and so
+ * does a malformed response.
+ */
+sw_status_t sw_context_add_transform(const struct sw_context_t *context,
+                                     const struct sw_function_t *function,
+                                     struct sw_error_t **error);
+
+/**
+ * Adds a transform of calls of functions: it is called for each `sw_context_invoke` from now on, also of components, one call
+ * after the other. An invalid one fails the run.
+ *
+ * The function gets `{"token", "arguments", "options"}` with the options `provider`, `version`, `pluginDownloadURL` and
+ * `pluginChecksums`, and completes with `{"arguments", "options"}`, as in `sw_context_add_transform`.
+ */
+sw_status_t sw_context_add_invoke_transform(const struct sw_context_t *context,
+                                            const struct sw_function_t *function,
+                                            struct sw_error_t **error);
+
+/**
+ * Defines a transform that registrations with this context name in their member `transforms`: it is called for the resource,
+ * in the order of the names, and for everything below it. The function is that of `sw_context_add_transform`.
+ *
+ * Returns `SW_STATUS_INVALID_INPUT` for an empty name, and for one that is defined already.
+ */
+sw_status_t sw_context_define_transform(const struct sw_context_t *context,
+                                        struct sw_bytes_view_t name,
+                                        const struct sw_function_t *function,
+                                        struct sw_error_t **error);
+
+/**
+ * Creates a policy pack. It is given to operations in `sw_operation_functions_t`, and to `sw_stack_analyze`.
+ *
+ * On success the library owns the `user_data` of the policies, and calls `free` when the pack has been freed and no operation
+ * has it any more. On failure it does not. A document that is no pack is `SW_STATUS_INVALID_INPUT`.
+ */
+sw_status_t sw_policy_pack_new(const struct sw_runtime_t *runtime,
+                               const struct sw_policies_t *policies,
+                               struct sw_policy_pack_t **pack,
+                               struct sw_error_t **error);
+
+/**
+ * Frees a policy pack's handle; operations that have it continue with it. Null is ignored.
+ */
+void sw_policy_pack_free(struct sw_policy_pack_t *pack);
 
 /**
  * Creates an engine.
@@ -1654,6 +1947,40 @@ sw_status_t sw_stack_remove(const struct sw_stack_t *stack, bool force, struct s
 void sw_stack_free(struct sw_stack_t *stack);
 
 /**
+ * Analyzes the recorded state with policy packs, without a program, and waits for the result. Neither the state nor a lock is
+ * written, and nothing is remediated.
+ *
+ * `options` is a JSON array of policy packs, whose members `sw_stack_start` lists, or empty. `packs` are `pack_count` packs
+ * of the host, as in `sw_operation_functions_t`; null for none.
+ *
+ * `analysis` is set to a JSON object with these members:
+ *
+ * - `diagnostics` (array of Diagnostic): Warnings about the state and the settings of packs, and the output of packs.
+ * - `passed` (boolean): Whether no mandatory policy is violated.
+ * - `policyPacks` (object of string): The packs: by name, the version, or `(local)`.
+ * - `resources` (integer): The number of analyzed resources.
+ * - `violations` (array of PolicyViolation): The violations: those of each resource, in the order of the state, then
+ *   those of all resources together. Secrets in messages are masked.
+ *
+ * Members of a violation:
+ *
+ * - `level` (EnforcementLevel): How strictly the policy is enforced.
+ * - `message` (string): The message to display.
+ * - `name` (string): The name of the resource.
+ * - `pack` (string): Its pack.
+ * - `packVersion` (string): The version of the pack; empty when it has none.
+ * - `policy` (string): The policy.
+ * - `severity` (PolicySeverity): The severity, if the policy sets one.
+ * - `urn` (string): The URN of the resource; that of the root stack for a policy over all resources.
+ */
+sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
+                             struct sw_bytes_view_t options,
+                             const struct sw_policy_pack_t *const *packs,
+                             size_t pack_count,
+                             struct sw_bytes_t **analysis,
+                             struct sw_error_t **error);
+
+/**
  * Starts an operation without waiting for it. `kind` is one of `sw_operation_kind_t`.
  *
  * `options` is JSON, or empty: an object with any of these members.
@@ -1758,6 +2085,17 @@ sw_status_t sw_stack_start(const struct sw_stack_t *stack,
                            const struct sw_program_t *program,
                            struct sw_operation_t **operation,
                            struct sw_error_t **error);
+
+/**
+ * Starts an operation as `sw_stack_start` does, with functions of the host; `functions` may be null. The handles of policy
+ * packs can be freed from then on.
+ */
+sw_status_t sw_stack_start_with(const struct sw_stack_t *stack,
+                                int32_t kind,
+                                struct sw_bytes_view_t options,
+                                const struct sw_operation_functions_t *functions,
+                                struct sw_operation_t **operation,
+                                struct sw_error_t **error);
 
 /**
  * Returns the state as a deployment document (JSON). Its secrets are encrypted, and in plain text with `show_secrets`.

@@ -20,6 +20,8 @@ pub mod json;
 pub mod runtime;
 pub mod context;
 pub mod provider;
+pub mod function;
+pub mod policy;
 pub mod host;
 pub mod engine;
 pub mod program;

@@ -25,8 +25,8 @@ pub const SW_PROGRAM_VERSION: u32 = 1;
 /// Declares the resources of a stack. Runs on a dedicated thread and may block; several runs may overlap. Returns
 /// `SW_STATUS_OK`, the status of a failed call (the run then fails with the error of the last call with that status),
 /// or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also fails when a registration or an output is malformed
-/// (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`), because the resource would be deleted otherwise. Other failed calls
-/// do not fail the run by themselves.
+/// (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`), because the resource would be deleted otherwise, or when a transform of the
+/// stack is. Other failed calls do not fail the run by themselves.
 ///
 /// The context is valid until the function has returned and every callback of its asynchronous calls has been called.
 pub type sw_run_t = Option<unsafe extern "C" fn(user_data: *mut c_void, context: *mut sw_context_t) -> i32>;

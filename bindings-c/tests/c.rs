@@ -153,6 +153,27 @@ fn the_host_constructs_components_and_answers_methods() {
 }
 
 #[test]
+fn transforms_of_the_host_change_resources() {
+    let program = compile("gcc", "c11", "transforms.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
+fn hooks_of_the_host_run_around_steps() {
+    let program = compile("gcc", "c11", "hooks.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
+fn policies_are_functions_of_the_host() {
+    let program = compile("gcc", "c11", "policies.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
 fn the_host_installs_plugins() {
     let program = compile("gcc", "c11", "installer.c");
     let plugin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pulumi-resource-gofiles");

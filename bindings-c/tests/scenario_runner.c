@@ -3,413 +3,7 @@
  * the engine and the engine's calls to the director, without checks. Values pass through unchanged.
  */
 #define _GNU_SOURCE
-#include <stackwright.h>
-
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
-
-/* Writes one line to standard output. Line breaks, which in JSON are insignificant white space, become spaces. */
-static void send_line(const char *pattern, ...)
-{
-    char *text = NULL;
-    va_list arguments;
-    va_start(arguments, pattern);
-    if (vasprintf(&text, pattern, arguments) < 0)
-        abort();
-    va_end(arguments);
-    for (char *at = text; (at = strchr(at, '\n')) != NULL;)
-        *at = ' ';
-    pthread_mutex_lock(&output);
-    puts(text);
-    fflush(stdout);
-    pthread_mutex_unlock(&output);
-    free(text);
-}
-
-/* Return the JSON value, or the content of the string, at a pointer; null when there is none. */
-static sw_bytes_t *json_at(sw_bytes_view_t document, const char *pointer)
-{
-    sw_bytes_t *found = NULL;
-    sw_json_get(document, sw_text(pointer), &found, NULL);
-    return found;
-}
-
-static sw_bytes_t *text_at(sw_bytes_view_t document, const char *pointer)
-{
-    sw_bytes_t *found = NULL;
-    sw_json_text(document, sw_text(pointer), &found, NULL);
-    return found;
-}
-
-static const char *or_else(const sw_bytes_t *bytes, const char *otherwise)
-{
-    return bytes ? sw_bytes_data(bytes) : otherwise;
-}
-
-static char *format(const char *pattern, ...)
-{
-    char *text = NULL;
-    va_list arguments;
-    va_start(arguments, pattern);
-    if (vasprintf(&text, pattern, arguments) < 0)
-        abort();
-    va_end(arguments);
-    return text;
-}
-
-/* Formats a member of an error as `, "name": "value"`; empty when the value is null. */
-static char *member(const char *name, const char *value)
-{
-    if (!value)
-        return format("%s", "");
-    sw_bytes_t *quoted = NULL;
-    sw_json_quote(sw_text(value), &quoted, NULL);
-    char *text = format(", \"%s\": %s", name, sw_bytes_data(quoted));
-    sw_bytes_free(quoted);
-    return text;
-}
-
-static void answer_error(const char *id, const sw_error_t *error)
-{
-    char *message = member("message", sw_error_message(error)), *urn = member("urn", sw_error_urn(error));
-    char *provider = member("provider", sw_error_provider(error)), *phase = member("phase", sw_error_phase(error));
-    char *reference = member("referenceMessage", sw_error_reference_message(error));
-    send_line("{\"id\": %s, \"error\": {\"kind\": \"%s\"%s%s%s%s%s}}", id, sw_error_kind_name(error), message, urn,
-        provider, phase, reference);
-    free(message), free(urn), free(provider), free(phase), free(reference);
-}
-
-/* Sends `{}` or the error; frees the error. */
-static void answer(const char *id, sw_status_t status, sw_error_t *error)
-{
-    if (status == SW_STATUS_OK)
-        send_line("{\"id\": %s, \"ok\": {}}", id);
-    else
-        answer_error(id, error);
-    sw_error_free(error);
-}
-
-static void actor_error(const char *id, const char *message)
-{
-    send_line("{\"id\": %s, \"error\": {\"kind\": \"actor\", \"message\": \"%s\"}}", id, message);
-}
-
-/* ---- pending provider calls ---- */
-
-struct call {
-    struct call *next;
-    uint64_t number;
-    sw_completion_t *completion;
-    struct body *body; /* the code that runs when the answer is no error, or null */
-};
-
-static struct {
-    pthread_mutex_t mutex;
-    struct call *first;
-    uint64_t last;
-} calls = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
-
-struct package {
-    struct package *next;
-    char *name;
-    int waits;
-};
-
-static void ask_before(const struct package *package, const char *method, sw_bytes_view_t request,
-    sw_completion_t *completion, struct body *body)
-{
-    uint64_t number;
-    pthread_mutex_lock(&calls.mutex);
-    if (completion) {
-        struct call *call = malloc(sizeof *call);
-        number = sw_completion_id(completion);
-        *call = (struct call){calls.first, number, completion, body};
-        calls.first = call;
-    } else {
-        /* No completion waits for the answer. These numbers are above those of completions. */
-        number = (UINT64_C(1) << 52) + ++calls.last;
-    }
-    pthread_mutex_unlock(&calls.mutex);
-    send_line("{\"call\": %llu, \"package\": \"%s\", \"method\": \"%s\", \"request\": %.*s}",
-        (unsigned long long)number, package->name, method, (int)request.length, request.data);
-}
-
-static void ask(const struct package *package, const char *method, sw_bytes_view_t request, sw_completion_t *completion)
-{
-    ask_before(package, method, request, completion, NULL);
-}
-
-static void start_body(struct body *body, sw_completion_t *completion);
-static void free_body(struct body *body);
-
-static void answered(sw_bytes_view_t line, const char *number_text)
-{
-    uint64_t number = strtoull(number_text, NULL, 10);
-    sw_completion_t *completion = NULL;
-    struct body *body = NULL;
-    pthread_mutex_lock(&calls.mutex);
-    for (struct call **place = &calls.first; *place; place = &(*place)->next) {
-        if ((*place)->number == number) {
-            struct call *call = *place;
-            completion = call->completion, body = call->body;
-            *place = call->next;
-            free(call);
-            break;
-        }
-    }
-    pthread_mutex_unlock(&calls.mutex);
-    if (!completion)
-        return;
-    sw_bytes_t *failure = json_at(line, "/error"), *response = json_at(line, "/ok");
-    if (failure)
-        sw_completion_fail_with(completion, sw_bytes_view(failure)), free_body(body);
-    else if (body)
-        start_body(body, completion);
-    else
-        sw_completion_succeed(completion, sw_bytes_view(response));
-    sw_bytes_free(failure), sw_bytes_free(response);
-}
-
-#define METHOD(function, method)                                                                              \
-    static void function(void *package, sw_bytes_view_t request, sw_completion_t *completion)                 \
-    {                                                                                                         \
-        ask(package, method, request, completion);                                                            \
-    }
-METHOD(check_config, "checkConfig")
-METHOD(diff_config, "diffConfig")
-METHOD(configure, "configure")
-METHOD(check, "check")
-METHOD(diff, "diff")
-METHOD(create, "create")
-METHOD(read_resource, "read")
-METHOD(update, "update")
-METHOD(delete_resource, "delete")
-METHOD(invoke, "invoke")
-
-static void decline_secrets(void *package, sw_bytes_view_t request, sw_completion_t *completion)
-{
-    (void)package, (void)request;
-    sw_completion_succeed(completion, sw_text("{\"acceptSecrets\": false}"));
-}
-
-static void give_up(void *package, uint64_t call)
-{
-    (void)package;
-    send_line("{\"abandoned\": %llu}", (unsigned long long)call);
-}
-
-static void cancel_provider(void *package)
-{
-    ask(package, "cancel", sw_text("{}"), NULL);
-}
-
-static void close_provider(void *package)
-{
-    ask(package, "close", sw_text("{}"), NULL);
-}
-
-static void free_package(void *user_data)
-{
-    struct package *package = user_data;
-    free(package->name);
-    free(package);
-}
-
-/* ---- programs ---- */
-
-struct run {
-    struct run *next;
-    unsigned number;
-    sw_context_t *context;
-    int finished;
-    char *failure;
-    pthread_cond_t changed;
-    sw_completion_t *completion; /* of the component or method whose code it is, or null */
-    int is_method;
-};
-
-static struct {
-    pthread_mutex_t mutex;
-    struct run *first;
-    unsigned last;
-} runs = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
-
-/* Takes a run out of the list. The caller holds the mutex. */
-static void unlink_run(const struct run *run)
-{
-    for (struct run **place = &runs.first; *place; place = &(*place)->next) {
-        if (*place == run) {
-            *place = run->next;
-            break;
-        }
-    }
-}
-
-static void run_ended(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
-{
-    struct run *run = user_data;
-    (void)result, (void)error;
-    pthread_mutex_lock(&runs.mutex);
-    if (!run->finished)
-        run->finished = status == SW_STATUS_OK ? 1 : 2;
-    pthread_cond_broadcast(&run->changed);
-    pthread_mutex_unlock(&runs.mutex);
-}
-
-static int32_t program(void *user_data, sw_context_t *context)
-{
-    (void)user_data;
-    struct run *run = calloc(1, sizeof *run);
-    sw_bytes_t *preview = json_at(sw_text(sw_context_info(context)), "/dryRun");
-    sw_bytes_t *stack = json_at(sw_text(sw_context_info(context)), "/stack");
-    run->context = context;
-    pthread_cond_init(&run->changed, NULL);
-    pthread_mutex_lock(&runs.mutex);
-    run->number = ++runs.last;
-    run->next = runs.first;
-    runs.first = run;
-    pthread_mutex_unlock(&runs.mutex);
-    send_line("{\"program\": %u, \"preview\": %s, \"stack\": %s}", run->number, sw_bytes_data(preview),
-        sw_bytes_data(stack));
-    sw_bytes_free(preview), sw_bytes_free(stack);
-    sw_context_ended_async(context, run_ended, run, NULL);
-
-    pthread_mutex_lock(&runs.mutex);
-    while (!run->finished)
-        pthread_cond_wait(&run->changed, &runs.mutex);
-    unlink_run(run);
-    int ended = run->finished == 2;
-    pthread_mutex_unlock(&runs.mutex);
-    if (ended)
-        send_line("{\"programEnded\": %u}", run->number);
-    sw_status_t status = ended ? SW_STATUS_CANCELLED : SW_STATUS_OK;
-    if (run->failure) {
-        sw_context_fail(context, sw_text(run->failure), NULL);
-        status = SW_STATUS_PROGRAM;
-    }
-    /* `run_ended` may still use `run`, so `run` is never freed. */
-    free(run->failure), run->failure = NULL;
-    return status;
-}
-
-/* ---- the code of components and methods ---- */
-
-struct body {
-    sw_context_t *context;
-    char *description;
-    int is_method;
-};
-
-static void free_body(struct body *body)
-{
-    if (body)
-        free(body->description), free(body);
-}
-
-/* Returns the request without the argument `__self__`, which the director does not get. */
-static char *without_self(sw_bytes_view_t request)
-{
-    char *text = format("%.*s", (int)request.length, request.data), *needle = NULL, *found = NULL;
-    sw_bytes_t *self = json_at(request, "/arguments/__self__");
-    if (self) {
-        needle = format("\"__self__\":%s", sw_bytes_data(self));
-        found = strstr(text, needle);
-    }
-    if (found) {
-        char *end = found + strlen(needle);
-        if (*end == ',')
-            end++;
-        else if (found[-1] == ',')
-            found--;
-        memmove(found, end, strlen(end) + 1);
-    }
-    sw_bytes_free(self), free(needle);
-    return text;
-}
-
-/* Asks the director, whose answer starts the code. `token`, `name` and `inputs` are pointers into the request. */
-static void ask_for_body(const struct package *package, const char *method, sw_context_t *context, char *request,
-    const char *const members[3], sw_completion_t *completion)
-{
-    struct body *body = malloc(sizeof *body);
-    sw_bytes_view_t view = sw_text(request);
-    sw_bytes_t *token = json_at(view, members[0]), *name = json_at(view, members[1]), *inputs = json_at(view, members[2]);
-    *body = (struct body){context, NULL, !strcmp(method, "call")};
-    body->description = format("{\"package\": \"%s\", \"method\": \"%s\", \"token\": %s, \"name\": %s, \"inputs\": %s}",
-        package->name, method, or_else(token, "null"), or_else(name, "null"), or_else(inputs, "{}"));
-    sw_bytes_free(token), sw_bytes_free(name), sw_bytes_free(inputs);
-    ask_before(package, method, view, completion, body);
-    free(request);
-}
-
-static void construct(void *package, sw_context_t *context, sw_bytes_view_t request, sw_completion_t *completion)
-{
-    static const char *const members[] = {"/type", "/name", "/inputs"};
-    ask_for_body(package, "construct", context, format("%.*s", (int)request.length, request.data), members, completion);
-}
-
-static void call_method(void *package, sw_context_t *context, sw_bytes_view_t request, sw_completion_t *completion)
-{
-    static const char *const members[] = {"/token", "/token", "/arguments"};
-    ask_for_body(package, "call", context, without_self(request), members, completion);
-}
-
-/* The run of a component or method has ended; called once for each. The director may have finished it before. */
-static void body_ended(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
-{
-    struct run *run = user_data;
-    (void)status, (void)result, (void)error;
-    pthread_mutex_lock(&runs.mutex);
-    int finished = run->finished;
-    run->finished = 1;
-    if (!finished)
-        unlink_run(run);
-    pthread_mutex_unlock(&runs.mutex);
-    if (!finished) {
-        send_line("{\"programEnded\": %u}", run->number);
-        sw_completion_fail(run->completion, SW_PROVIDER_STATUS_CANCELLED, sw_text("the run has ended"));
-    }
-    free(run);
-}
-
-static void start_body(struct body *body, sw_completion_t *completion)
-{
-    struct run *run = calloc(1, sizeof *run);
-    sw_bytes_view_t info = sw_text(sw_context_info(body->context));
-    sw_bytes_t *preview = json_at(info, "/dryRun"), *stack = json_at(info, "/stack");
-    run->context = body->context, run->completion = completion, run->is_method = body->is_method;
-    pthread_mutex_lock(&runs.mutex);
-    run->number = ++runs.last;
-    run->next = runs.first;
-    runs.first = run;
-    pthread_mutex_unlock(&runs.mutex);
-    send_line("{\"program\": %u, \"preview\": %s, \"stack\": %s, \"body\": %s}", run->number, sw_bytes_data(preview),
-        sw_bytes_data(stack), body->description);
-    sw_bytes_free(preview), sw_bytes_free(stack), free_body(body);
-    sw_context_ended_async(run->context, body_ended, run, NULL);
-}
-
-/* Completes the call of a component or method with the outputs of `finish`, or fails it with its error. */
-static void complete_body(sw_completion_t *completion, int is_method, sw_bytes_view_t line)
-{
-    sw_bytes_t *failure = text_at(line, "/error"), *outputs = json_at(line, "/outputs");
-    sw_bytes_t *dependencies = json_at(line, "/outputDependencies"), *failures = json_at(line, "/failures");
-    const char *values = or_else(outputs, "{}"), *by_name = or_else(dependencies, "{}");
-    char *response = is_method
-        ? format("{\"result\": %s, \"resultDependencies\": %s, \"failures\": %s}", values, by_name, or_else(failures, "[]"))
-        : format("{\"outputs\": %s, \"outputDependencies\": %s}", values, by_name);
-    if (failure)
-        sw_completion_fail(completion, SW_PROVIDER_STATUS_UNKNOWN, sw_bytes_view(failure));
-    else
-        sw_completion_succeed(completion, sw_text(response));
-    free(response);
-    sw_bytes_free(failure), sw_bytes_free(outputs), sw_bytes_free(dependencies), sw_bytes_free(failures);
-}
+#include "scenario_functions.h"
 
 /* Returns the document of a read: the members of the goal that a read accepts. */
 static char *read_of(sw_bytes_view_t goal)
@@ -483,6 +77,7 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
     sw_bytes_t *goal = json_at(line, "/goal");
     int waits = 1;
     if (!strcmp(verb, "register")) {
+        define_transforms(run->context, sw_bytes_view(goal));
         status = sw_context_register_async(run->context, sw_bytes_view(goal), replied, reply, &error);
     } else if (!strcmp(verb, "read")) {
         char *document = read_of(sw_bytes_view(goal));
@@ -511,6 +106,10 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
                       : !strcmp(name, "error") ? SW_SEVERITY_ERROR : SW_SEVERITY_INFO;
             status = sw_context_log(run->context, level, sw_bytes_view(message), sw_text(""), &error);
             sw_bytes_free(severity), sw_bytes_free(message);
+        } else if (!strcmp(verb, "transform")) {
+            status = add_transform(run->context, line, &error);
+        } else if (!strcmp(verb, "registerHook")) {
+            status = register_hook(run->context, line, &error);
         } else if (run->completion) { /* finish of a component or method; `body_ended` frees the run */
             completion = run->completion;
             run->finished = 1;
@@ -710,7 +309,7 @@ static void *follow(void *user_data)
     return NULL;
 }
 
-static void start(const char *id, sw_bytes_view_t line)
+static void start(sw_runtime_t *runtime, const char *id, sw_bytes_view_t line)
 {
     static const char *const names[] = {"preview", "update", "refresh", "destroy"};
     sw_bytes_t *verb = text_at(line, "/operation"), *options = json_at(line, "/options");
@@ -720,7 +319,12 @@ static void start(const char *id, sw_bytes_view_t line)
     sw_error_t *error = NULL;
     sw_operation_t *operation = NULL;
     struct opened *opened = opened_at(line);
-    sw_status_t status = sw_stack_start(opened ? opened->stack : NULL, kind, sw_bytes_view(options), NULL, &operation, &error);
+    const sw_policy_pack_t *packs[16];
+    sw_operation_functions_t functions = {sizeof functions, NULL, packs, new_packs(runtime, line, packs)};
+    sw_status_t status = sw_stack_start_with(opened ? opened->stack : NULL, kind, sw_bytes_view(options), &functions,
+        &operation, &error);
+    while (functions.policy_pack_count > 0)
+        sw_policy_pack_free((sw_policy_pack_t *)packs[--functions.policy_pack_count]);
     sw_bytes_free(verb), sw_bytes_free(options);
     if (status != SW_STATUS_OK) {
         answer(id, status, error);
@@ -751,7 +355,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
     sw_status_t status;
     int more = 1;
     if (!strcmp(name, "hello")) {
-        send_line("{\"id\": %s, \"ok\": {\"binding\": \"c\", \"references\": \"resolved\"}}", number);
+        send_line("{\"id\": %s, \"ok\": {\"binding\": \"c\", \"references\": \"resolved\", \"hooks\": true}}", number);
     } else if (!strcmp(name, "open")) {
         open_stack(runtime, number, line);
     } else if (!strcmp(name, "importState")) {
@@ -767,7 +371,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         else
             answer(number, status, error);
     } else if (!strcmp(name, "start")) {
-        start(number, line);
+        start(runtime, number, line);
     } else if (!strcmp(name, "cancel")) {
         struct opened *opened = opened_at(line);
         pthread_mutex_lock(&at.mutex);
@@ -779,7 +383,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         close_stacks();
         more = strcmp(name, "bye") != 0;
         send_line("{\"id\": %s, \"ok\": {}}", number);
-    } else if (strstr(" register read registerOutputs invoke call export log finish ", name) && *name) {
+    } else if (strstr(" register read registerOutputs invoke call export log transform registerHook finish ", name) && *name) {
         of_program(number, name, line);
     } else {
         actor_error(number, "this actor does not know what to do");

@@ -12,15 +12,16 @@ use crate::{
 
 /// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallKind {
-    /// Declares a resource or an output, whose absence would delete it.
+pub(crate) enum CallKind {
+    /// Declares a resource or an output, whose absence would delete it, or a transform of the whole stack, whose absence would
+    /// change resources.
     Declaration,
     /// Any other call.
     Other,
 }
 
 /// The errors of a run's failed calls.
-pub(super) struct FailedCalls {
+pub(crate) struct FailedCalls {
     /// At most one for each status.
     last: Mutex<Vec<(sw_status_t, Error)>>,
     /// Receives the errors of malformed declarations.
@@ -37,7 +38,7 @@ impl FailedCalls {
     }
 
     /// Records the error of a failed call, in place of an earlier one with the same status.
-    pub(super) fn keep<T>(&self, kind: CallKind, outcome: Outcome<T>) -> Outcome<T> {
+    pub(crate) fn keep<T>(&self, kind: CallKind, outcome: Outcome<T>) -> Outcome<T> {
         if let Err(failure) = &outcome {
             let error = match failure {
                 Failure::Misuse(message) => Error::new(ErrorKind::Program, message.as_str()),

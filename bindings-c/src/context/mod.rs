@@ -12,11 +12,12 @@ pub mod protocol;
 pub mod registration;
 
 use std::{
+    collections::HashMap,
     ffi::{CString, c_char, c_void},
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use stackwright::{Error, ErrorKind, binding, program::ProgramContext, urn::Urn};
+use stackwright::{Error, ErrorKind, binding, monitor::ResourceTransform, program::ProgramContext, urn::Urn};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -32,7 +33,7 @@ use crate::{
 use body::Body;
 pub(crate) use body::OpenContext;
 pub(crate) use call::error_of;
-use failed_calls::{CallKind, FailedCalls};
+pub(crate) use failed_calls::{CallKind, FailedCalls};
 
 /// The context of a running program, or of the code of a component or method, which borrows it and never frees it.
 ///
@@ -41,15 +42,17 @@ use failed_calls::{CallKind, FailedCalls};
 pub struct sw_context_t {
     /// This context, which an asynchronous call keeps alive until its callback has returned.
     this: Weak<Self>,
-    program: ProgramContext,
+    pub(crate) program: ProgramContext,
     /// The component or method whose code has the context; `None` for a program.
     body: Option<Body>,
     info: CString,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// The asynchronous calls whose callbacks have not returned yet.
     calls: TaskTracker,
     failure: Mutex<Option<Error>>,
-    failed_calls: Arc<FailedCalls>,
+    pub(crate) failed_calls: Arc<FailedCalls>,
+    /// The transforms that registrations with this context can name.
+    transforms: Mutex<HashMap<String, Arc<dyn ResourceTransform>>>,
     /// Cancelled when the program has ended.
     over: CancellationToken,
     /// The callbacks that wait for the end of the run or the program.
@@ -85,6 +88,7 @@ impl sw_context_t {
             calls: TaskTracker::new(),
             failure: Mutex::default(),
             failed_calls: Arc::new(failed_calls),
+            transforms: Mutex::default(),
             over: CancellationToken::new(),
             notices: TaskTracker::new(),
         }))
@@ -129,7 +133,7 @@ impl sw_context_t {
 ///
 /// # Safety
 /// `context` must be null or alive for as long as the reference is used.
-unsafe fn usable<'a>(context: *const sw_context_t) -> Outcome<&'a sw_context_t> {
+pub(crate) unsafe fn usable<'a>(context: *const sw_context_t) -> Outcome<&'a sw_context_t> {
     // SAFETY: this function's contract is the same.
     let context = unsafe { live(context, "the context") }?;
     match &context.body {

@@ -1,8 +1,12 @@
 //! Registration of resources, and reads of existing ones.
 
-use std::{ffi::c_void, future::Future};
+use std::{
+    ffi::c_void,
+    future::Future,
+    sync::{Arc, PoisonError},
+};
 
-use stackwright::{Language, binding};
+use stackwright::{Language, binding, monitor::ResourceTransform};
 use tokio_util::either::Either;
 
 use super::{
@@ -14,13 +18,31 @@ use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     callback::sw_callback_t,
     error::sw_error_t,
-    failure::Outcome,
+    failure::{Failure, Outcome},
     status::sw_status_t,
 };
 
 impl sw_context_t {
+    /// Adds a transform that registrations can name.
+    pub(crate) fn define_transform(&self, name: &str, transform: Arc<dyn ResourceTransform>) -> Outcome<()> {
+        if name.is_empty() {
+            return Err(Failure::invalid("the name of the transform is empty"));
+        }
+        let mut transforms = self.transforms.lock().unwrap_or_else(PoisonError::into_inner);
+        if transforms.contains_key(name) {
+            return Err(Failure::invalid(format!("there is a transform {name:?} already")));
+        }
+        transforms.insert(name.to_owned(), transform);
+        Ok(())
+    }
+
+    fn transform(&self, name: &str) -> Option<Arc<dyn ResourceTransform>> {
+        let transforms = self.transforms.lock().unwrap_or_else(PoisonError::into_inner);
+        transforms.get(name).cloned()
+    }
+
     fn register(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let registration = binding::registration(json, Language::C)?;
+        let registration = binding::registration_with(json, Language::C, &|name| self.transform(name))?;
         let registering = match self.component() {
             Some(component) => Either::Left(component.register_child(registration)),
             None => Either::Right(self.program.monitor.register(registration)),

@@ -30,7 +30,7 @@ use crate::{
     failure::{Failure, Outcome},
     foreign::{UserData, sw_free_t},
     guard::{VersionedStruct, sized},
-    provider::{Answer, HostFunction, PendingCall, sw_call_t, sw_give_up_t},
+    provider::{HostFunction, PendingCall, sw_call_t, sw_give_up_t, text_answer},
     runtime::Shared,
 };
 
@@ -226,24 +226,8 @@ impl Host {
             data: Arc::clone(&self.data),
             prompt: false,
         };
-        match call.answer(&self.shared, request).await {
-            Some(Answer::Done(answer)) => Ok(answer),
-            Some(Answer::Failed(_, message)) => Err(Error::new(kind, message)),
-            Some(Answer::FailedWith(failure)) => {
-                let failure: FailureDocument = read(&failure, what)?;
-                Err(Error::new(kind, failure.message))
-            }
-            None => {
-                let message = format!("the host freed the completion of {what} without a response");
-                Err(Error::new(kind, message))
-            }
-        }
+        text_answer(call.answer(&self.shared, request).await, kind, what)
     }
-}
-
-#[derive(Deserialize)]
-struct FailureDocument {
-    message: String,
 }
 
 fn read<T: DeserializeOwned>(json: &[u8], what: &str) -> stackwright::Result<T> {

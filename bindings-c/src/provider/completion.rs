@@ -1,6 +1,12 @@
 //! Completions: handles with which the host completes a call of its functions, from any thread.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use tokio::sync::oneshot;
 
@@ -49,22 +55,47 @@ pub(crate) enum Answer {
 
 /// A pending call of a host's function. The function owns it and must pass it to exactly one of
 /// `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any thread,
-/// also after the call was cancelled.
+/// also after the call was cancelled. Passing it to a second one has no effect and returns
+/// `SW_STATUS_MISUSE`.
 pub struct sw_completion_t {
-    id: u64,
+    /// A handle is a number that is never dereferenced.
+    _opaque: [u8; 0],
+}
+
+/// The calls that are neither completed nor freed, by their handles. Process-wide, because a handle is passed without the
+/// runtime, and can be completed after its end.
+static PENDING: Mutex<BTreeMap<usize, Completion>> = Mutex::new(BTreeMap::new());
+
+fn pending() -> MutexGuard<'static, BTreeMap<usize, Completion>> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call that is not completed.
+pub(crate) struct Completion {
+    number: usize,
     answer: oneshot::Sender<Answer>,
     /// The context of the call, which lives as long as the completion.
     context: Option<OpenContext>,
 }
 
-impl sw_completion_t {
+impl Completion {
     /// Creates a completion and the receiver of its answer.
-    pub(crate) fn new(context: Option<OpenContext>) -> (Box<Self>, oneshot::Receiver<Answer>) {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
+    pub(crate) fn new(context: Option<OpenContext>) -> (Self, oneshot::Receiver<Answer>) {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
         let (answer, receiver) = oneshot::channel();
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let completion = Self { id, answer, context };
-        (Box::new(completion), receiver)
+        let completion = Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            answer,
+            context,
+        };
+        (completion, receiver)
+    }
+
+    /// Gives the completion to the host, until it is completed or freed.
+    pub(crate) fn into_handle(self) -> *mut sw_completion_t {
+        let handle = std::ptr::without_provenance_mut(self.number);
+        pending().insert(self.number, self);
+        handle
     }
 
     fn complete(self, with: Answer) {
@@ -74,8 +105,9 @@ impl sw_completion_t {
         drop(self.answer.send(with));
     }
 
+    /// Returns the number of the call, which is its handle.
     pub(crate) fn id(&self) -> u64 {
-        self.id
+        self.number as u64
     }
 
     pub(crate) fn is_given_up(&self) -> bool {
@@ -84,50 +116,41 @@ impl sw_completion_t {
 }
 
 /// Takes ownership of a completion from the host.
-///
-/// # Safety
-/// `completion` must be null or have been passed to the host and not have been completed or freed.
-unsafe fn take(completion: *mut sw_completion_t) -> Outcome<Box<sw_completion_t>> {
-    if completion.is_null() {
+fn take(handle: *mut sw_completion_t) -> Outcome<Completion> {
+    if handle.is_null() {
         return Err(Failure::misuse("the completion is null"));
     }
-    // SAFETY: created by `new`, and neither completed nor freed by this function's contract.
-    Ok(unsafe { Box::from_raw(completion) })
+    let taken = pending().remove(&handle.addr());
+    taken.ok_or_else(|| Failure::misuse("the completion was completed or freed already"))
 }
 
-/// Returns the number of the call, which is unique in this process and the argument of `give_up`.
-///
-/// # Safety
-/// `completion` must be null (which returns 0) or not have been completed or freed.
+/// Returns the number of the call, which is unique in this process and the argument of `give_up`; 0 for null.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_completion_id(completion: *const sw_completion_t) -> u64 {
-    // SAFETY: null or alive by this function's contract.
-    unsafe { completion.as_ref() }.map_or(0, sw_completion_t::id)
+pub extern "C" fn sw_completion_id(completion: *const sw_completion_t) -> u64 {
+    completion.addr() as u64
 }
 
-/// Returns whether the call was cancelled. The completion must be completed or freed all the same.
-///
-/// # Safety
-/// `completion` must be null (which returns true) or not have been completed or freed.
+/// Returns whether the call was cancelled. The completion must be completed or freed all the same. True for null, and once that is
+/// done.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_completion_is_cancelled(completion: *const sw_completion_t) -> bool {
-    // SAFETY: null or alive by this function's contract.
-    unsafe { completion.as_ref() }.is_none_or(sw_completion_t::is_given_up)
+pub extern "C" fn sw_completion_is_cancelled(completion: *const sw_completion_t) -> bool {
+    pending()
+        .get(&completion.addr())
+        .is_none_or(Completion::is_given_up)
 }
 
 /// Completes a call with the JSON of its response (empty for one without fields) and frees the completion, also on
 /// failure. A malformed response fails the call.
 ///
 /// # Safety
-/// `completion` must be null or not have been completed or freed; `response` must be readable.
+/// `response` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_succeed(
     completion: *mut sw_completion_t,
     response: sw_bytes_view_t,
 ) -> sw_status_t {
     let body = || {
-        // SAFETY: this function's contract is the same.
-        let completion = unsafe { take(completion) }?;
+        let completion = take(completion)?;
         // SAFETY: readable by this function's contract.
         let response = unsafe { response.bytes("the response") }?.to_vec();
         completion.complete(Answer::Done(response));
@@ -142,7 +165,7 @@ pub unsafe extern "C" fn sw_completion_succeed(
 /// `status` is one of `sw_provider_status_t`; the message is reported unchanged.
 ///
 /// # Safety
-/// `completion` must be null or not have been completed or freed; `message` must be readable.
+/// `message` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_fail(
     completion: *mut sw_completion_t,
@@ -150,8 +173,7 @@ pub unsafe extern "C" fn sw_completion_fail(
     message: sw_bytes_view_t,
 ) -> sw_status_t {
     let body = || {
-        // SAFETY: this function's contract is the same.
-        let completion = unsafe { take(completion) }?;
+        let completion = take(completion)?;
         // SAFETY: readable by this function's contract.
         let message = unsafe { message.text("the message") }?.to_owned();
         completion.complete(Answer::Failed(status, message));
@@ -169,15 +191,14 @@ pub unsafe extern "C" fn sw_completion_fail(
 /// initialization failed; `inputErrors` are the inputs that a component or method refuses, by path.
 ///
 /// # Safety
-/// `completion` must be null or not have been completed or freed; `failure` must be readable.
+/// `failure` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_completion_fail_with(
     completion: *mut sw_completion_t,
     failure: sw_bytes_view_t,
 ) -> sw_status_t {
     let body = || {
-        // SAFETY: this function's contract is the same.
-        let completion = unsafe { take(completion) }?;
+        let completion = take(completion)?;
         // SAFETY: readable by this function's contract.
         let failure = unsafe { failure.bytes("the failure") }?.to_vec();
         completion.complete(Answer::FailedWith(failure));
@@ -188,13 +209,10 @@ pub unsafe extern "C" fn sw_completion_fail_with(
 }
 
 /// Frees a completion without a response, which fails the call. Null is ignored.
-///
-/// # Safety
-/// `completion` must be null or not have been completed or freed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_completion_free(completion: *mut sw_completion_t) {
-    // SAFETY: this function's contract is the same.
-    drop(unsafe { take(completion) });
+pub extern "C" fn sw_completion_free(completion: *mut sw_completion_t) {
+    // Dropped outside of the lock, because the end of a context calls the host.
+    drop(take(completion));
 }
 
 #[cfg(test)]
@@ -262,14 +280,12 @@ mod tests {
 
     #[test]
     fn freeing_a_completion_closes_its_channel() {
-        let (completion, mut receiver) = sw_completion_t::new(None);
-        let completion = Box::into_raw(completion);
-        // SAFETY: created above, completed or freed once.
-        unsafe {
-            assert!(!sw_completion_is_cancelled(completion));
-            assert!(sw_completion_id(completion) > 0);
-            sw_completion_free(completion);
-        }
+        let (completion, mut receiver) = Completion::new(None);
+        let number = completion.id();
+        let handle = completion.into_handle();
+        assert!(!sw_completion_is_cancelled(handle));
+        assert_eq!(sw_completion_id(handle), number);
+        sw_completion_free(handle);
         assert!(matches!(
             receiver.try_recv(),
             Err(oneshot::error::TryRecvError::Closed)
@@ -278,14 +294,32 @@ mod tests {
 
     #[test]
     fn completing_a_cancelled_call_is_no_error() {
-        let (completion, receiver) = sw_completion_t::new(None);
+        let (completion, receiver) = Completion::new(None);
         drop(receiver);
-        let completion = Box::into_raw(completion);
-        // SAFETY: created above, completed or freed once.
+        let handle = completion.into_handle();
+        assert!(sw_completion_is_cancelled(handle));
+        // SAFETY: the response is empty.
+        let status = unsafe { sw_completion_succeed(handle, sw_bytes_view_t::empty()) };
+        assert_eq!(status, sw_status_t::SW_STATUS_OK);
+    }
+
+    #[test]
+    fn a_second_completion_is_misuse_and_has_no_effect() {
+        let (completion, mut receiver) = Completion::new(None);
+        let handle = completion.into_handle();
+        let none = sw_bytes_view_t::empty();
+        // SAFETY: the responses are empty.
         unsafe {
-            assert!(sw_completion_is_cancelled(completion));
-            let status = sw_completion_succeed(completion, sw_bytes_view_t::empty());
-            assert_eq!(status, sw_status_t::SW_STATUS_OK);
+            assert_eq!(sw_completion_succeed(handle, none), sw_status_t::SW_STATUS_OK);
+            assert_eq!(sw_completion_succeed(handle, none), sw_status_t::SW_STATUS_MISUSE);
+            assert_eq!(sw_completion_fail(handle, 2, none), sw_status_t::SW_STATUS_MISUSE);
+            assert_eq!(
+                sw_completion_fail_with(handle, none),
+                sw_status_t::SW_STATUS_MISUSE
+            );
         }
+        sw_completion_free(handle);
+        assert!(sw_completion_is_cancelled(handle));
+        assert!(matches!(receiver.try_recv(), Ok(Answer::Done(response)) if response.is_empty()));
     }
 }

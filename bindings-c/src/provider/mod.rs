@@ -18,7 +18,7 @@ use crate::{bytes::sw_bytes_view_t, context::sw_context_t, foreign::sw_free_t, g
 pub(crate) use self::{
     c_provider::CProvider,
     completion::{Answer, sw_completion_t},
-    pending_call::{HostFunction, PendingCall},
+    pending_call::{HostFunction, PendingCall, PolicyFunction, text_answer},
 };
 
 /// The version of `sw_provider_t` that this header describes.

@@ -2,9 +2,15 @@
 
 use std::{ffi::c_void, sync::Arc};
 
+use serde::Deserialize;
+use stackwright::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, completion::sw_provider_status_t, sw_completion_t, sw_give_up_t};
+use super::{
+    Answer,
+    completion::{Completion, sw_provider_status_t},
+    sw_completion_t, sw_give_up_t,
+};
 use crate::{
     bytes::sw_bytes_view_t,
     callback::{lent, terminated},
@@ -20,31 +26,38 @@ pub(super) type Function = unsafe extern "C" fn(*mut c_void, sw_bytes_view_t, *m
 pub(super) type ContextFunction =
     unsafe extern "C" fn(*mut c_void, *mut sw_context_t, sw_bytes_view_t, *mut sw_completion_t);
 
-/// A function of the host, with the context that it gets.
+/// A function of the host that serves the policies of a pack: it also takes the names of a policy and of its function.
+pub(crate) type PolicyFunction = unsafe extern "C" fn(
+    *mut c_void,
+    policy: sw_bytes_view_t,
+    function: sw_bytes_view_t,
+    argument: sw_bytes_view_t,
+    *mut sw_completion_t,
+);
+
+/// A function of the host, with the other arguments that it gets.
+#[derive(Clone)]
 pub(crate) enum HostFunction {
     /// Without a context.
     Plain(Function),
     /// With a context, which is alive until the function has returned and the call was completed.
     WithContext(ContextFunction, Arc<sw_context_t>),
+    /// With the names of a policy and of its function, each followed by a NUL.
+    OfPolicy(PolicyFunction, Arc<[Vec<u8>; 2]>),
 }
 
 impl HostFunction {
     fn context(&self) -> Option<&Arc<sw_context_t>> {
         match self {
-            Self::Plain(_) => None,
+            Self::Plain(_) | Self::OfPolicy(..) => None,
             Self::WithContext(_, context) => Some(context),
         }
     }
 
     /// # Safety
     /// `user_data` must be the pointer that the host supplied for the function, `request` valid until it returns.
-    unsafe fn call(
-        &self,
-        user_data: *mut c_void,
-        request: sw_bytes_view_t,
-        completion: Box<sw_completion_t>,
-    ) {
-        let completion = Box::into_raw(completion);
+    unsafe fn call(&self, user_data: *mut c_void, request: sw_bytes_view_t, completion: Completion) {
+        let completion = completion.into_handle();
         match self {
             // SAFETY: this function's contract.
             Self::Plain(function) => unsafe { function(user_data, request, completion) },
@@ -52,6 +65,11 @@ impl HostFunction {
                 let context = Arc::as_ptr(context).cast_mut();
                 // SAFETY: this function's contract; the context is alive while `self` is.
                 unsafe { function(user_data, context, request, completion) };
+            }
+            Self::OfPolicy(function, names) => {
+                let [policy, name] = names.each_ref().map(|name| lent(name));
+                // SAFETY: this function's contract; the names are alive while `self` is.
+                unsafe { function(user_data, policy, name, request, completion) };
             }
         }
     }
@@ -71,7 +89,7 @@ impl PendingCall {
     pub(crate) async fn answer(self, shared: &Arc<Shared>, request: Vec<u8>) -> Option<Answer> {
         let context = self.function.context();
         let cancellation = context.and_then(|context| context.cancellation());
-        let (completion, receiver) = sw_completion_t::new(context.map(Arc::clone).map(OpenContext::new));
+        let (completion, receiver) = Completion::new(context.map(Arc::clone).map(OpenContext::new));
         let mut guard = GiveUpGuard {
             cancellation,
             give_up: self.give_up,
@@ -104,7 +122,7 @@ impl PendingCall {
         answer.ok()
     }
 
-    fn call(self, shared: &Shared, request: Vec<u8>, completion: Box<sw_completion_t>, place: Place) {
+    fn call(self, shared: &Shared, request: Vec<u8>, completion: Completion, place: Place) {
         let _pass = shared.gate.enter();
         // Dropped before the pass, so that waiting for the gate includes the free of `user_data`.
         let Self { function, data, .. } = self;
@@ -113,6 +131,33 @@ impl PendingCall {
         // SAFETY: the host supplied the function for this pointer; the request is valid until it returns.
         unsafe { function.call(data.pointer(), lent(&request), completion) };
     }
+}
+
+/// Returns the response in an answer. A failure becomes an error of `kind`; `what` names the function in others.
+pub(crate) fn text_answer(
+    answer: Option<Answer>,
+    kind: ErrorKind,
+    what: &str,
+) -> stackwright::Result<Vec<u8>> {
+    match answer {
+        Some(Answer::Done(answer)) => Ok(answer),
+        Some(Answer::Failed(_, message)) => Err(Error::new(kind, message)),
+        Some(Answer::FailedWith(failure)) => match serde_json::from_slice::<FailureMessage>(&failure) {
+            Ok(failure) => Err(Error::new(kind, failure.message)),
+            Err(error) => Err(Error::invalid(format!(
+                "malformed {what} response from the host: {error}"
+            ))),
+        },
+        None => {
+            let message = format!("the host freed the completion of {what} without a response");
+            Err(Error::new(kind, message))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct FailureMessage {
+    message: String,
 }
 
 /// Cancels the call's context and calls `give_up` when dropped before the answer arrived.

@@ -71,7 +71,7 @@ unsafe extern "C" fn create(
         let _ = unsafe { sw_completion_fail_with(completion, sw_bytes_view_t::new(failure)) };
     } else if request.contains("\"name\":\"silent\"") {
         // SAFETY: completed or freed once on each path.
-        unsafe { sw_completion_free(completion) };
+        sw_completion_free(completion);
     } else if request.contains("\"name\":\"half\"") {
         let failure = br#"{"initFailure": {"id": "h", "outputs": {"a": 1}, "reasons": ["too slow"]}}"#;
         // SAFETY: completed or freed once on each path.
@@ -79,7 +79,7 @@ unsafe extern "C" fn create(
     } else if request.contains("\"name\":\"later\"") {
         // SAFETY: not completed yet.
         host.kept_call
-            .store(unsafe { sw_completion_id(completion) }, Ordering::SeqCst);
+            .store(sw_completion_id(completion), Ordering::SeqCst);
         *host.kept.lock().expect("no panic") = Some(completion as usize);
     } else {
         // SAFETY: completed or freed once on each path.

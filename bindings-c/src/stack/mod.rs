@@ -1,5 +1,6 @@
 //! Stacks: their handle, opening, unlocking and removal.
 
+pub mod analyze;
 pub mod start;
 pub mod state;
 

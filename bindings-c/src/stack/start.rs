@@ -14,8 +14,9 @@ use crate::{
     bytes::sw_bytes_view_t,
     error::sw_error_t,
     failure::{Failure, Outcome},
-    guard::{Slot, guard, live},
+    guard::{Slot, VersionedStruct, guard, live, sized},
     operation::sw_operation_t,
+    policy::{Packs, sw_policy_pack_t},
     program::{CProgram, Run, sw_program_t},
     status::sw_status_t,
 };
@@ -60,6 +61,51 @@ pub unsafe extern "C" fn sw_stack_start(
     operation: *mut *mut sw_operation_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
+    let functions = sw_operation_functions_t {
+        struct_size: size_of::<sw_operation_functions_t>(),
+        program,
+        policy_packs: std::ptr::null(),
+        policy_pack_count: 0,
+    };
+    // SAFETY: this function's contract is the same.
+    unsafe { sw_stack_start_with(stack, kind, options, &raw const functions, operation, error) }
+}
+
+/// The host's functions for one operation. Set `struct_size` to the structure's size and unused fields to zero.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sw_operation_functions_t {
+    /// `sizeof(sw_operation_functions_t)`.
+    pub struct_size: usize,
+    /// Run in place of the stack's program; null for that one.
+    pub program: *const sw_program_t,
+    /// Policy packs of the host; null for none. A pack serves those of the options that have its name, with their settings;
+    /// one whose name is not there runs as the last of `localPolicyPacks`. Two of one name are `SW_STATUS_INVALID_INPUT`.
+    pub policy_packs: *const *const sw_policy_pack_t,
+    /// The number of policy packs.
+    pub policy_pack_count: usize,
+}
+
+// SAFETY: the size is the first field; the rest are numbers and pointers that may be null.
+unsafe impl VersionedStruct for sw_operation_functions_t {
+    const MIN_STRUCT_SIZE: usize = size_of::<Self>();
+}
+
+/// Starts an operation as `sw_stack_start` does, with functions of the host; `functions` may be null. The handles of policy
+/// packs can be freed from then on.
+///
+/// # Safety
+/// `stack` must be null or alive, `options` readable, `functions` null or readable, as must what it points to, `operation`
+/// writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_start_with(
+    stack: *const sw_stack_t,
+    kind: i32,
+    options: sw_bytes_view_t,
+    functions: *const sw_operation_functions_t,
+    operation: *mut *mut sw_operation_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
     let body = || {
         // SAFETY: writable by this function's contract.
         let place = unsafe { Slot::required(operation, "operation") }?;
@@ -68,8 +114,20 @@ pub unsafe extern "C" fn sw_stack_start(
         // SAFETY: readable by this function's contract.
         let options = unsafe { options.bytes("the options") }?;
         // SAFETY: null or readable by this function's contract.
+        let functions = unsafe { sized(functions, "the structure of the operation's functions") }?;
+        let (program, packs, count) =
+            functions.map_or((std::ptr::null(), std::ptr::null(), 0), |functions| {
+                (
+                    functions.program,
+                    functions.policy_packs,
+                    functions.policy_pack_count,
+                )
+            });
+        // SAFETY: null or readable by this function's contract.
+        let packs = unsafe { Packs::new(packs, count) }?;
+        // SAFETY: null or readable by this function's contract.
         let program = unsafe { CProgram::new(program) }?;
-        let operation = stack.start(kind, options, program)?;
+        let operation = stack.start(kind, options, program, packs)?;
         place.fill(Box::into_raw(Box::new(operation)));
         Ok(())
     };
@@ -78,11 +136,18 @@ pub unsafe extern "C" fn sw_stack_start(
 }
 
 impl sw_stack_t {
-    fn start(&self, kind: i32, options: &[u8], program: Option<Arc<CProgram>>) -> Outcome<sw_operation_t> {
+    fn start(
+        &self,
+        kind: i32,
+        options: &[u8],
+        program: Option<Arc<CProgram>>,
+        packs: Packs,
+    ) -> Outcome<sw_operation_t> {
         let shared = &self.parts.shared;
         shared.ensure_open()?;
         let mut options =
             binding::read::<OperationOptions>(options, Language::C, "an operation")?.with_binding_defaults();
+        packs.serve_operation(&mut options);
         let kind = match kind {
             0 => {
                 options = options.preview();

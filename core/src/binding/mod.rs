@@ -21,6 +21,7 @@ pub use analysis::analysis_document;
 pub use document::{Document, schemas};
 pub use options::{
     OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,
+    registration_with,
 };
 pub use outputs::{output_values, outputs_document};
 pub use read::{read, stand_in};

@@ -1,5 +1,7 @@
 //! Options of resources, reads and calls of functions: checked where a program writes them, read where they are sent.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{
@@ -12,7 +14,7 @@ use crate::{
     message::Language,
     monitor::{
         Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument, Registration,
-        RegistrationDocument,
+        RegistrationDocument, ResourceTransform,
     },
 };
 
@@ -77,7 +79,19 @@ pub fn registration_of_options(options: Value, language: Language, subject: &str
 /// # Errors
 /// As [`super::read`].
 pub fn registration(json: &[u8], language: Language) -> Result<Registration> {
-    Registration::from_json(json)
+    registration_with(json, language, &|_| None)
+}
+
+/// Reads the JSON of a registration as [`registration`] does, with the transforms that its member `transforms` names.
+///
+/// # Errors
+/// As [`super::read`], and for a name for which `transform` returns `None`.
+pub fn registration_with(
+    json: &[u8],
+    language: Language,
+    transform: &dyn Fn(&str) -> Option<Arc<dyn ResourceTransform>>,
+) -> Result<Registration> {
+    Registration::from_json_with(json, transform)
         .map_err(|error| explained::<RegistrationDocument>(json, language, error, ["the resource", "name"]))
 }
 
@@ -206,6 +220,34 @@ mod tests {
             ("u", Some(true))
         );
         assert_eq!(read.options.ignore_changes, ["a"]);
+    }
+
+    #[test]
+    fn a_registration_gets_the_transforms_that_it_names_in_their_order() {
+        let names = std::cell::RefCell::new(Vec::new());
+        let known = |name: &str| -> Option<Arc<dyn ResourceTransform>> {
+            names.borrow_mut().push(name.to_owned());
+            (name != "lost").then(|| {
+                Arc::new(|args: crate::monitor::TransformArgs| async { Ok(Some(args)) })
+                    as Arc<dyn ResourceTransform>
+            })
+        };
+        let read = |names: &str| {
+            let json = format!(r#"{{"type": "t:m:T", "name": "a", "transforms": {names}}}"#);
+            registration_with(json.as_bytes(), Language::C, &known)
+        };
+        assert_eq!(read(r#"["b", "a"]"#).unwrap().transforms.len(), 2);
+        assert_eq!(*names.borrow(), ["b", "a"]);
+        let refused = read(r#"["b", "lost"]"#).unwrap_err();
+        assert_eq!(refused.kind(), crate::ErrorKind::InvalidInput);
+        assert_eq!(
+            refused.message(),
+            "there is no transform \"lost\" for the resource \"a\""
+        );
+        let refused = read(r#"[3]"#).unwrap_err();
+        assert!(refused.message().contains("transforms[0] takes"), "{refused}");
+        let python = serde_json::json!({"transforms": ["b"]});
+        assert!(refusal(OptionsOf::Resource, python).starts_with("unknown option 'transforms'"));
     }
 
     #[test]

@@ -147,6 +147,10 @@ pub(crate) struct RegistrationDocument {
     #[serde(default)]
     #[schemars(extend("x-in" = ["c"]))]
     pub(super) resource_hooks: HookBindings,
+    /// The names of transforms that are called for it and for everything below it, in this order. They are defined before.
+    #[serde(default)]
+    #[schemars(extend("x-in" = ["c"]))]
+    pub(super) transforms: Vec<String>,
 }
 
 /// Resources are custom by default.

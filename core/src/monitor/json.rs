@@ -1,6 +1,6 @@
 //! The JSON of the typed API: registrations, reads and invokes of hosts without typed values.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -9,12 +9,17 @@ use super::documents::{
 };
 use crate::{
     error::{Error, Result},
-    monitor::{Invoke, MethodCall, MethodResult, PackageChoice, Read, Registered, Registration},
+    monitor::{
+        Invoke, MethodCall, MethodResult, PackageChoice, Read, Registered, Registration, ResourceTransform,
+    },
     property::json::{self, PlainMap},
     provider::CheckFailure,
     resource::{Alias, PropertyDependencies, ResourceOptions},
     token::ResourceId,
 };
+
+/// Returns the transform of a name.
+pub(crate) type NamedTransform<'a> = dyn Fn(&str) -> Option<Arc<dyn ResourceTransform>> + 'a;
 
 fn read<T: DeserializeOwned>(text: &[u8], what: &str) -> Result<T> {
     // Not serde_json's parser: values can exceed its depth limit.
@@ -46,7 +51,27 @@ impl Registration {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] with the fault of the document and its place.
     pub fn from_json(text: &[u8]) -> Result<Self> {
-        Ok(read::<RegistrationDocument>(text, "registration")?.into())
+        Self::from_json_with(text, &|_| None)
+    }
+
+    /// Reads a registration as [`Self::from_json`] does, with the transforms that its member `transforms` names.
+    ///
+    /// # Errors
+    /// As [`Self::from_json`], and for a name without a transform.
+    pub(crate) fn from_json_with(text: &[u8], transform: &NamedTransform<'_>) -> Result<Self> {
+        let mut document: RegistrationDocument = read(text, "registration")?;
+        let names = std::mem::take(&mut document.transforms);
+        let mut registration = Self::from(document);
+        for name in names {
+            let named = transform(&name).ok_or_else(|| {
+                let resource = &registration.name;
+                Error::invalid(format!(
+                    "there is no transform {name:?} for the resource {resource:?}"
+                ))
+            })?;
+            registration.transforms.push(named);
+        }
+        Ok(registration)
     }
 }
 
