@@ -10,20 +10,21 @@ import {
     type InvokeOptions,
     READ_OPTIONS,
     type ReadOptions,
-    RESOURCE_OPTIONS,
-    type ResourceOptions,
 } from "./documents";
 import { Config } from "./config";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
+import { bindHooks, ErrorHook, Hook, registerHook } from "./hooks";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
 import { addTo, named, type Named, settingsOf, urnOf, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
+import { checkResourceOptions, type ResourceOptions } from "./resource_options";
 import { type Run, type Severity, stackOf } from "./run";
 import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
+import { addInvokeTransform, addTransform, type InvokeTransform, requireTransform, type ResourceTransform } from "./transforms";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
 /** A program of our own API. */
@@ -254,6 +255,57 @@ export class ProgramContext {
         return this.#result(traced);
     }
 
+    /**
+     * Adds a transform of the stack: it changes every resource that is registered from now on, after the transforms of the
+     * resource itself and of those above it. A resource counts as registered once the outputs in its inputs are known.
+     *
+     * @example
+     * context.transform(({ type, inputs, options }) => {
+     *     if (type.startsWith("aws:")) {
+     *         return { inputs: { ...inputs, tags: { owner: "shop" } }, options: { ...options, protect: true } };
+     *     }
+     * });
+     */
+    transform(transform: ResourceTransform): void {
+        this.#addTransform(transform, addTransform, false);
+    }
+
+    /**
+     * Adds a transform of the stack's calls of functions: it changes the arguments and options of every call from now on.
+     *
+     * @example
+     * context.transformInvokes(({ arguments: given }) => ({ arguments: { ...given, region: "north" } }));
+     */
+    transformInvokes(transform: InvokeTransform): void {
+        this.#addTransform(transform, addInvokeTransform, true);
+    }
+
+    #addTransform<T>(transform: T, add: (run: Run, transform: T) => number, ofInvokes: boolean): void {
+        this.#declaring(() => {
+            this.#refuseLate("a transform was added");
+            requireTransform(transform, "a transform");
+            const number = add(this.#run, transform);
+            guarded(() => this.#native.addTransform(this.#run.number, number, ofInvokes));
+        });
+    }
+
+    /**
+     * Registers a hook that no resource of the program needs to have: recorded resources that name it are deleted with it. The
+     * hooks of resources are registered with these.
+     * @throws {InvalidInputError} Another hook has its name, or it has none.
+     *
+     * @example
+     * const drain = new Hook("drain", ({ id }) => console.log(`drains ${id}`));
+     * context.registerHook(drain);    // for `destroy({ destroyProgram: true })`
+     */
+    registerHook(hook: Hook | ErrorHook): void {
+        this.#refuseLate("a hook was registered");
+        if (!(hook instanceof Hook) && !(hook instanceof ErrorHook)) {
+            throw new InvalidInputError(`a hook is a Hook or an ErrorHook, not ${described(hook)}`);
+        }
+        registerHook(this.#run, hook);
+    }
+
     /** Returns the output of a call, whose failure the program's end reports unless the program handles it. */
     #result(traced: Promise<Traced>): Output<PropertyMap> {
         let observed = false;
@@ -429,20 +481,23 @@ export class ProgramContext {
                 ),
             );
         }
-        checkOptions("resource", `the resource ${name}`, options, RESOURCE_OPTIONS);
+        const { settings: own, hooks, transforms } = checkResourceOptions(`the resource ${name}`, options);
         learnIn(this.#run, inputs);
+        // At once: a later part of the program can name them.
+        const bindings = hooks === undefined ? {} : bindHooks(this.#run, hooks, `${type}_${name}`);
         const declared = untraced(async () => {
-            const settings = await settingsOf(this.#below(options));
+            const settings = await settingsOf(this.#below(own));
             const sent = await named(inputs, (property) => `the values of the input ${property} of the resource "${name}"`);
             const all = Object.values(sent.dependencies).flat();
             addTo(settings, "dependencies", [...all, ...(await urnsOf(this.#origins))]);
             if (all.length !== 0) {
                 settings["propertyDependencies"] = sent.dependencies;
             }
-            const document = JSON.stringify({ ...settings, type, name, custom, remote: kind === "remote" });
-            return this.#run.request<Registered>((call) =>
-                this.#native.register(number, call, type, name, custom, sent.values, document),
-            );
+            const document = JSON.stringify({ ...settings, type, name, custom, remote: kind === "remote", resourceHooks: bindings });
+            return this.#run.request<Registered>((call) => {
+                const functions = transforms.map((transform) => addTransform(this.#run, transform));
+                this.#native.register(number, call, type, name, custom, sent.values, document, functions);
+            });
         });
         return this.#declaringLater(declared);
     }

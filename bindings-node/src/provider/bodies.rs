@@ -130,6 +130,17 @@ pub(crate) struct Returned {
 
 /// Reads the façade's form of an answer: `{ values, dependencies, failures? }`, with the URNs that each value comes from.
 pub(super) fn returned(reader: &Reader, value: Js) -> Result<Returned> {
+    let dependencies = dependencies(reader, value)?;
+    let values = reader.map_field(value, "values")?.unwrap_or_default();
+    Ok(Returned {
+        values: embed(values, &dependencies),
+        dependencies,
+        failures: answer::failures(reader, value)?,
+    })
+}
+
+/// Reads the member `dependencies` of an answer: by the name of each value the URNs that it comes from.
+pub(super) fn dependencies(reader: &Reader, value: Js) -> Result<PropertyDependencies> {
     let mut dependencies = PropertyDependencies::new();
     if let Some(listed) = reader.field(value, "dependencies")? {
         reader.entries(listed, |name, urns| {
@@ -140,6 +151,11 @@ pub(super) fn returned(reader: &Reader, value: Js) -> Result<Returned> {
             Ok(())
         })?;
     }
+    Ok(dependencies)
+}
+
+/// Makes each value with dependencies an output value that has them.
+pub(super) fn embed(values: PropertyMap, dependencies: &PropertyDependencies) -> PropertyMap {
     let with_dependencies = |(name, value): (Key, PropertyValue)| {
         let listed = dependencies.get(&name).unwrap_or_default();
         let value = match listed.is_empty() {
@@ -148,12 +164,7 @@ pub(super) fn returned(reader: &Reader, value: Js) -> Result<Returned> {
         };
         (name, value)
     };
-    let values = reader.map_field(value, "values")?.unwrap_or_default();
-    Ok(Returned {
-        values: values.into_iter().map(with_dependencies).collect(),
-        dependencies,
-        failures: answer::failures(reader, value)?,
-    })
+    values.into_iter().map(with_dependencies).collect()
 }
 
 impl JsProvider {
