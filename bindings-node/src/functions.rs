@@ -58,7 +58,9 @@ impl JsFunction {
         let request = Request::CallFunction(FunctionCall::new(document, values));
         match self.host.ask(request, ErrorKind::Program).await? {
             Answered::Function(result) => Ok(result),
-            _ => Err(Error::internal("the result of a function belongs to another call")),
+            _ => Err(Error::internal(
+                "the result of a function belongs to another call",
+            )),
         }
     }
 }

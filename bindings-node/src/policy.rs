@@ -57,7 +57,11 @@ pub struct PolicyEntry {
 }
 
 /// Adds the functions of packs to the options that name these.
-pub(crate) fn attach(shared: &Arc<Shared>, entries: Vec<PackEntry>, options: &mut OperationOptions) -> Result<()> {
+pub(crate) fn attach(
+    shared: &Arc<Shared>,
+    entries: Vec<PackEntry>,
+    options: &mut OperationOptions,
+) -> Result<()> {
     for entry in entries {
         let packs = match entry.required {
             true => &mut options.required_policies,

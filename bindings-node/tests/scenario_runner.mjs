@@ -111,7 +111,12 @@ function forwardedTransform(method, name) {
     return async ({ options, ...args }, signal) => {
         const request = { ...args, transform: name, options: plainOptions(options) };
         const answer = (await forward(undefined, method, request, signal)) ?? {};
-        return answer.options === undefined ? answer : { ...answer, options: optionsOf(answer.options) };
+        if (answer.options === undefined) {
+            return answer;
+        }
+        const changed = optionsOf(answer.options);
+        const { replacementTrigger: trigger } = changed;
+        return { ...answer, options: trigger === undefined ? changed : { ...changed, replacementTrigger: fromPlainJson(trigger) } };
     };
 }
 
@@ -163,29 +168,16 @@ function forwardedPack({ name: pack, version, policies }) {
 }
 
 /** Returns options in which the packs that are functions of this actor have these functions. */
-function withPacks({ localPolicyPacks = [], requiredPolicies = [], ...options }, packs = {}) {
-    const all = [...requiredPolicies.map((option) => [option, true]), ...localPolicyPacks.map((option) => [option, false])];
-    if (!all.some(([{ name }]) => packs[name] !== undefined)) {
-        return { ...options, localPolicyPacks, requiredPolicies };
+function withPacks(options, packs = {}) {
+    const { localPolicyPacks = [], requiredPolicies = [] } = options;
+    const isOfActor = ({ name }) => packs[name] !== undefined;
+    if (![...localPolicyPacks, ...requiredPolicies].some(isOfActor)) {
+        return options;
     }
-    const policies = all.map(([option, required]) =>
-        packs[option.name] === undefined ? option : { ...option, ...forwardedPack(packs[option.name]), required },
-    );
-    return { ...options, policies };
-}
-
-function withValues(answer) {
-    const read = answer && { ...answer };
-    for (const member of VALUES) {
-        if (read?.[member]) {
-            read[member] = fromPlainJson(read[member]);
-        }
-    }
-    const withViews = (step) => ({ ...step, old: withValues(step.old), new: withValues(step.new) });
-    if (read?.viewSteps) {
-        read.viewSteps = read.viewSteps.map(withViews);
-    }
-    return read;
+    const made = (option, required) => ({ ...option, ...forwardedPack(packs[option.name]), required });
+    const policies = localPolicyPacks.map((option) => (isOfActor(option) ? made(option, false) : option));
+    policies.push(...requiredPolicies.filter(isOfActor).map((option) => made(option, true)));
+    return { ...options, localPolicyPacks: [], requiredPolicies: requiredPolicies.filter((option) => !isOfActor(option)), policies };
 }
 
 /** A run of the program: its registered resources and invoke results, by handle. */
