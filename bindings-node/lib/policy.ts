@@ -214,7 +214,7 @@ export function placed(policies: unknown, local: readonly PolicyPack[] = [], req
     if (policies === undefined) {
         return { local: [], required: [], functions: [] };
     }
-    const packs: Packs = { local: listed(local), required: listed(required), functions: [] };
+    const packs: Packs = { local: copied(local), required: copied(required), functions: [] };
     if (!Array.isArray(policies)) {
         throw new InvalidInputError(`policies is a list of policies, not ${described(policies)}`);
     }
@@ -243,7 +243,7 @@ export function placed(policies: unknown, local: readonly PolicyPack[] = [], req
 }
 
 /** Returns a copy of packs of the options. */
-function listed(packs: readonly PolicyPack[]): PolicyPack[] {
+function copied(packs: readonly PolicyPack[]): PolicyPack[] {
     if (!Array.isArray(packs)) {
         throw new InvalidInputError(`the packs beside policies are a list, not ${described(packs)}`);
     }

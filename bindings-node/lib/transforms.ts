@@ -212,7 +212,7 @@ async function valuesOf(run: Run, values: object, member: string): ReturnType<ty
     }
     requireValues(values, what);
     learnIn(run, values);
-    return named(values as Inputs, (name) => `the value of ${member}.${name} that a transform returned`);
+    return named(values as Inputs, (name) => `the values of ${member}.${name} that a transform returned`);
 }
 
 /** Returns changed options as JSON: URNs and references in the place of resources, and hooks by their names. */

@@ -180,6 +180,20 @@ function withPacks(options, packs = {}) {
     return { ...options, localPolicyPacks: [], requiredPolicies: requiredPolicies.filter((option) => !isOfActor(option)), policies };
 }
 
+function withValues(answer) {
+    const read = answer && { ...answer };
+    for (const member of VALUES) {
+        if (read?.[member]) {
+            read[member] = fromPlainJson(read[member]);
+        }
+    }
+    const withViews = (step) => ({ ...step, old: withValues(step.old), new: withValues(step.new) });
+    if (read?.viewSteps) {
+        read.viewSteps = read.viewSteps.map(withViews);
+    }
+    return read;
+}
+
 /** A run of the program: its registered resources and invoke results, by handle. */
 class Run {
     handles = new Map();

@@ -23,6 +23,7 @@ import {
     Secret,
     secret,
     type StackwrightError,
+    type TransformOptions,
     unwrap,
 } from "stackwright";
 
@@ -136,7 +137,7 @@ export async function calledBack(engine: Engine): Promise<void> {
     // @ts-expect-error the inputs are an object
     const wrong: ResourceTransform = () => ({ inputs: 3 });
     // @ts-expect-error a transform cannot change the parent
-    const moved: ResourceTransform = ({ options }) => ({ options: { ...options, parent: "urn" } });
+    const moved: TransformOptions = { parent: "urn" };
     console.log(wrong, moved);
 }
 
