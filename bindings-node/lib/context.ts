@@ -11,9 +11,10 @@ import {
     READ_OPTIONS,
     type ReadOptions,
 } from "./documents";
+import { CallbackContext } from "./callbacks";
 import { Config } from "./config";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
-import { bindHooks, ErrorHook, Hook, registerHook } from "./hooks";
+import { bindHooks } from "./hooks";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
@@ -24,7 +25,7 @@ import { type Run, type Severity, stackOf } from "./run";
 import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
-import { addInvokeTransform, addTransform, type InvokeTransform, requireTransform, type ResourceTransform } from "./transforms";
+import { addTransform } from "./transforms";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
 /** A program of our own API. */
@@ -56,7 +57,7 @@ interface MethodResult {
  * A program's view of the deployment that it is part of. The context of a component registers and reads resources below the
  * component, unless they name another `parent`.
  */
-export class ProgramContext {
+export class ProgramContext extends CallbackContext {
     /** Emits diagnostics. An `error` fails the operation once the program has ended; nothing is deleted then. */
     readonly log: Readonly<Record<Severity, (message: string, resource?: AnyResource) => void>>;
     /** Aborted when the operation fails or is cancelled. */
@@ -73,6 +74,7 @@ export class ProgramContext {
 
     /** @internal */
     constructor(run: Run, place?: Place) {
+        super(run);
         this.#run = run;
         this.#place = place;
         this.config = new Config(run.info.project, run.info.config, run.info.configSecretKeys);
@@ -255,57 +257,6 @@ export class ProgramContext {
         return this.#result(traced);
     }
 
-    /**
-     * Adds a transform of the stack: it changes every resource that is registered from now on, after the transforms of the
-     * resource itself and of those above it. A resource counts as registered once the outputs in its inputs are known.
-     *
-     * @example
-     * context.transform(({ type, inputs, options }) => {
-     *     if (type.startsWith("aws:")) {
-     *         return { inputs: { ...inputs, tags: { owner: "shop" } }, options: { ...options, protect: true } };
-     *     }
-     * });
-     */
-    transform(transform: ResourceTransform): void {
-        this.#addTransform(transform, addTransform, false);
-    }
-
-    /**
-     * Adds a transform of the stack's calls of functions: it changes the arguments and options of every call from now on.
-     *
-     * @example
-     * context.transformInvokes(({ arguments: given }) => ({ arguments: { ...given, region: "north" } }));
-     */
-    transformInvokes(transform: InvokeTransform): void {
-        this.#addTransform(transform, addInvokeTransform, true);
-    }
-
-    #addTransform<T>(transform: T, add: (run: Run, transform: T) => number, ofInvokes: boolean): void {
-        this.#declaring(() => {
-            this.#refuseLate("a transform was added");
-            requireTransform(transform, "a transform");
-            const number = add(this.#run, transform);
-            guarded(() => this.#native.addTransform(this.#run.number, number, ofInvokes));
-        });
-    }
-
-    /**
-     * Registers a hook that no resource of the program needs to have: recorded resources that name it are deleted with it. The
-     * hooks of resources are registered with these.
-     * @throws {InvalidInputError} Another hook has its name, or it has none.
-     *
-     * @example
-     * const drain = new Hook("drain", ({ id }) => console.log(`drains ${id}`));
-     * context.registerHook(drain);    // for `destroy({ destroyProgram: true })`
-     */
-    registerHook(hook: Hook | ErrorHook): void {
-        this.#refuseLate("a hook was registered");
-        if (!(hook instanceof Hook) && !(hook instanceof ErrorHook)) {
-            throw new InvalidInputError(`a hook is a Hook or an ErrorHook, not ${described(hook)}`);
-        }
-        registerHook(this.#run, hook);
-    }
-
     /** Returns the output of a call, whose failure the program's end reports unless the program handles it. */
     #result(traced: Promise<Traced>): Output<PropertyMap> {
         let observed = false;
@@ -394,10 +345,7 @@ export class ProgramContext {
 
     /** Throws when the program has ended. */
     #refuseLate(what: string): void {
-        const late = this.#run.late(what);
-        if (late !== undefined) {
-            throw late;
-        }
+        this.#run.refuseLate(what);
     }
 
     #export(name: string, value: PropertyValue): void {

@@ -97,7 +97,7 @@ export interface HookOptions {
 const HOOK_OPTIONS: Names<HookOptions> = { onDryRun: true, ignoreErrors: true };
 const HOOK_CHECKS = { onDryRun: flag, ignoreErrors: flag };
 
-/** The number of the next hook: hooks are told apart by their numbers. */
+/** The number of the next hook: each hook of the process has one of its own. */
 let nextIdentity = 1;
 
 /**

@@ -88,6 +88,14 @@ export class Run implements Owner {
         return error;
     }
 
+    /** Throws the error of what a program does after its end. */
+    refuseLate(what: string): void {
+        const late = this.late(what);
+        if (late !== undefined) {
+            throw late;
+        }
+    }
+
     /** Called when the operation fails or is cancelled. Answers of earlier calls still arrive; no further call is made. */
     stop(): void {
         this.#stopped = true;

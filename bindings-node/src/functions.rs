@@ -7,7 +7,7 @@ use napi_derive::napi;
 use stackwright::{
     Error, ErrorKind, Result,
     callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook},
-    monitor::{InvokeTransform, InvokeTransformArgs, ResourceTransform, TransformArgs},
+    monitor::{InvokeTransform, InvokeTransformArgs, Monitor, ResourceTransform, TransformArgs},
     property::PropertyMap,
     resource::ResourceState,
 };
@@ -151,6 +151,16 @@ impl ErrorHook for JsFunction {
     }
 }
 
+impl Bridge {
+    /// Returns the monitor of a run, also after the end of its code: transforms that the code of a component has added name hooks.
+    fn operation(&self, run: u32) -> napi::Result<Monitor> {
+        self.shared.monitor(run).ok_or_else(|| {
+            let message = "the operation has ended: no hook can be registered any more";
+            errors::to_napi(&Error::new(ErrorKind::Cancelled, message))
+        })
+    }
+}
+
 #[napi]
 impl Bridge {
     /// Adds a transform of the stack: of resources, or of calls of functions. `number` is the façade's number of the object
@@ -171,16 +181,15 @@ impl Bridge {
     /// Returns the façade's number of the hook that has this name in the operation of a run.
     #[napi(catch_unwind)]
     pub fn hook_named(&self, run: u32, name: String) -> napi::Result<Option<u32>> {
-        let run = self.run(run)?;
-        Ok(self.shared.hooks.find(run.monitor.run_info(), &name))
+        let monitor = self.operation(run)?;
+        Ok(self.shared.hooks.find(monitor.run_info(), &name))
     }
 
     /// Registers a hook for the rest of the operation of a run.
     #[napi(catch_unwind)]
     pub fn register_hook(&self, run: u32, hook: HookEntry) -> napi::Result<()> {
         let function = Arc::new(JsFunction::new(&self.shared, hook.number));
-        let run = self.run(run)?;
-        let monitor = &run.monitor;
+        let monitor = self.operation(run)?;
         let registered = if hook.of_errors {
             monitor.register_error_hook(&hook.name, function)
         } else {
@@ -197,7 +206,7 @@ impl Bridge {
             };
             errors::to_napi(&error)
         })?;
-        self.shared.keep_hook(monitor, hook.name, hook.identity);
+        self.shared.keep_hook(&monitor, hook.name, hook.identity);
         Ok(())
     }
 }

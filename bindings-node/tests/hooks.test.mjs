@@ -527,3 +527,21 @@ test("hooks of several operations at the same time are those of their own", asyn
     await Promise.all(stacks.map((stack) => stack.up()));
     assert.deepEqual(notes.sort(), ["urn:pulumi:one", "urn:pulumi:two"]);
 });
+
+test("a transform that the code of a component has added can name hooks after the end of that code", async () => {
+    const notes = [];
+    const gate = new Hook("gate", ({ name }) => void notes.push(name));
+    const boxes = {
+        construct(context) {
+            context.transform(({ options }) => ({ options: { ...options, hooks: { beforeCreate: [gate] } } }));
+            return {};
+        },
+    };
+    const program = async (context) => {
+        await context.remoteComponent(BOX, "box");
+        context.resource(THING, "a");
+    };
+    const stack = await stackOf(program, new Memory(), { box: boxes });
+    await stack.up();
+    assert.deepEqual(notes, ["a"]);
+});
