@@ -432,7 +432,7 @@ export class ProgramContext extends CallbackContext {
         const { settings: own, hooks, transforms } = checkResourceOptions(`the resource ${name}`, options);
         learnIn(this.#run, inputs);
         // At once: a later part of the program can name them.
-        const bindings = hooks === undefined ? {} : bindHooks(this.#run, hooks, `${type}_${name}`);
+        const resourceHooks = hooks && bindHooks(this.#run, hooks, `${type}_${name}`);
         const declared = untraced(async () => {
             const settings = await settingsOf(this.#below(own));
             const sent = await named(inputs, (property) => `the values of the input ${property} of the resource "${name}"`);
@@ -441,7 +441,7 @@ export class ProgramContext extends CallbackContext {
             if (all.length !== 0) {
                 settings["propertyDependencies"] = sent.dependencies;
             }
-            const document = JSON.stringify({ ...settings, type, name, custom, remote: kind === "remote", resourceHooks: bindings });
+            const document = JSON.stringify({ ...settings, type, name, custom, remote: kind === "remote", resourceHooks });
             return this.#run.request<Registered>((call) => {
                 const functions = transforms.map((transform) => addTransform(this.#run, transform));
                 this.#native.register(number, call, type, name, custom, sent.values, document, functions);

@@ -39,7 +39,7 @@ export interface TransformArgs {
 export interface TransformResult {
     /** The inputs. An input keeps what it depended on; outputs and resources in it add their own. */
     inputs?: Inputs;
-    /** The options: `{ ...options, protect: true }`. */
+    /** The options: `{ ...options, protect: true }`. Without `dependsOn`, the resource depends on what it depended on. */
     options?: TransformOptions;
 }
 
@@ -158,7 +158,8 @@ async function transformResource(
         answer.dependencies = Object.fromEntries(both) as { [name: string]: string[] };
     }
     if (changed.options !== undefined) {
-        answer.options = await optionsOf(run, changed.options, `${facts.type}_${facts.name}`);
+        const kept = { written: options["dependsOn"], origins: [...origins.values()].flat() };
+        answer.options = await optionsOf(run, changed.options, `${facts.type}_${facts.name}`, kept);
     }
     return answer;
 }
@@ -215,15 +216,25 @@ async function valuesOf(run: Run, values: object, member: string): ReturnType<ty
     return named(values as Inputs, (name) => `the values of ${member}.${name} that a transform returned`);
 }
 
-/** Returns changed options as JSON: URNs and references in the place of resources, and hooks by their names. */
-async function optionsOf(run: Run, changed: object, prefix: string): Promise<string> {
+/** What a resource depends on before its transform: as a whole, and what its inputs come from. */
+interface Kept {
+    readonly written: unknown;
+    readonly origins: readonly string[];
+}
+
+/**
+ * Returns changed options as JSON: URNs and references in the place of resources, and hooks by their names. The resource still
+ * depends on what its inputs came from: the transform may have made other inputs of these.
+ */
+async function optionsOf(run: Run, changed: object, prefix: string, { written, origins }: Kept): Promise<string> {
     const owner = "the result of a transform";
     refuseUnknown(owner, changed, TRANSFORM_OPTIONS);
     const { hooks, pluginChecksums, ...own } = given(changed) as TransformOptions;
     checkOptions("resource", owner, own, CHANGEABLE);
     const { dependencies, ...settings } = await settingsOf(own);
     const resourceHooks = hooks === undefined ? undefined : bindHooks(run, checkHooks(hooks, owner), prefix);
-    return JSON.stringify({ ...settings, dependsOn: dependencies, pluginChecksums: checksumsOf(pluginChecksums), resourceHooks });
+    const dependsOn = dependencies === undefined ? written : [...new Set([...(dependencies as string[]), ...origins])];
+    return JSON.stringify({ ...settings, dependsOn, pluginChecksums: checksumsOf(pluginChecksums), resourceHooks });
 }
 
 function checksumsOf(checksums: { readonly [platform: string]: string } | undefined): object | undefined {

@@ -144,6 +144,25 @@ test("in previews, values that are not known yet are unknown, and inputs keep wh
     assert.deepEqual(b.propertyDependencies, { of: [a.urn], known: [a.urn], changed: [] });
 });
 
+test("what a resource depends on stays, also where a transform makes other inputs of its inputs and leaves out dependsOn", async () => {
+    const stack = await stackOf((context) => {
+        const [a, base, other] = ["a", "base", "other"].map((name) => context.resource(THING, name, { content: name }));
+        const renames = ({ inputs }) => ({ inputs: { text: `${inputs.of}!` }, options: { protect: true } });
+        context.resource(THING, "own", { of: a.get("content") }, { dependsOn: base, transforms: [renames] });
+        const replaces = ({ inputs }) => ({ inputs: { text: inputs.of }, options: { dependsOn: [other] } });
+        context.resource(THING, "replaced", { of: a.get("content") }, { dependsOn: base, transforms: [replaces] });
+        const box = context.component(BOX, "box", {}, { transforms: [() => ({ options: { protect: true } })] });
+        context.resource(THING, "inherits", { of: a.get("content") }, { parent: box, dependsOn: base });
+    });
+    await stack.up();
+    const { a, base, other, own, replaced, inherits } = await records(stack);
+    assert.deepEqual([own.inputs, own.protect], [{ text: "a!" }, true]);
+    assert.deepEqual(new Set(own.dependencies), new Set([a.urn, base.urn]));
+    assert.deepEqual(new Set(replaced.dependencies), new Set([a.urn, other.urn]));
+    assert.deepEqual(new Set(inherits.dependencies), new Set([a.urn, base.urn]));
+    assert.deepEqual(inherits.propertyDependencies, { of: [a.urn] });
+});
+
 test("outputs, resources and promises in returned inputs and options are awaited, and their resource is depended on", async () => {
     const stack = await stackOf((context) => {
         const base = context.resource(THING, "base", { content: "wood", key: secret("iris") });
