@@ -9,12 +9,21 @@ export declare class Bridge {
   drain(): unknown[]
   /** Answers provider calls: a flat list of `number, succeeded, value`. */
   answer(answers: unknown[]): void
+  /**
+   * Adds a transform of the stack: of resources, or of calls of functions. `number` is the façade's number of the object
+   * that runs it.
+   */
+  addTransform(run: number, number: number, ofInvokes: boolean): void
+  /** Returns the façade's number of the hook that has this name in the operation of a run. */
+  hookNamed(run: number, name: string): number | null
+  /** Registers a hook for the rest of the operation of a run. */
+  registerHook(run: number, hook: HookEntry): void
   /** Passes a protocol message to the monitor: `Service/Method` and its bytes. */
   monitorCall(run: number, call: number, method: string, request: Uint8Array): void
   /** Emits diagnostics: a flat list of `severity, message, urn, stream, ephemeral`. */
   log(run: number, messages: unknown[]): void
-  /** Registers a resource; the document is all but its inputs, and absent when there are no options. */
-  register(run: number, call: number, resourceType: string, name: string, custom: boolean, inputs: unknown, document?: string | undefined | null): void
+  /** Registers a resource; the document is all but its inputs and transforms, and absent when there are no options. */
+  register(run: number, call: number, resourceType: string, name: string, custom: boolean, inputs: unknown, document?: string | undefined | null, transforms?: Array<number> | undefined | null): void
   /** Registers a component's outputs. */
   registerOutputs(run: number, call: number, urn: string, outputs: unknown): void
   /** Reads a resource that is not managed here; the document is all but its inputs. */
@@ -152,10 +161,32 @@ export interface ErrorKindName {
 /** Every kind of error: the table that the classes of the façade are checked against. */
 export declare function errorKinds(): Array<ErrorKindName>
 
+/** A hook as the façade describes it. */
+export interface HookEntry {
+  /** The name. */
+  name: string
+  /** The façade's number of the hook: the same hook is registered once. */
+  identity: number
+  /** The façade's number of the object that runs it. */
+  number: number
+  /** Whether it runs after failures, and decides on further attempts. */
+  ofErrors: boolean
+  /** Whether it runs in previews. */
+  onDryRun: boolean
+  /** Whether its failures are warnings. */
+  ignoreErrors: boolean
+}
+
 /** A pack of policies that are functions. */
 export interface PackEntry {
   /** The name. */
   name: string
+  /** The version. */
+  version?: string
+  /** Whether it is among the required packs, and not among the local ones. */
+  required: boolean
+  /** Its place among those of the options. */
+  index: number
   /** The façade's number of the object that runs the functions. */
   number: number
   /** The policies, in the order of their numbers. */

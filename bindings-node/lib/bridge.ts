@@ -92,6 +92,8 @@ export class Bridge {
     readonly raised = new Raised();
     readonly #calls = new Map<number, Callback>();
     readonly #providers: (Callee | undefined)[] = [];
+    /** The numbers of dropped objects of the host. */
+    readonly #free: number[] = [];
     readonly #providerCalls = new Map<number, Asked>();
     readonly #programs = new Map<number, ProgramStart>();
     readonly #stops = new Map<number, () => void>();
@@ -141,7 +143,9 @@ export class Bridge {
 
     /** Makes an object of the host callable and returns its number; the engine reports when it has dropped it. */
     addHost(host: HostObject): number {
-        return this.#providers.push(host) - 1;
+        const number = this.#free.pop() ?? this.#providers.length;
+        this.#providers[number] = host;
+        return number;
     }
 
     /** Makes a program startable and returns its number. */
@@ -224,6 +228,7 @@ export class Bridge {
                 return;
             case Tag.HostDropped:
                 this.#providers[number] = undefined;
+                this.#free.push(number);
         }
     }
 
@@ -243,8 +248,11 @@ export class Bridge {
     }
 
     #provide(call: number, target: number, request: unknown): void {
+        const callee = this.#providers[target >>> 5];
+        const name = methodName(target & 31);
         const asked: Asked = {
             call,
+            caller: name === "callFunction" ? callee?.run : undefined,
             request,
             answered: false,
             controller: undefined,
@@ -256,7 +264,7 @@ export class Bridge {
                 }
             },
         };
-        owned(asked, () => this.#ask(asked, this.#providers[target >>> 5], methodName(target & 31)));
+        owned(asked, () => this.#ask(asked, callee, name));
     }
 
     /** Calls a method. Each call is answered, also when there is no such method or it throws. Never throws. */

@@ -10,21 +10,23 @@ import {
     type InvokeOptions,
     READ_OPTIONS,
     type ReadOptions,
-    RESOURCE_OPTIONS,
-    type ResourceOptions,
 } from "./documents";
+import { CallbackContext } from "./callbacks";
 import { Config } from "./config";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
+import { bindHooks } from "./hooks";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
 import { addTo, named, type Named, settingsOf, urnOf, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
+import { checkResourceOptions, type ResourceOptions } from "./resource_options";
 import { type Run, type Severity, stackOf } from "./run";
 import { runSdkCode, type SdkCode } from "./sdk/body";
 import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
+import { addTransform } from "./transforms";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
 /** A program of our own API. */
@@ -56,7 +58,7 @@ interface MethodResult {
  * A program's view of the deployment that it is part of. The context of a component registers and reads resources below the
  * component, unless they name another `parent`.
  */
-export class ProgramContext {
+export class ProgramContext extends CallbackContext {
     /** Emits diagnostics. An `error` fails the operation once the program has ended; nothing is deleted then. */
     readonly log: Readonly<Record<Severity, (message: string, resource?: AnyResource) => void>>;
     /** Aborted when the operation fails or is cancelled. */
@@ -73,6 +75,7 @@ export class ProgramContext {
 
     /** @internal */
     constructor(run: Run, place?: Place) {
+        super(run);
         this.#run = run;
         this.#place = place;
         this.config = new Config(run.info.project, run.info.config, run.info.configSecretKeys);
@@ -376,10 +379,7 @@ export class ProgramContext {
 
     /** Throws when the program has ended. */
     #refuseLate(what: string): void {
-        const late = this.#run.late(what);
-        if (late !== undefined) {
-            throw late;
-        }
+        this.#run.refuseLate(what);
     }
 
     #export(name: string, value: PropertyValue): void {
@@ -463,20 +463,23 @@ export class ProgramContext {
                 ),
             );
         }
-        checkOptions("resource", `the resource ${name}`, options, RESOURCE_OPTIONS);
+        const { settings: own, hooks, transforms } = checkResourceOptions(`the resource ${name}`, options);
         learnIn(this.#run, inputs);
+        // At once: a later part of the program can name them.
+        const resourceHooks = hooks && bindHooks(this.#run, hooks, `${type}_${name}`);
         const declared = untraced(async () => {
-            const settings = await settingsOf(this.#below(options));
+            const settings = await settingsOf(this.#below(own));
             const sent = await named(inputs, (property) => `the values of the input ${property} of the resource "${name}"`);
             const all = Object.values(sent.dependencies).flat();
             addTo(settings, "dependencies", [...all, ...(await urnsOf(this.#origins))]);
             if (all.length !== 0) {
                 settings["propertyDependencies"] = sent.dependencies;
             }
-            const document = JSON.stringify({ ...settings, type, name, custom, remote: kind === "remote" });
-            return this.#run.request<Registered>((call) =>
-                this.#native.register(number, call, type, name, custom, sent.values, document),
-            );
+            const document = JSON.stringify({ ...settings, type, name, custom, remote: kind === "remote", resourceHooks });
+            return this.#run.request<Registered>((call) => {
+                const functions = transforms.map((transform) => addTransform(this.#run, transform));
+                this.#native.register(number, call, type, name, custom, sent.values, document, functions);
+            });
         });
         return this.#declaringLater(declared);
     }

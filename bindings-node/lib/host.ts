@@ -1,9 +1,11 @@
 /** What a host supplies beside providers: a journal, a reader of other stacks, its own encryption, remote assets, names. */
 import { InvalidInputError, StackwrightError } from "./errors";
+import type { FunctionRequest } from "./functions";
 import type { JournalEntry } from "./journal";
 import { described, type Names, refuseUnknown } from "./options";
 import type { PolicyRequest } from "./policy";
 import type { Autonaming, ResolutionRequest, ResourceSubject } from "./provider";
+import type { Owner } from "./strays";
 import { fullTextOf, isA } from "./thrown";
 import type { PropertyMap } from "./values";
 
@@ -87,6 +89,9 @@ export interface HostObject {
     latestVersion?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
     install?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
     checkPolicy?(request: PolicyRequest): unknown;
+    callFunction?(request: FunctionRequest, signal: AbortSignal): unknown;
+    /** The run of the program whose function `callFunction` is. */
+    readonly run?: Owner;
 }
 
 /** Keeps an exception as the cause of the operation's error. */

@@ -19,7 +19,6 @@ export {
     type PolicyViolation,
     type PropertyChange,
     type ReadOptions,
-    type ResourceOptions,
     type Severity,
     type StackSettings,
     type Step,
@@ -60,6 +59,7 @@ export {
 export { type PluginInstaller } from "./installer";
 export {
     type Found,
+    type HostPolicyPack,
     Policy,
     type PolicyOptions,
     type PolicyProvider,
@@ -68,6 +68,29 @@ export {
     type PolicyStack,
     type Report,
 } from "./policy";
+export { type ResourceOptions } from "./resource_options";
+export {
+    type InvokeTransform,
+    type InvokeTransformArgs,
+    type InvokeTransformOptions,
+    type InvokeTransformResult,
+    type ResourceTransform,
+    type TransformArgs,
+    type TransformOptions,
+    type TransformResult,
+} from "./transforms";
+export {
+    ErrorHook,
+    type ErrorHookArgs,
+    type ErrorHookFunction,
+    Hook,
+    type HookArgs,
+    type HookFunction,
+    type HookOptions,
+    type HookResourceOptions,
+    type Hooks,
+    type Moment,
+} from "./hooks";
 export {
     type IdentifiedRecord,
     type JournalBaseRebuilt,

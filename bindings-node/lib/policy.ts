@@ -1,5 +1,6 @@
 /** Policies as functions: checks of resources and of whole stacks, and remediations of inputs. */
 import type { Bridge } from "./bridge";
+import { anything, checkMembers, type Checks, flag, text } from "./checks";
 import type { EnforcementLevel, PolicyPack, PolicySeverity } from "./documents";
 import { InvalidInputError } from "./errors";
 import { answerOf, type HostObject } from "./host";
@@ -151,6 +152,20 @@ export class Policy {
     }
 }
 
+/** A pack of policies that are functions, with a version and settings: an entry of the option `policies`. */
+export interface HostPolicyPack extends Pick<PolicyPack, "config"> {
+    /** The name, in events and errors; the `pack` of its policies does not count. */
+    name: string;
+    /** The version, in events. */
+    version?: string;
+    /** The policies. Their remediations run in this order. */
+    policies: readonly Policy[];
+    /** Whether it counts as one of `requiredPolicies`, and not of `localPolicyPacks`: summaries then have its version. The default is `false`. */
+    required?: boolean;
+}
+
+const PACK_CHECKS: Checks = { name: text, version: text, config: anything, policies: anything, required: flag };
+
 /** A call of a function, as the native side makes it. */
 export interface PolicyRequest {
     readonly policy: number;
@@ -162,6 +177,10 @@ export interface PolicyRequest {
 /** A pack of functions as the native side takes it. */
 export interface PackEntry {
     name: string;
+    version: string;
+    required: boolean;
+    /** The place among the packs of the options. */
+    index: number;
     number: number;
     policies: {
         name: string;
@@ -174,43 +193,93 @@ export interface PackEntry {
     }[];
 }
 
+/** Functions, and the option that names their pack: its place is among the local or the required packs. */
+export interface PlacedPack extends Required<Pick<HostPolicyPack, "name" | "version" | "policies" | "required">> {
+    readonly index: number;
+}
+
+/** The packs of an operation. */
+export interface Packs {
+    readonly local: PolicyPack[];
+    readonly required: PolicyPack[];
+    readonly functions: PlacedPack[];
+}
+
 /**
- * Separates policies that are functions from packs at addresses or in folders.
+ * Puts policies behind packs that the options have already: packs at addresses or in folders, and functions. Without policies
+ * there is nothing to place.
  * @internal
  */
-export function split(policies: unknown): { packs: [name: string, policies: Policy[]][]; others: PolicyPack[] } {
-    const packs: [string, Policy[]][] = [];
-    const others: PolicyPack[] = [];
+export function placed(policies: unknown, local: readonly PolicyPack[] = [], required: readonly PolicyPack[] = []): Packs {
     if (policies === undefined) {
-        return { packs, others };
+        return { local: [], required: [], functions: [] };
     }
+    const packs: Packs = { local: copied(local), required: copied(required), functions: [] };
     if (!Array.isArray(policies)) {
         throw new InvalidInputError(`policies is a list of policies, not ${described(policies)}`);
     }
+    let open: { pack: string; policies: Policy[] } | undefined;
     for (const policy of policies as unknown[]) {
         if (policy instanceof Policy) {
-            const last = packs.at(-1);
-            if (last !== undefined && last[0] === policy.pack) {
-                last[1].push(policy);
+            if (open?.pack === policy.pack) {
+                open.policies.push(policy);
             } else {
-                packs.push([policy.pack, [policy]]);
+                open = { pack: policy.pack, policies: [policy] };
+                place(packs, { name: policy.pack, policies: open.policies });
             }
-        } else if (typeof policy === "object" && policy !== null && !Array.isArray(policy)) {
-            others.push(policy as PolicyPack);
-        } else {
+            continue;
+        }
+        open = undefined;
+        if (typeof policy !== "object" || policy === null || Array.isArray(policy)) {
             throw new InvalidInputError(`policies has objects of the class Policy and policy packs, not ${described(policy)}`);
         }
+        if ("policies" in policy) {
+            place(packs, checkedPack(policy));
+        } else {
+            packs.local.push(policy as PolicyPack);
+        }
     }
-    return { packs, others };
+    return packs;
+}
+
+/** Returns a copy of packs of the options. */
+function copied(packs: readonly PolicyPack[]): PolicyPack[] {
+    if (!Array.isArray(packs)) {
+        throw new InvalidInputError(`the packs beside policies are a list, not ${described(packs)}`);
+    }
+    return [...(packs as readonly PolicyPack[])];
+}
+
+function place({ local, required, functions }: Packs, { name, version = "", policies, required: isRequired = false, config }: HostPolicyPack): void {
+    const index = (isRequired ? required : local).push(config === undefined ? { name } : { name, config }) - 1;
+    functions.push({ name, version, policies, required: isRequired, index });
+}
+
+function checkedPack(pack: object): HostPolicyPack {
+    const what = "a pack of policies";
+    const { policies } = pack as HostPolicyPack;
+    refuseUnknown(what, pack, PACK_CHECKS);
+    checkMembers(pack, PACK_CHECKS, what);
+    const wrong = Array.isArray(policies) ? policies.find((policy: unknown) => !(policy instanceof Policy)) : undefined;
+    if (!Array.isArray(policies) || wrong !== undefined) {
+        throw new InvalidInputError(`${what} has a list of objects of the class Policy, not ${described(wrong ?? policies)}`);
+    }
+    if (typeof (pack as HostPolicyPack).name !== "string") {
+        throw new InvalidInputError(`${what} has a name, not ${described((pack as HostPolicyPack).name)}`);
+    }
+    return given(pack as HostPolicyPack);
 }
 
 /**
  * Makes packs callable.
  * @internal
  */
-export function addPacks(bridge: Bridge, packs: readonly [name: string, policies: Policy[]][]): PackEntry[] {
-    return packs.map(([name, policies]) => ({
+export function addPacks(bridge: Bridge, packs: readonly PlacedPack[]): PackEntry[] {
+    return packs.map(({ name, version, required, index, policies }) => ({
         name,
+        version,
+        required,
+        index,
         number: bridge.addHost(packHost(policies, (request, error) => bridge.raised.ofProvider(request, error))),
         policies: policies.map(({ name, level, options }) => ({
             name,

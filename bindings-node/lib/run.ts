@@ -5,7 +5,7 @@
 import type { Bridge, Callback, RunInfo } from "./bridge";
 import { CancelledError } from "./errors";
 import { currentOwner, enter, leave, leaveWithoutRoots, owned, type Owner } from "./strays";
-import { causesOf, fullTextOf, stackTextOf } from "./thrown";
+import { causesOf, fullTextOf, stackTextOf, textOf } from "./thrown";
 
 /** How much a message matters. */
 export type Severity = "debug" | "info" | "warning" | "error";
@@ -16,6 +16,12 @@ const SEVERITIES: readonly Severity[] = ["debug", "info", "warning", "error"];
 export function currentRun(): Run | undefined {
     const owner = currentOwner();
     return owner instanceof Run ? owner : undefined;
+}
+
+/** Returns the run that the running code belongs to, also where that is a transform or a hook of a program. */
+export function runOfCode(): Run | undefined {
+    const caller = currentOwner()?.caller;
+    return currentRun() ?? (caller instanceof Run ? caller : undefined);
 }
 
 /** What runs: a program, or the code of a component or a method. */
@@ -36,6 +42,10 @@ export class Run implements Owner {
     #quiet: (() => void)[] = [];
     /** The errors that calls were answered with. */
     readonly #refusals = new WeakSet<Error>();
+    /** The hooks that this run has registered. */
+    readonly hooks = new Set<object>();
+    /** What transforms have thrown, until the errors of their registrations arrive. */
+    readonly #thrown = new Set<unknown>();
     /** Messages that wait to cross together: severity, message, URN, stream, ephemeral. */
     #messages: unknown[] = [];
 
@@ -76,6 +86,14 @@ export class Run implements Owner {
             process.emitWarning(error.message, { type: "StackwrightWarning" });
         }
         return error;
+    }
+
+    /** Throws the error of what a program does after its end. */
+    refuseLate(what: string): void {
+        const late = this.late(what);
+        if (late !== undefined) {
+            throw late;
+        }
     }
 
     /** Called when the operation fails or is cancelled. Answers of earlier calls still arrive; no further call is made. */
@@ -134,10 +152,26 @@ export class Run implements Owner {
                     resolve(value as T);
                 } else {
                     this.#refusals.add(error);
+                    this.#explain(error);
                     reject(error);
                 }
             });
         });
+    }
+
+    /** Keeps what a transform threw as the cause of the error that its registration is answered with. */
+    keepThrown(error: unknown): void {
+        this.#thrown.add(error);
+    }
+
+    #explain(error: Error): void {
+        for (const thrown of this.#thrown) {
+            const text = textOf(thrown);
+            if (text !== "" && error.message.includes(text) && error.cause === undefined) {
+                Object.defineProperty(error, "cause", { value: thrown, configurable: true, writable: true });
+                this.#thrown.delete(thrown);
+            }
+        }
     }
 
     /** Returns whether an error is the engine's answer to a call, and not one of the call itself. */

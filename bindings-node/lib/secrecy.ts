@@ -1,5 +1,5 @@
 /** Registers the secrets of a program's values where the program makes or passes them, before any later text is emitted. */
-import { currentRun, type Run } from "./run";
+import { type Run, runOfCode } from "./run";
 import { brandOf } from "./values";
 
 /** Values are not searched below this depth; what is nested deeper is refused when it is sent. */
@@ -10,7 +10,7 @@ const OUTPUT = 6;
 
 /** Redacts a secret value in later texts of the current run; outside of a run it has no effect. */
 export function learnSecret(value: unknown): void {
-    const run = currentRun();
+    const run = runOfCode();
     if (run !== undefined) {
         learnIn(run, value, true);
     }

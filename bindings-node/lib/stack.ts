@@ -7,15 +7,15 @@ import { jsonOf, jsonOfMembers } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
 import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
-import { addPacks, Policy, split } from "./policy";
+import { addPacks, type HostPolicyPack, type Policy, placed } from "./policy";
 import { addProgram, type AnyProgram } from "./program";
 
 /** Options of operations that run a program. */
 export interface ProgramOptions extends OperationOptions {
     /** Another program than the stack's own. */
     program?: AnyProgram;
-    /** What every resource is checked by: policies that are functions, and packs as in `localPolicyPacks`. */
-    policies?: readonly (Policy | PolicyPack)[];
+    /** What every resource is checked by: policies that are functions, packs of these, and packs as in `localPolicyPacks`. */
+    policies?: readonly (Policy | HostPolicyPack | PolicyPack)[];
 }
 
 /** Distinguishes a plan from options: it is a result, a text, or an object with the plans of resources. */
@@ -178,14 +178,14 @@ export class Stack {
     /**
      * Analyzes the recorded state, without a program: each resource by its inputs, then all resources by their outputs.
      * Remediations rewrite nothing. The state and its locks stay as they are, also while an operation runs.
-     * @param policies Policies that are functions, and packs as in `localPolicyPacks`.
+     * @param policies Policies that are functions, packs of these, and packs as in `localPolicyPacks`.
      */
-    async analyze(policies: readonly (Policy | PolicyPack)[]): Promise<PolicyAnalysis> {
+    async analyze(policies: readonly (Policy | HostPolicyPack | PolicyPack)[]): Promise<PolicyAnalysis> {
         this.#requireOpen();
-        const { packs, others } = split(policies ?? null);
-        const options = jsonOfMembers({ localPolicyPacks: others }, "options.");
+        const packs = placed(policies ?? null);
+        const options = jsonOfMembers({ localPolicyPacks: packs.local, requiredPolicies: packs.required }, "options.");
         try {
-            const entries = addPacks(this.#bridge, packs);
+            const entries = addPacks(this.#bridge, packs.functions);
             return JSON.parse(await awaited(() => this.#native.analyze(options, entries))) as PolicyAnalysis;
         } catch (error) {
             this.#bridge.raised.explain(this.name, error instanceof StackwrightError ? error : undefined);
@@ -222,8 +222,8 @@ export class Stack {
         this.#requireOpen();
         options = checked(`${called}()`, options);
         const { signal, onEvent, program, plan, policies, ...own } = options;
-        const { packs, others } = split(policies);
-        const given = others.length === 0 ? own : { ...own, localPolicyPacks: [...(own.localPolicyPacks ?? []), ...others] };
+        const packs = placed(policies, own.localPolicyPacks, own.requiredPolicies);
+        const given = policies === undefined ? own : { ...own, localPolicyPacks: packs.local, requiredPolicies: packs.required };
         const rest = called === "preview" ? { ...given, dryRun: given.dryRun ?? true } : given;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {
@@ -232,7 +232,7 @@ export class Stack {
         const planned = plan instanceof Result ? Result.planned(plan) : undefined;
         const held = planned === undefined && plan !== undefined ? { ...rest, plan } : rest;
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
-        const started = guarded(() => this.#native.start(kind, jsonOfMembers(held, "options."), `${called}()`, added, planned, addPacks(this.#bridge, packs)));
+        const started = guarded(() => this.#native.start(kind, jsonOfMembers(held, "options."), `${called}()`, added, planned, addPacks(this.#bridge, packs.functions)));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
         const subject = { stack: this.name, isPreview: rest.dryRun === true };
         return new Operation(started, subject, explain, signal, onEvent);

@@ -8,6 +8,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export interface Owner {
     /** Takes a failure that was not handled. Must not throw. */
     fail(error: unknown): void;
+    /** The run of the program that a called function belongs to. */
+    readonly caller?: Owner | undefined;
 }
 
 const current = new AsyncLocalStorage<Owner>();

@@ -8,13 +8,16 @@ use napi_derive::napi;
 use stackwright::{
     Error, ErrorKind,
     diagnostic::{Diagnostic, Severity},
+    monitor::ResourceTransform,
     urn::Urn,
 };
 
 use crate::{
     bridge::{Answer, Bridge, Message, Run, Shared},
     convert::{self, Scope},
-    errors, registration,
+    errors,
+    functions::JsFunction,
+    registration,
 };
 
 /// Methods that wait for nothing: they are answered without a task of their own.
@@ -33,13 +36,6 @@ const SEVERITIES: [Severity; 4] = [
 ];
 
 impl Bridge {
-    fn run(&self, number: u32) -> Result<Arc<Run>> {
-        self.shared.runs.get(number).ok_or_else(|| {
-            let message = "the run has ended: a program can register nothing after its end";
-            errors::to_napi(&Error::new(ErrorKind::Cancelled, message))
-        })
-    }
-
     fn answer_later(&self, run: &Run, call: u32, work: impl Future<Output = Answer> + Send + 'static) {
         let reply = Reply {
             shared: Arc::clone(&self.shared),
@@ -134,8 +130,8 @@ impl Bridge {
         run: u32,
         #[napi(ts_arg_type = "unknown[]")] messages: Unknown<'_>,
     ) -> Result<()> {
-        let Some(run) = self.shared.runs.get(run) else {
-            // Messages after the program's end are ignored.
+        // Hooks run after the program's end, too. Messages after the operation's end are ignored.
+        let Some(monitor) = self.shared.monitor(run) else {
             return Ok(());
         };
         let scope = Scope::new(env.raw());
@@ -153,12 +149,12 @@ impl Bridge {
             diagnostic.urn = scope.with_text(at(2)?, |urn| Urn::parse(urn).ok())?;
             diagnostic.stream_id = stream;
             diagnostic.ephemeral = scope.as_bool(at(4)?)?;
-            run.monitor.log_diagnostic(diagnostic);
+            monitor.log_diagnostic(diagnostic);
         }
         Ok(())
     }
 
-    /// Registers a resource; the document is all but its inputs, and absent when there are no options.
+    /// Registers a resource; the document is all but its inputs and transforms, and absent when there are no options.
     #[napi(catch_unwind)]
     pub fn register(
         &self,
@@ -170,12 +166,20 @@ impl Bridge {
         custom: bool,
         #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
         document: Option<String>,
+        transforms: Option<Vec<u32>>,
     ) -> Result<()> {
+        // Taken first: the façade releases the functions when these are dropped, also after an error.
+        let transforms: Vec<Arc<dyn ResourceTransform>> = transforms
+            .unwrap_or_default()
+            .into_iter()
+            .map(|number| Arc::new(JsFunction::new(&self.shared, number)) as _)
+            .collect();
         let run = self.run(run)?;
         let inputs = convert::map_of(env, &inputs, &name)?;
-        let registration =
+        let mut registration =
             registration::registration(resource_type, name, custom, inputs, document.as_deref())
                 .map_err(|error| errors::to_napi(&error))?;
+        registration.transforms = transforms;
         let registered = run.monitor.register(registration);
         self.answer_later(&run, call, async move { Answer::of_resource(registered.await) });
         Ok(())
@@ -295,8 +299,8 @@ impl Bridge {
     /// Registers secret texts, and texts of secret numbers and booleans, with the redactor.
     #[napi(catch_unwind)]
     pub fn learn(&self, run: u32, texts: Vec<String>, scalars: Vec<String>) {
-        if let Some(run) = self.shared.runs.get(run) {
-            let redactor = run.monitor.redactor();
+        if let Some(monitor) = self.shared.monitor(run) {
+            let redactor = monitor.redactor();
             redactor.learn(texts);
             scalars.iter().for_each(|text| redactor.learn_text(text, true));
         }

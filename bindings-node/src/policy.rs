@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use napi_derive::napi;
 use stackwright::{
     Error, ErrorKind, Result,
+    operation::OperationOptions,
     policy::{
-        Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyPackOption, PolicyProvider, PolicyResource,
-        PolicyStack,
+        Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyProvider, PolicyResource, PolicyStack,
     },
     property::{PropertyMap, PropertyValue},
     urn::Urn,
@@ -25,6 +25,12 @@ use crate::{
 pub struct PackEntry {
     /// The name.
     pub name: String,
+    /// The version.
+    pub version: Option<String>,
+    /// Whether it is among the required packs, and not among the local ones.
+    pub required: bool,
+    /// Its place among those of the options.
+    pub index: u32,
     /// The façade's number of the object that runs the functions.
     pub number: u32,
     /// The policies, in the order of their numbers.
@@ -50,29 +56,48 @@ pub struct PolicyEntry {
     pub of_stack: bool,
 }
 
-/// Makes the packs of an operation.
-pub(crate) fn packs(shared: &Arc<Shared>, entries: Vec<PackEntry>) -> Result<Vec<PolicyPackOption>> {
-    let packs = entries.into_iter().map(|entry| {
-        let host = JsHost::new(shared, entry.number);
-        let policies = (0..).zip(entry.policies).map(|(number, policy)| {
-            let functions = JsPolicy {
-                host: Arc::clone(&host),
-                number,
-                checks: policy.checks,
-                remediates: policy.remediates,
-            };
-            Ok(Policy {
-                name: policy.name,
-                level: named(policy.level)?,
-                description: policy.description,
-                severity: policy.severity.map(named).transpose()?,
-                is_of_stack: policy.of_stack,
-                functions: Arc::new(functions),
-            })
-        });
-        Ok(PolicyPack::new(entry.name, policies.collect::<Result<Vec<_>>>()?).into())
+/// Adds the functions of packs to the options that name these.
+pub(crate) fn attach(
+    shared: &Arc<Shared>,
+    entries: Vec<PackEntry>,
+    options: &mut OperationOptions,
+) -> Result<()> {
+    for entry in entries {
+        let packs = match entry.required {
+            true => &mut options.required_policies,
+            false => &mut options.local_policy_packs,
+        };
+        let option = packs.get_mut(entry.index as usize);
+        let pack = pack(shared, entry)?;
+        let option = option.ok_or_else(|| Error::internal("there is no option for a pack of functions"))?;
+        option.host = Some(pack);
+    }
+    Ok(())
+}
+
+/// Makes a pack.
+fn pack(shared: &Arc<Shared>, entry: PackEntry) -> Result<PolicyPack> {
+    let host = JsHost::new(shared, entry.number);
+    let policies = (0..).zip(entry.policies).map(|(number, policy)| {
+        let functions = JsPolicy {
+            host: Arc::clone(&host),
+            number,
+            checks: policy.checks,
+            remediates: policy.remediates,
+        };
+        Ok(Policy {
+            name: policy.name,
+            level: named(policy.level)?,
+            description: policy.description,
+            severity: policy.severity.map(named).transpose()?,
+            is_of_stack: policy.of_stack,
+            functions: Arc::new(functions),
+        })
     });
-    packs.collect()
+    Ok(PolicyPack {
+        version: entry.version.unwrap_or_default(),
+        ..PolicyPack::new(entry.name, policies.collect::<Result<Vec<_>>>()?)
+    })
 }
 
 /// Reads a name of a fixed set, which the façade has checked.

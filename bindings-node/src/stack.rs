@@ -13,7 +13,7 @@ use crate::{
     bridge::{Shared, Values},
     errors,
     operation::Operation,
-    policy::{PackEntry, packs},
+    policy::{PackEntry, attach},
     program::ProgramEntry,
 };
 
@@ -84,9 +84,8 @@ impl Stack {
                 .ok_or_else(|| errors::to_napi(&Error::invalid("the result has no plan")))?;
             options.plan = Some(kept.into());
         }
-        let policies = packs(&self.shared, policies.unwrap_or_default());
-        let policies = policies.map_err(|error| errors::to_napi(&error))?;
-        options.local_policy_packs.extend(policies);
+        attach(&self.shared, policies.unwrap_or_default(), &mut options)
+            .map_err(|error| errors::to_napi(&error))?;
         let show_secrets = options.show_secrets;
         let operation = self.stack.start(kind, options, program);
         Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
@@ -95,12 +94,14 @@ impl Stack {
     /// Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON.
     #[napi]
     pub async fn analyze(&self, options: String, policies: Vec<PackEntry>) -> Result<String> {
-        let functions = packs(&self.shared, policies);
         let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, "analyze()");
-        let read = options.and_then(|options| Ok((options.local_policy_packs, functions?)));
-        let (mut all, functions) = read.map_err(|error| errors::to_napi(&error))?;
-        all.extend(functions);
-        let analysis = self.stack.analyze(&all).await;
+        let options = options.and_then(|mut options| {
+            attach(&self.shared, policies, &mut options)?;
+            Ok(options)
+        });
+        let options = options.map_err(|error| errors::to_napi(&error))?;
+        let packs = [options.required_policies, options.local_policy_packs].concat();
+        let analysis = self.stack.analyze(&packs).await;
         let analysis = analysis.map_err(|error| errors::to_napi(&error))?;
         Ok(binding::analysis_document(&analysis).to_string())
     }

@@ -137,3 +137,46 @@ test("policies that are wrong in themselves are refused by name", async () => {
     const error = await failureOf(stack.preview({ policies: [new Policy("numbers", { check: () => 3 })] }));
     assert.match(error.message, /a check returns a text, a list of texts or nothing/);
 });
+
+test("a pack of policies has a version and settings, and can count as required", async () => {
+    const configured = [];
+    const limit = new Policy("limit", {
+        level: "mandatory",
+        check: ({ name, props, config }) => {
+            configured.push(config);
+            return props.size > config.most ? `${name} is too big` : undefined;
+        },
+    });
+    const pack = { name: "guard", version: "1.2.0", policies: [limit], config: { limit: { enforcementLevel: "advisory", most: 3 } } };
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    for (const [required, tag] of [
+        [false, "(local)"],
+        [true, "1.2.0"],
+    ]) {
+        const events = [];
+        const policies = [{ ...pack, required }, new Policy("other", { check: () => undefined })];
+        await stack.up({ policies, onEvent: (event) => void events.push(event) });
+        const violated = events.map(({ policyEvent }) => policyEvent).filter(Boolean);
+        if (!required) {
+            assert.deepEqual(violated.map(({ policyPackVersion, enforcementLevel }) => [policyPackVersion, enforcementLevel]), [["1.2.0", "advisory"]]);
+        }
+        const packs = events.map(({ summaryEvent }) => summaryEvent?.PolicyPacks ?? summaryEvent?.policyPacks).find(Boolean);
+        assert.deepEqual({ ...packs }, { guard: tag, policies: "(local)" });
+    }
+    assert.deepEqual({ ...configured[0] }, { most: 3 });
+    const analysis = await stack.analyze([pack]);
+    assert.deepEqual(analysis.violations.map(({ packVersion, message }) => [packVersion, message]), [["1.2.0", "b is too big"]]);
+});
+
+test("a pack of policies that is wrong in itself is refused by name", async () => {
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    for (const [pack, text] of [
+        [{ name: "guard", policies: [isBig] }, /has a list of objects of the class Policy, not a function/],
+        [{ name: "guard", policies: {} }, /has a list of objects of the class Policy, not an object/],
+        [{ policies: [] }, /has a name, not undefined/],
+        [{ name: "guard", policies: [], address: "127.0.0.1:1" }, /address/],
+        [{ name: "guard", policies: [], required: "yes" }, /required takes true or false/],
+    ]) {
+        assert.throws(() => stack.preview({ policies: [pack] }), text);
+    }
+});

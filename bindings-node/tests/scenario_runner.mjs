@@ -6,10 +6,13 @@ import { createInterface } from "node:readline";
 
 import {
     Engine,
+    ErrorHook,
     fromPlainJson,
+    Hook,
     InitFailedError,
     isUnknown,
     OutputValue,
+    Policy,
     ProviderError,
     secret,
     Secret,
@@ -25,7 +28,7 @@ const METHODS = [
     "checkConfig", "diffConfig", "configure", "check", "diff", "create", "read", "update", "delete", "invoke", "cancel", "close",
 ];
 /** Members of requests and answers that are property maps. */
-const VALUES = ["inputs", "oldInputs", "oldOutputs", "outputs", "arguments", "result"];
+const VALUES = ["inputs", "newInputs", "oldInputs", "newOutputs", "oldOutputs", "outputs", "arguments", "result"];
 
 const send = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
@@ -85,8 +88,96 @@ function answerCall({ call, ok, error }) {
     } else if (error) {
         waiting?.reject(new ProviderError(error.message, error.status));
     } else {
-        waiting?.resolve(withValues(ok ?? undefined));
+        waiting?.resolve(Array.isArray(ok) ? ok : withValues(ok ?? undefined));
     }
+}
+
+/** Returns options of a transform or a hook as the protocol has them. */
+function plainOptions({ hooks, replacementTrigger, ...rest }) {
+    const moments = Object.entries(hooks ?? {}).map(([name, names]) => [name[0].toUpperCase() + name.slice(1), names]);
+    const resourceHooks = hooks && Object.fromEntries(moments);
+    const trigger = replacementTrigger === undefined ? undefined : toPlainJson(replacementTrigger);
+    return { ...rest, resourceHooks, replacementTrigger: trigger };
+}
+
+/** Returns options of the protocol as those of resources. */
+function optionsOf({ resourceHooks, ...rest }) {
+    const moments = Object.entries(resourceHooks ?? {}).map(([name, names]) => [name[0].toLowerCase() + name.slice(1), names]);
+    return resourceHooks === undefined ? rest : { ...rest, hooks: Object.fromEntries(moments) };
+}
+
+/** Makes a transform whose calls the director answers. */
+function forwardedTransform(method, name) {
+    return async ({ options, ...args }, signal) => {
+        const request = { ...args, transform: name, options: plainOptions(options) };
+        const answer = (await forward(undefined, method, request, signal)) ?? {};
+        if (answer.options === undefined) {
+            return answer;
+        }
+        const changed = optionsOf(answer.options);
+        const { replacementTrigger: trigger } = changed;
+        return { ...answer, options: trigger === undefined ? changed : { ...changed, replacementTrigger: fromPlainJson(trigger) } };
+    };
+}
+
+/** Makes the function of a hook whose calls the director answers. */
+function forwardedHook(name, preview) {
+    return async ({ newOptions, oldOptions, ...args }, signal) => {
+        const options = (recorded) => {
+            const { dependsOn: dependencies, ...rest } = recorded ?? {};
+            return recorded === undefined ? null : plainOptions({ ...rest, dependencies });
+        };
+        const absent = { newInputs: null, oldInputs: null, newOutputs: null, oldOutputs: null };
+        const request = { ...absent, ...args, hook: name, preview, newOptions: options(newOptions), oldOptions: options(oldOptions) };
+        const answer = await forward("", "hook", request, signal);
+        return answer?.retry ?? false;
+    };
+}
+
+/** Makes a pack of functions whose calls the director answers. */
+function forwardedPack({ name: pack, version, policies }) {
+    const plainResource = ({ provider, ...resource }) => ({
+        ...resource,
+        props: toPlainJson(resource.props),
+        inputs: toPlainJson(resource.inputs),
+        config: toPlainJson(resource.config),
+        provider: provider && { ...provider, props: toPlainJson(provider.props) },
+    });
+    const ask = (policy, name, argument) => forward(pack, `policy.${name}`, { policy, argument });
+    const made = policies.map(({ name, level = "advisory", severity, ofStack }) => {
+        const options = severity ? { level, severity } : { level };
+        if (ofStack) {
+            options.checkStack = async ({ resources, config }, report) => {
+                const argument = { resources: resources.map(plainResource), config: toPlainJson(config) };
+                const found = await ask(name, "checkStack", argument);
+                (found ?? []).forEach(({ message, urn }) => report(message, urn ?? undefined));
+            };
+        } else {
+            options.check = async (resource, report) => {
+                const found = await ask(name, "check", plainResource(resource));
+                (found ?? []).forEach(({ message }) => report(message));
+            };
+            options.remediate = async (resource) => {
+                const inputs = await ask(name, "remediate", plainResource(resource));
+                return inputs && fromPlainJson(inputs);
+            };
+        }
+        return new Policy(name, options);
+    });
+    return version ? { name: pack, version, policies: made } : { name: pack, policies: made };
+}
+
+/** Returns options in which the packs that are functions of this actor have these functions. */
+function withPacks(options, packs = {}) {
+    const { localPolicyPacks = [], requiredPolicies = [] } = options;
+    const isOfActor = ({ name }) => packs[name] !== undefined;
+    if (![...localPolicyPacks, ...requiredPolicies].some(isOfActor)) {
+        return options;
+    }
+    const made = (option, required) => ({ ...option, ...forwardedPack(packs[option.name]), required });
+    const policies = localPolicyPacks.map((option) => (isOfActor(option) ? made(option, false) : option));
+    policies.push(...requiredPolicies.filter(isOfActor).map((option) => made(option, true)));
+    return { ...options, localPolicyPacks: [], requiredPolicies: requiredPolicies.filter((option) => !isOfActor(option)), policies };
 }
 
 function withValues(answer) {
@@ -158,8 +249,11 @@ class Run {
     }
 
     options(goal) {
-        const { type, name, custom, remote, id, inputs, dependencies, providers, ...rest } = goal;
-        const options = { ...rest };
+        const { type, name, custom, remote, id, inputs, dependencies, providers, transforms, ...rest } = goal;
+        const options = optionsOf(rest);
+        if (transforms !== undefined) {
+            options.transforms = transforms.map((name) => forwardedTransform("transform", name));
+        }
         for (const member of ["parent", "provider", "deletedWith"]) {
             if (rest[member] !== undefined) {
                 options[member] = this.resource(rest[member]);
@@ -242,6 +336,21 @@ class Run {
         this.context.log[severity](message);
         return {};
     }
+
+    transform({ name, of }) {
+        if (of === "invokes") {
+            this.context.transformInvokes(forwardedTransform("transformInvoke", name));
+        } else {
+            this.context.transform(forwardedTransform("transform", name));
+        }
+        return {};
+    }
+
+    registerHook({ name, onDryRun = false, ignoreErrors = false, error = false }) {
+        const run = forwardedHook(name, this.context.dryRun);
+        this.context.registerHook(error ? new ErrorHook(name, run) : new Hook(name, run, { onDryRun, ignoreErrors }));
+        return {};
+    }
 }
 
 /** Returns a member of a value: of a secret, an output or an unknown it is one as well. */
@@ -303,7 +412,7 @@ function described(outputs) {
 }
 
 const asked = {
-    hello: () => ({ binding: "node", references: "native", plans: "kept" }),
+    hello: () => ({ binding: "node", references: "native", plans: "kept", hooks: true }),
     async open(message) {
         const { project, stack: name, config, deployment } = message;
         engine ??= newEngine(message);
@@ -320,9 +429,9 @@ const asked = {
         return {};
     },
     exportState: async ({ stack }) => await stacks.get(stack).exportDeployment({ showSecrets: true }),
-    async start({ stack, operation: kind, options, number, planOf, deployment: wantsDeployment }) {
+    async start({ stack, operation: kind, options, policyPacks, number, planOf, deployment: wantsDeployment }) {
         const held = planOf === undefined ? {} : { plan: results.get(planOf) };
-        const operation = stacks.get(stack)[kind === "update" ? "up" : kind]({ ...options, ...held });
+        const operation = stacks.get(stack)[kind === "update" ? "up" : kind]({ ...withPacks(options, policyPacks), ...held });
         operations.set(stack, operation);
         const events = [];
         for await (const event of operation.events()) {
@@ -356,7 +465,7 @@ const asked = {
         return {};
     },
 };
-for (const name of ["register", "read", "registerOutputs", "invoke", "call", "export", "log"]) {
+for (const name of ["register", "read", "registerOutputs", "invoke", "call", "export", "log", "transform", "registerHook"]) {
     asked[name] = (request) => runs.get(request.program)[name](request);
 }
 

@@ -4,6 +4,10 @@ import {
     type ConstructRequest,
     type EngineEvent,
     Engine,
+    ErrorHook,
+    Hook,
+    type HookArgs,
+    type InvokeTransform,
     type JournalEntry,
     languageRuntime,
     type MethodAnswer,
@@ -11,12 +15,15 @@ import {
     type Operation,
     Output,
     type Outputs,
+    Policy,
     type PropertyMap,
     type Provider,
     type Registered,
+    type ResourceTransform,
     Secret,
     secret,
     type StackwrightError,
+    type TransformOptions,
     unwrap,
 } from "stackwright";
 
@@ -103,6 +110,37 @@ export const boxes: Provider = {
     },
 };
 
+export async function calledBack(engine: Engine): Promise<void> {
+    const drain = new Hook("drain", async ({ id, oldOutputs, oldOptions }: HookArgs, signal) => {
+        console.log(id.length, oldOutputs?.["address"], oldOptions?.dependsOn.length, signal.aborted);
+    }, { onDryRun: true });
+    const patient = new ErrorHook("patient", async ({ errors, failedOperation }) => failedOperation === "create" && errors.length < 3);
+    const guard: ResourceTransform = ({ type, inputs, options }) =>
+        type.startsWith("a:") ? { inputs: { ...inputs, tag: "x" }, options: { ...options, protect: true, hooks: { ...options.hooks, onError: [patient] } } } : undefined;
+    const region: InvokeTransform = async ({ arguments: given }) => ({ arguments: { ...given, region: "north" } });
+    const stack = await engine.stack("a/b", {
+        program: (context) => {
+            context.transform(guard);
+            context.transform(({ name }) => console.log(name));
+            context.transformInvokes(region);
+            context.registerHook(drain);
+            const base = context.resource("a:b:C", "base", {}, { transforms: [guard, () => ({ inputs: {} })] });
+            const hooks = { beforeCreate: [drain, () => 1, "named"], beforeDelete: [drain], onError: [patient, () => true] };
+            context.remoteComponent("a:b:C", "c", {}, { hooks, transforms: [() => ({ inputs: { base }, options: { dependsOn: base } })] });
+        },
+    });
+    stack.up({ policies: [{ name: "guard", version: "1.0.0", policies: [new Policy("p", { check: () => "no" })] }, { path: "packs/guard" }] });
+    // @ts-expect-error a hook has a name
+    new Hook(() => undefined);
+    // @ts-expect-error an error hook answers with a boolean
+    new ErrorHook("x", () => "yes");
+    // @ts-expect-error the inputs are an object
+    const wrong: ResourceTransform = () => ({ inputs: 3 });
+    // @ts-expect-error a transform cannot change the parent
+    const moved: TransformOptions = { parent: "urn" };
+    console.log(wrong, moved);
+}
+
 export const wrong: Provider = {
     // @ts-expect-error a date is no output
     construct: () => ({ when: new Date() }),
@@ -128,6 +166,12 @@ export async function refused(engine: Engine): Promise<void> {
             context.read("a:b:C", "c", "id", {}, { protect: true });
             // @ts-expect-error there is no such option
             context.resource("a:b:C", "c", {}, { protected: true });
+            // @ts-expect-error hooks of deletions have names
+            context.resource("a:b:C", "c", {}, { hooks: { beforeDelete: [() => undefined] } });
+            // @ts-expect-error there is no such moment
+            context.resource("a:b:C", "c", {}, { hooks: { beforeRead: [] } });
+            // @ts-expect-error a read has no transforms
+            context.read("a:b:C", "c", "id", {}, { transforms: [] });
             // @ts-expect-error a method's call has no such option
             context.call("a:b:C/d", undefined, {}, { protect: true });
         },

@@ -3,6 +3,7 @@
 //! Rust puts messages in a queue and wakes JavaScript once; JavaScript takes the whole queue with one call. Nothing
 //! here waits for JavaScript, and the wake function is weak: an idle engine does not keep Node alive.
 
+mod hooks;
 mod message;
 mod pending;
 mod run;
@@ -23,9 +24,10 @@ use napi::{
     threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
 };
 use napi_derive::napi;
-use stackwright::monitor::Monitor;
+use stackwright::{Error, ErrorKind, monitor::Monitor};
 use tokio::runtime::Handle;
 
+pub(crate) use hooks::HookNames;
 pub(crate) use message::{Answer, Message, Payload};
 pub(crate) use pending::Pending;
 pub(crate) use run::{Ended, Facts, OpenRun, Run};
@@ -62,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) runs: Pending<Arc<Run>>,
     /// The monitors of runs whose programs have ended, as long as their operations go on.
     ended_runs: Mutex<HashMap<u32, Monitor>>,
+    /// The registered hooks of the operations that run.
+    pub(crate) hooks: HookNames,
 }
 
 impl Shared {
@@ -106,6 +110,26 @@ impl Shared {
         });
     }
 
+    /// Returns the monitor of a run, also after the end of its program while the operation goes on.
+    pub(crate) fn monitor(&self, run: u32) -> Option<Monitor> {
+        let running = self.runs.get(run).map(|run| run.monitor.clone());
+        running.or_else(|| self.ended().get(&run).cloned())
+    }
+
+    /// Keeps the name of a registered hook until its operation is over.
+    pub(crate) fn keep_hook(self: &Arc<Self>, monitor: &Monitor, name: String, number: u32) {
+        if !self.hooks.add(monitor.run_info(), name, number) {
+            return;
+        }
+        let (shared, monitor) = (Arc::downgrade(self), monitor.clone());
+        self.spawn(async move {
+            monitor.closed().await;
+            if let Some(shared) = shared.upgrade() {
+                shared.hooks.remove(monitor.run_info());
+            }
+        });
+    }
+
     /// Returns the monitors of runs whose programs have ended.
     pub(crate) fn ended(&self) -> MutexGuard<'_, HashMap<u32, Monitor>> {
         self.ended_runs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -134,6 +158,16 @@ pub struct Bridge {
     pub(crate) shared: Arc<Shared>,
 }
 
+impl Bridge {
+    /// Returns a run.
+    pub(crate) fn run(&self, number: u32) -> Result<Arc<Run>> {
+        self.shared.runs.get(number).ok_or_else(|| {
+            let message = "the run has ended: a program can register nothing after its end";
+            errors::to_napi(&Error::new(ErrorKind::Cancelled, message))
+        })
+    }
+}
+
 #[napi]
 impl Bridge {
     /// Builds a bridge: `wake` is called when messages wait, `revive` makes instances of the value classes.
@@ -156,6 +190,7 @@ impl Bridge {
             provider_calls: Pending::default(),
             runs: Pending::default(),
             ended_runs: Mutex::default(),
+            hooks: HookNames::default(),
         };
         Ok(Self {
             shared: Arc::new(shared),

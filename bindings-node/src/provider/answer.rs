@@ -18,6 +18,7 @@ use stackwright::{
 use super::{
     ProviderEntry,
     bodies::{self, Returned},
+    functions::{self, FunctionResult},
     method, package, provider_of, views,
 };
 use crate::{
@@ -38,6 +39,7 @@ pub(crate) enum Answered {
     Proposal(Option<Proposal>),
     Yes(bool),
     Version(Option<String>),
+    Function(FunctionResult),
     /// An exception of the host; the code is set for errors of this package.
     Refused {
         code: Option<String>,
@@ -62,7 +64,7 @@ impl Answered {
         match method {
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
-            method::RECEIVE..=method::CHECK_POLICY if present => host(reader, method, value),
+            method::RECEIVE..=method::CALL_FUNCTION if present => host(reader, method, value),
             method::CONFIGURE | method::DELETE | method::CANCEL | method::CLOSE => Ok(Self::Nothing),
             method::CONSTRUCT | method::CALL => bodies::returned(reader, value).map(Self::Returned),
             method::CHECK_CONFIG..method::RESOLVE => {
@@ -194,6 +196,7 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
             None => Answered::Texts(reader.texts_field(value, "texts")?),
         },
         method::LATEST_VERSION => Answered::Version(reader.text_field(value, "version")?),
+        method::CALL_FUNCTION => Answered::Function(functions::result(reader, value)?),
         _ => Answered::Nothing,
     })
 }

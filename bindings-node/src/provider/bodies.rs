@@ -5,7 +5,7 @@ use std::sync::Arc;
 use napi::Result;
 use stackwright::{
     monitor::{Component, Monitor},
-    property::{Key, PropertyMap, PropertyValue},
+    property::PropertyMap,
     provider::{
         CheckFailure, ConstructRequest, MethodRequest, MethodResponse, ProviderError, ProviderResult,
         ProviderStatus, Reply,
@@ -130,6 +130,17 @@ pub(crate) struct Returned {
 
 /// Reads the façade's form of an answer: `{ values, dependencies, failures? }`, with the URNs that each value comes from.
 pub(super) fn returned(reader: &Reader, value: Js) -> Result<Returned> {
+    let dependencies = dependencies(reader, value)?;
+    let values = reader.map_field(value, "values")?.unwrap_or_default();
+    Ok(Returned {
+        values: dependencies.attach(values),
+        dependencies,
+        failures: answer::failures(reader, value)?,
+    })
+}
+
+/// Reads the member `dependencies` of an answer: by the name of each value the URNs that it comes from.
+pub(super) fn dependencies(reader: &Reader, value: Js) -> Result<PropertyDependencies> {
     let mut dependencies = PropertyDependencies::new();
     if let Some(listed) = reader.field(value, "dependencies")? {
         reader.entries(listed, |name, urns| {
@@ -140,12 +151,7 @@ pub(super) fn returned(reader: &Reader, value: Js) -> Result<Returned> {
             Ok(())
         })?;
     }
-    let values = reader.map_field(value, "values")?.unwrap_or_default();
-    Ok(Returned {
-        values: dependencies.attach(values),
-        dependencies,
-        failures: answer::failures(reader, value)?,
-    })
+    Ok(dependencies)
 }
 
 impl JsProvider {

@@ -2,6 +2,7 @@
 
 mod answer;
 mod bodies;
+mod functions;
 mod package;
 mod request;
 mod views;
@@ -21,6 +22,7 @@ use stackwright::{
 use tokio::sync::oneshot;
 
 pub(crate) use answer::Answered;
+pub(crate) use functions::{FunctionCall, FunctionResult};
 use request::method_of;
 pub(crate) use request::{PolicyCall, Request};
 
@@ -31,7 +33,7 @@ use crate::{
 
 /// The methods that an object may have: their names and bit numbers, which the façade shares.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 29] = [
+    pub(crate) const NAMES: [&str; 30] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -61,6 +63,7 @@ pub(crate) mod method {
         "latestVersion",
         "install",
         "checkPolicy",
+        "callFunction",
     ];
     pub(crate) const CHECK_CONFIG: u32 = 0;
     pub(crate) const DIFF_CONFIG: u32 = 1;
@@ -92,6 +95,7 @@ pub(crate) mod method {
     pub(crate) const LATEST_VERSION: u32 = 26;
     pub(crate) const INSTALL: u32 = 27;
     pub(crate) const CHECK_POLICY: u32 = 28;
+    pub(crate) const CALL_FUNCTION: u32 = 29;
     /// A number that no object has a method for.
     pub(crate) const NONE: u32 = 31;
 }
@@ -169,13 +173,7 @@ impl PendingCall for ObjectCall {
                 Answered::read(reader, &shared, method, value, inputs)
             });
             read.map_err(|error| {
-                let name = method::NAMES[method as usize];
-                let who = if method < method::RESOLVE {
-                    "provider"
-                } else {
-                    "host"
-                };
-                let message = format!("the {who}'s answer to {name} can not be read: {}", error.reason);
+                let message = format!("{} can not be read: {}", answer_of(method), error.reason);
                 let id = match method {
                     method::CREATE => answer::id(reader, value),
                     _ => String::new(),
@@ -187,6 +185,17 @@ impl PendingCall for ObjectCall {
         };
         // The caller may have abandoned the call meanwhile.
         drop(reply.send(result));
+    }
+}
+
+/// Names the answer to a method in errors.
+fn answer_of(method: u32) -> String {
+    let name = method::NAMES[method as usize];
+    match method {
+        // The error names the function.
+        method::CALL_FUNCTION => "its result".to_owned(),
+        _ if method < method::RESOLVE => format!("the provider's answer to {name}"),
+        _ => format!("the host's answer to {name}"),
     }
 }
 

@@ -8,7 +8,7 @@ use stackwright::{
     token::ResourceId,
 };
 
-use super::{bodies::Body, method, views};
+use super::{bodies::Body, functions::FunctionCall, method, views};
 use crate::{
     bridge::Payload,
     convert::{Js, Writer},
@@ -56,6 +56,8 @@ pub(crate) enum Request {
     LatestVersion(ResolutionRequest),
     Install(ResolutionRequest),
     CheckPolicy(PolicyCall),
+    /// A transform or a hook of a program.
+    CallFunction(FunctionCall),
 }
 
 /// A call of a policy's function.
@@ -88,6 +90,7 @@ impl Request {
             Self::LatestVersion(_) => method::LATEST_VERSION,
             Self::Install(_) => method::INSTALL,
             Self::CheckPolicy(_) => method::CHECK_POLICY,
+            Self::CallFunction(_) => method::CALL_FUNCTION,
         }
     }
 
@@ -155,6 +158,7 @@ impl Payload for Request {
             | Self::Fetch(text) => writer.scope().text(text),
             Self::Encrypt(texts) | Self::Decrypt(texts) => writer.texts(texts),
             Self::CheckPolicy(call) => object().and_then(|object| policy(writer, object, call)),
+            Self::CallFunction(call) => call.write(writer),
         }
     }
 }
