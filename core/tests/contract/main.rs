@@ -23,6 +23,7 @@ mod journal;
 mod nested_secrets;
 mod opening;
 mod options;
+mod panics;
 mod passphrases;
 mod pending;
 mod plans;

@@ -111,9 +111,8 @@ impl Asked {
     }
 }
 
-/// Runs an update whose program asks for a component or a method; the provider has a fault.
-///
-/// `meddle` is called once the provider has been called.
+/// Runs an update whose program asks for a component or a method; the provider has a fault. A run with a `late` answer
+/// is cancelled twice.
 async fn run(asked: Asked, fault: &'static str, late: bool) -> OperationResult {
     let (entered, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let provider = FaultyBox {
@@ -171,7 +170,7 @@ async fn run(asked: Asked, fault: &'static str, late: bool) -> OperationResult {
 /// Asserts that the run has failed with a text, which is reported once and about no resource.
 fn assert_failed(result: &OperationResult, text: &str) {
     let error = result.error.as_ref().unwrap();
-    assert!(error.message().starts_with(text), "{error}");
+    assert!(error.message().contains(text), "{error}");
     let reported = result.diagnostics.iter();
     let reported = reported.filter(|it| it.message.library().starts_with(text));
     let about: Vec<_> = reported.map(|it| it.urn.as_ref()).collect();

@@ -12,7 +12,7 @@ use super::{
     is_local_component, references,
 };
 use crate::{
-    callback::CALLBACK_TIMEOUT,
+    callback::{CALLBACK_TIMEOUT, unless_panicked},
     error::{Error, ErrorKind, Result as LibraryResult},
     generator::RunEnded,
     monitor::{
@@ -210,7 +210,7 @@ impl Monitor {
     ) -> Result<T, Refused> {
         let result = tokio::select! {
             biased;
-            result = call => result,
+            result = unless_panicked(call) => result,
             () = self.0.generator.executor().control().stopped() => {
                 return Err(Refused::Unanswered(RunEnded));
             }
