@@ -87,7 +87,7 @@ const ANSWERS: [(&str, &str); 3] = [
     ("wrong", "it returned a malformed response: "),
 ];
 
-/// Asserts that the text of a failure names the function and says that it did not answer.
+/// Asserts that the text of a failure names the function, which did not answer.
 fn assert_died(text: &str, head: &str, faulty: &Faulty) {
     let expected = format!(
         "{head}the program's functions at {} did not answer: ",
@@ -166,7 +166,7 @@ async fn a_transform_of_functions_that_dies_or_answers_nonsense_is_named() {
 }
 
 /// Creates nothing.
-struct Refuses;
+pub(crate) struct Refuses;
 
 impl Provider for Refuses {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
@@ -275,18 +275,29 @@ async fn an_error_hook_that_dies_or_answers_nonsense_is_named() {
     assert_died(text_about(&result, head), head, &faulty);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_transform_that_answers_after_the_end_of_the_run_changes_nothing() {
+/// Cancels a run whose function has been called, and lets the function return after the end of the run.
+async fn answer_late(is_hook: bool) {
     let faulty = Arc::new(Faulty::serve().await);
     let served = Arc::clone(&faulty);
     let program = over_loopback(move |address| {
         let faulty = Arc::clone(&served);
         async move {
             let mut client = client(&address).await;
-            let request = RegisterResourceRequest {
-                transforms: vec![faulty.callback("late")],
-                ..echo("a", "", "1")
-            };
+            let mut request = echo("a", "", "1");
+            if is_hook {
+                let hook = RegisterResourceHookRequest {
+                    name: "gate".to_owned(),
+                    callback: Some(faulty.callback("late")),
+                    ..RegisterResourceHookRequest::default()
+                };
+                client.register_resource_hook(hook).await.unwrap();
+                request.hooks = Some(ResourceHooksBinding {
+                    before_create: vec!["gate".to_owned()],
+                    ..ResourceHooksBinding::default()
+                });
+            } else {
+                request.transforms = vec![faulty.callback("late")];
+            }
             // The end of the run closes the connection, or refuses the request.
             register(&mut client, request).await.unwrap_err();
         }
@@ -295,15 +306,23 @@ async fn a_transform_that_answers_after_the_end_of_the_run_changes_nothing() {
     let engine = engine(&provider);
     let stack = stack(&engine, "shop/dev", program).await;
     let operation = stack.update(OperationOptions::default());
-    faulty
-        .entered
-        .notified()
-        .within("the call of the transform")
-        .await;
+    faulty.entered.notified().within("the call of the function").await;
     operation.cancel();
     let result = operation.ended().await;
     assert!(result.error.is_some());
     faulty.release.notify_one();
     engine.close().within("the end of the engine").await;
-    assert!(provider.take().is_empty() && result.snapshot.resources.is_empty());
+    assert!(provider.take().is_empty());
+    let recorded = result.snapshot.resources.iter();
+    assert!(
+        recorded.clone().all(|state| state.urn.name() != "a"),
+        "{recorded:?}"
+    );
+    assert!(result.snapshot.pending_operations.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_that_answers_after_the_end_of_the_run_changes_nothing() {
+    answer_late(false).await;
+    answer_late(true).await;
 }

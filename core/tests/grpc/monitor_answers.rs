@@ -7,22 +7,27 @@ use std::{
 
 use futures::future::join;
 use stackwright::{
-    Stack, StackSettings,
+    Engine, Stack, StackSettings,
     config::ConfigValue,
     operation::{OperationOptions, OperationResult},
     program::Program,
+    secrets::Base64Provider,
+    store::MemoryStore,
 };
 use stackwright_proto::{
     pulumirpc::{
         DeploymentInfo, RegisterResourceRequest, ResourceInvokeRequest, ResourceMonitorFeature as Feature,
-        SourcePosition, StackFrame, StackTrace, SupportsFeatureRequest,
+        Result as WireResult, SourcePosition, StackFrame, StackTrace, SupportsFeatureRequest,
     },
     values::{ListValue, Struct, Value, value::Kind},
 };
 use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
 use tonic::Code;
 
-use crate::fixture::{client, echo, engine, over_loopback, register, root, stack, text, update};
+use crate::{
+    faulty_callbacks::Refuses,
+    fixture::{client, echo, engine, over_loopback, register, root, runtime, stack, text, update},
+};
 
 /// The signature of special values, and those of secrets, references and bytes.
 const SIGNATURE: &str = "4dabf18193072939515e22adb298388d";
@@ -258,6 +263,39 @@ async fn source_positions_are_recorded_relative_to_the_project() {
     ]);
     assert_eq!(a["stackTrace"], expected);
     assert!(record("b").get("sourcePosition").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_registration_is_an_error_for_programs_without_result_reporting() {
+    let program = over_loopback(|address| async move {
+        let mut client = client(&address).await;
+        let reported = register(&mut client, echo("a", "", "1")).await.unwrap();
+        assert_eq!(reported.result(), WireResult::Fail);
+        assert!(reported.urn.ends_with("::a") && reported.id.is_empty());
+        let old = RegisterResourceRequest {
+            supports_result_reporting: false,
+            ..echo("b", "", "1")
+        };
+        let refused = register(&mut client, old).await.unwrap_err();
+        let refused = (refused.code(), refused.message().to_owned());
+        assert_eq!(
+            refused,
+            (Code::Internal, "resource registration failed".to_owned())
+        );
+    });
+    let engine = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime())))
+        .secrets(Arc::new(Base64Provider))
+        .provider("echo", Arc::new(Refuses))
+        .build()
+        .unwrap();
+    let stack = stack(&engine, "shop/dev", program).await;
+    let options = OperationOptions {
+        continue_on_error: true,
+        ..OperationOptions::default()
+    };
+    let result = stack.update(options).ended().await;
+    assert!(result.error.as_ref().unwrap().message().contains("no quota"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

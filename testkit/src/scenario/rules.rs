@@ -33,7 +33,7 @@ pub struct Rules {
 pub struct Rule {
     /// The id by which `restsOn` names it.
     pub id: String,
-    /// What it says, as a sentence.
+    /// The rule, as a sentence.
     pub title: String,
     /// Tests of the rule that are no scenarios: `<file>::<function>`, the file relative to the repository.
     #[serde(default)]
