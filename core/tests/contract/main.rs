@@ -16,6 +16,7 @@ mod declined_secrets;
 mod deployment;
 mod errors;
 mod fixture;
+mod hangs;
 mod hooks;
 mod host_policies;
 mod inheritance;
