@@ -15,7 +15,7 @@ pub struct FakeProxy {
 }
 
 impl FakeProxy {
-    /// Forwards to the server at `target` until the runtime of the test ends.
+    /// Forwards to the server at `target` until it is dropped.
     ///
     /// # Panics
     /// When no port can be bound.
@@ -23,33 +23,36 @@ impl FakeProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (target, cut) = (target.to_owned(), watch::Sender::new(false));
-        let is_cut = cut.subscribe();
+        let mut is_cut = cut.subscribe();
         tokio::spawn(async move {
-            let mut ended = is_cut.clone();
+            let refuses = watch::Sender::new(false);
             loop {
                 tokio::select! {
                     accepted = listener.accept() => {
                         let (near, _) = accepted.unwrap();
-                        tokio::spawn(forward(near, target.clone(), is_cut.clone()));
+                        tokio::spawn(forward(near, target.clone(), refuses.subscribe()));
                     }
-                    _ = ended.wait_for(|cut| *cut) => return,
+                    _ = is_cut.wait_for(|cut| *cut) => break,
                 }
             }
+            // A client that connects again is refused, so the connections are closed afterwards.
+            drop(listener);
+            refuses.send_replace(true);
         });
         Self { address, cut }
     }
 
-    /// Closes all connections, and refuses further ones.
+    /// Refuses further connections, and closes all that there are.
     pub fn cut(&self) {
         self.cut.send_replace(true);
     }
 }
 
-async fn forward(mut near: TcpStream, target: String, mut is_cut: watch::Receiver<bool>) {
+async fn forward(mut near: TcpStream, target: String, mut refuses: watch::Receiver<bool>) {
     let mut far = TcpStream::connect(target).await.unwrap();
     tokio::select! {
         // The end of either side ends both.
         _ = copy_bidirectional(&mut near, &mut far) => {}
-        _ = is_cut.wait_for(|cut| *cut) => {}
+        _ = refuses.wait_for(|refuses| *refuses) => {}
     }
 }
