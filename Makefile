@@ -10,7 +10,8 @@
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
 #   make install-c PREFIX=       header, libraries, pkg-config and CMake files
 #   make lint                    formatting, words, lints and types
-#   make generate                the C header, the Node types and the list of the public API; check-generated fails when they differ
+#   make generate                the C header, the Node types, the list of the public API and the coverage of the rules;
+#                                check-generated fails when they differ
 #   make packages                the wheel and the npm package, in build
 
 SHELL := /bin/bash
@@ -176,16 +177,19 @@ lint: $(VENV)/.complete node_modules/.package-lock.json
 	$(VENV)/bin/python -m mypy
 	npx --no-install tsc --noEmit --project bindings-node/tsconfig.json
 
-# Files that are generated and committed: the header, the types of the native Node module, the documents of Python and Node, and
-# the list of the engine's exports. The documents come first, because the Node package is built from them. The stubs of the native Python
-# module are written by hand; stubtest compares them with the module, as part of test-python.
+# Files that are generated and committed: the header, the types of the native Node module, the documents of Python and Node,
+# the list of the engine's exports, and the scenarios of each rule. The documents come first, because the Node package is
+# built from them. The stubs of the native Python module are written by hand; stubtest compares them with the module, as part
+# of test-python.
 GENERATED := include/stackwright.h bindings-node/native.d.ts bindings-node/lib/documents.ts bindings-node/lib/event.ts \
 	bindings-python/python/stackwright/options.py bindings-python/python/stackwright/resource_options.py \
-	bindings-python/python/stackwright/_results.py bindings-python/python/stackwright/events.py docs/api.txt
+	bindings-python/python/stackwright/_results.py bindings-python/python/stackwright/events.py docs/api.txt \
+	scenarios/COVERAGE.md
 
 documents:
 	$(CARGO) run --quiet --package stackwright-c --example generate_header
 	$(CARGO) run --quiet --package stackwright-schema
+	$(CARGO) run --quiet --package stackwright-testkit --bin scenarios -- --dir scenarios --coverage
 
 generate: documents
 	$(MAKE) node

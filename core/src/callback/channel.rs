@@ -13,6 +13,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    provider::grpc::transport_failure,
     runtime::Runtime,
     transport,
 };
@@ -86,11 +87,17 @@ impl CallbackTargets {
         let client = CallbacksClient::new(channel)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
-        Ok(Arc::new(GrpcChannel(client)))
+        Ok(Arc::new(GrpcChannel {
+            client,
+            target: target.to_owned(),
+        }))
     }
 }
 
-struct GrpcChannel(CallbacksClient<Channel>);
+struct GrpcChannel {
+    client: CallbacksClient<Channel>,
+    target: String,
+}
 
 #[async_trait]
 impl CallbackChannel for GrpcChannel {
@@ -99,9 +106,20 @@ impl CallbackChannel for GrpcChannel {
             token: token.to_owned(),
             request,
         };
-        match self.0.clone().invoke(request).await {
-            Ok(response) => Ok(response.into_inner().response),
-            Err(status) => Err(Error::new(ErrorKind::Program, status.message().to_owned())),
-        }
+        let status = match self.client.clone().invoke(request).await {
+            Ok(response) => return Ok(response.into_inner().response),
+            Err(status) => status,
+        };
+        let text = match transport_failure(&status) {
+            Some(failure) => {
+                let target = &self.target;
+                format!(
+                    "the program's functions at {target} did not answer: {}",
+                    failure.text
+                )
+            }
+            None => status.message().to_owned(),
+        };
+        Err(Error::new(ErrorKind::Program, text))
     }
 }

@@ -1,7 +1,8 @@
 //! One function of a program behind the protocol: its target, its token, and the messages of its calls.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures::FutureExt as _;
 use prost::Message;
 use stackwright_proto::pulumirpc::Callback;
 
@@ -57,10 +58,22 @@ impl RemoteFunction {
     }
 }
 
+/// The text of a function of the host that panicked.
+pub(crate) const PANICKED: &str = "it panicked";
+
+/// Awaits the call of a function of the host.
+///
+/// # Errors
+/// Those of the call, and [`ErrorKind::Program`] when it panics.
+pub(crate) async fn unless_panicked<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
+    let ended = AssertUnwindSafe(call).catch_unwind().await;
+    ended.unwrap_or_else(|_| Err(Error::new(ErrorKind::Program, PANICKED)))
+}
+
 /// Awaits the call of a function of the program.
 ///
 /// # Errors
-/// Those of the call, and [`ErrorKind::Program`] when it takes longer than `limit`.
+/// Those of the call, and [`ErrorKind::Program`] when it panics or takes longer than `limit`.
 pub(crate) async fn within_deadline<T>(
     call: impl Future<Output = Result<T>>,
     limit: Duration,
@@ -68,7 +81,7 @@ pub(crate) async fn within_deadline<T>(
 ) -> Result<T> {
     tokio::select! {
         biased;
-        result = call => result,
+        result = unless_panicked(call) => result,
         () = runtime.clock.wait(limit) => {
             let seconds = limit.as_secs_f64();
             let text = format!("it did not return within {seconds} s, which is the operation's callback timeout");

@@ -1,8 +1,6 @@
 //! Hooks of resources: which ones a step has, their arguments, and the effects of their failures.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
-
-use futures::FutureExt as _;
+use std::sync::Arc;
 
 use crate::{
     callback::{ErrorHookCall, HookCall, within_deadline},
@@ -217,10 +215,6 @@ impl Executor {
         if self.control().is_cancelled() {
             return Err(cancelled());
         }
-        let panicked = |_| Err(Error::new(ErrorKind::Program, "it panicked"));
-        let call = AssertUnwindSafe(call)
-            .catch_unwind()
-            .map(|ended| ended.unwrap_or_else(panicked));
         tokio::select! {
             biased;
             result = within_deadline(call, self.options().callback_timeout, self.runtime()) => result,

@@ -1,8 +1,11 @@
 //! Remote components: their providers construct them, and register what belongs to them at this monitor.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures::FutureExt as _;
 
 use crate::{
+    callback::PANICKED,
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
     executor::{AbandonedCall, Failure},
@@ -12,7 +15,9 @@ use crate::{
         register::Refused, server::Server,
     },
     property::{PropertyMap, PropertyPath},
-    provider::{ConstructRequest, MonitorHandle, ProviderError, ProviderHandle},
+    provider::{
+        ConstructRequest, MonitorHandle, ProviderError, ProviderHandle, ProviderResult, ProviderStatus,
+    },
     resource::{PropertyDependencies, ProviderReference},
     token::TypeToken,
     urn::Urn,
@@ -73,7 +78,7 @@ impl Monitor {
             .generator
             .executor()
             .constructing(&urn, registration.resource_type.package());
-        let answer = provider.provider.construct(request);
+        let answer = unless_panicked(provider.provider.construct(request));
         let answer = self
             .unless_ended(answer, || AbandonedCall::on(&urn, "construct"))
             .await?;
@@ -229,6 +234,15 @@ impl Monitor {
         let server: Option<&Server> = handle.access().downcast_ref();
         server.map(|server| server.0.clone())
     }
+}
+
+/// Awaits code of a provider that calls the engine again.
+///
+/// # Errors
+/// Those of the call, and one when code of the host panics.
+pub(super) async fn unless_panicked<T>(call: impl Future<Output = ProviderResult<T>>) -> ProviderResult<T> {
+    let ended = AssertUnwindSafe(call).catch_unwind().await;
+    ended.unwrap_or_else(|_| Err(ProviderError::new(ProviderStatus::Unknown, PANICKED)))
 }
 
 /// Returns the message of an error, followed by a line for each refused input, with its value unless that is secret.

@@ -6,7 +6,10 @@ use smol_str::SmolStr;
 
 use crate::{
     executor::AbandonedCall,
-    monitor::{Monitor, PackageChoice, WireStatus, defaults::ProviderUse, register::Refused},
+    monitor::{
+        Monitor, PackageChoice, WireStatus, construct::unless_panicked, defaults::ProviderUse,
+        register::Refused,
+    },
     property::{PropertyMap, PropertyValue, ResourceReference, Unknown},
     provider::{CheckFailure, MethodRequest, ProviderHandle},
     resource::{PropertyDependencies, ProviderReference, SourcePosition},
@@ -135,7 +138,7 @@ impl Monitor {
             argument_dependencies,
             stack_trace_handle: trace.text(),
         };
-        let answer = provider.provider.call_method(request);
+        let answer = unless_panicked(provider.provider.call_method(request));
         let answer = self
             .unless_ended(answer, || AbandonedCall::of(&token, "call"))
             .await?;

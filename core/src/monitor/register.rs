@@ -470,6 +470,10 @@ pub(super) fn goal_of(registration: &mut Registration) -> Goal {
         }
         None => PropertyDependencies::sharing(inputs.keys().cloned(), dependencies.clone()),
     };
+    let mut options = std::mem::take(&mut registration.options);
+    if !options.hide_diffs.is_empty() {
+        options.normalize_paths();
+    }
     Goal {
         resource_type: registration.resource_type.clone(),
         name: registration.name.clone(),
@@ -483,7 +487,7 @@ pub(super) fn goal_of(registration: &mut Registration) -> Goal {
         delete_before_replace: registration.delete_before_replace,
         aliases: std::mem::take(&mut registration.aliases),
         retain_on_delete: registration.retain_on_delete,
-        options: std::mem::take(&mut registration.options),
+        options,
         source_position: registration.source_position.take(),
         stack_trace: std::mem::take(&mut registration.stack_trace),
     }

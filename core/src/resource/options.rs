@@ -8,7 +8,11 @@ use std::{
 
 use smol_str::SmolStr;
 
-use crate::{property::PropertyValue, token::ResourceId, urn::Urn};
+use crate::{
+    property::{PropertyPath, PropertyValue},
+    token::ResourceId,
+    urn::Urn,
+};
 
 /// The less frequent options of a resource, with the same values in goal and record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +40,15 @@ pub struct ResourceOptions {
 }
 
 impl ResourceOptions {
+    /// Writes the paths of `hide_diffs` in the form of the state: `tags.env` for `tags["env"]`. Malformed ones stay.
+    pub(crate) fn normalize_paths(&mut self) {
+        for text in &mut self.hide_diffs {
+            if let Ok(path) = PropertyPath::parse(text) {
+                *text = path.to_string();
+            }
+        }
+    }
+
     /// Returns the names of the deletion hooks, those before the deletion first.
     pub fn delete_hooks(&self) -> impl Iterator<Item = &str> {
         let moments = [HookMoment::BeforeDelete, HookMoment::AfterDelete];

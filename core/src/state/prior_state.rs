@@ -104,3 +104,28 @@ impl PriorState {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{state::StateId, token::TypeToken};
+
+    #[test]
+    fn two_records_share_a_urn_only_when_one_is_about_to_be_deleted() {
+        let urn = Urn::new("dev", "shop", "", "pkg:index:Type", "a");
+        let record = |id: u64, delete: bool| {
+            let mut state = ResourceState::new(urn.clone(), TypeToken::from("pkg:index:Type"), true);
+            state.delete = delete;
+            StateRef {
+                id: StateId(id),
+                state: Arc::new(state),
+            }
+        };
+        let prior = PriorState::new(vec![record(0, true), record(1, false)]).unwrap();
+        assert_eq!((prior.records().len(), prior.position(&urn)), (2, Some(1)));
+        let error = PriorState::new(vec![record(0, false), record(1, false)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::State);
+        assert_eq!(error.message(), format!("unexpected duplicate resource '{urn}'"));
+        assert_eq!(error.urn(), Some(&urn));
+    }
+}

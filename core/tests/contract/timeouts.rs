@@ -10,11 +10,14 @@ use async_trait::async_trait;
 use stackwright::{
     ErrorKind, Stack, StackSettings,
     event::OperationOutcome,
+    monitor::{MethodCall, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     plugin::PluginSettings,
+    program::{Program, from_fn},
     provider::{
-        Capabilities, CheckRequest, CheckResponse, CreateRequest, CreateResponse, DeleteRequest,
-        HandshakeRequest, Provider, ProviderBackend, ProviderResult,
+        Capabilities, CheckRequest, CheckResponse, ConstructRequest, ConstructResponse, CreateRequest,
+        CreateResponse, DeleteRequest, HandshakeRequest, MethodRequest, MethodResponse, Provider,
+        ProviderBackend, ProviderResult,
     },
     runtime::{Clock, Runtime, SystemClock, Timestamp},
 };
@@ -103,6 +106,16 @@ impl Provider for Hanging {
     async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
         self.enter("delete").await;
         Ok(())
+    }
+
+    async fn construct(&self, _request: ConstructRequest) -> ProviderResult<ConstructResponse> {
+        self.entered.notify_one();
+        std::future::pending().await
+    }
+
+    async fn call_method(&self, _request: MethodRequest) -> ProviderResult<MethodResponse> {
+        self.entered.notify_one();
+        std::future::pending().await
     }
 
     async fn cancel(&self) {
@@ -224,6 +237,55 @@ async fn an_operation_that_takes_too_long_gives_up_its_calls_and_names_them() {
             _ => &[],
         };
         assert_eq!(pending(&result), expected);
+    }
+}
+
+/// Returns a program with a component, or a call of a method.
+fn remote(is_method: bool) -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        if is_method {
+            let call = MethodCall {
+                token: "echo:index:Box/open".to_owned(),
+                ..MethodCall::default()
+            };
+            context.monitor.call_method(call).await?;
+        } else {
+            let component = Registration {
+                resource_type: "echo:index:Box".into(),
+                name: "box".to_owned(),
+                remote: true,
+                ..Registration::default()
+            };
+            context.monitor.register(component).await?;
+        }
+        Ok(())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_or_a_method_that_hangs_has_no_timeout_but_that_of_the_operation() {
+    for (is_method, subject) in [
+        (false, "construct of urn:pulumi:dev::shop::echo:index:Box::box"),
+        (true, "call of echo:index:Box/open"),
+    ] {
+        let provider = Arc::new(Hanging::default());
+        let (stack, clock) = stack(Arc::clone(&provider) as _).await;
+        // Components wait for the resources that they register.
+        clock.pass(CALL);
+        let operation = stack.start(OperationKind::Update, limited(), Some(remote(is_method)));
+        provider.entered.notified().within("the begin of the call").await;
+        clock.pass(OPERATION);
+        provider.cancelled.notified().within("the cancellation").await;
+        clock.pass(GRACE);
+        let result = operation.ended().await;
+        let error = result.error.as_ref().unwrap();
+        assert_eq!(
+            error.message(),
+            format!(
+                "update canceled, because it did not end within 3600 s: provider `echo` did not return from {subject}"
+            )
+        );
+        assert!(pending(&result).is_empty());
     }
 }
 

@@ -8,11 +8,14 @@
 )]
 
 mod exists;
+mod faulty_callbacks;
+mod faulty_components;
 mod fixture;
 mod foreign_user;
 mod hooks;
 mod installer;
 mod language_program;
+mod monitor_answers;
 mod monitor_server;
 mod packages;
 mod parameterized;

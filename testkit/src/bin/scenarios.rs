@@ -4,25 +4,27 @@ use std::{
     collections::VecDeque,
     io::Write as _,
     os::fd::AsFd,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{Mutex, PoisonError},
 };
 
 use stackwright_testkit::{
     director::{ActorCommand, Cast, play},
-    scenario::{Scenario, ScenarioError, read_directory},
+    scenario::{COVERAGE_FILE, RULES_FILE, Rules, Scenario, ScenarioError, read_directory},
 };
 use tokio::fs::File;
 
 const USAGE: &str = "\
 usage: scenarios --dir FOLDER [--binding rust|c|python|node|relay] [--runner COMMAND] [--python PROGRAM] [--jobs N]
                  [--only TEXT] [--scope all|binding|sample:K/N] [--verbose]
+       scenarios --dir FOLDER --coverage
 
 Plays the scenarios of FOLDER. COMMAND starts the binding's actor (see scenarios/PROTOCOL.md); the one of the
 Rust binding is this program itself. In a relay each operation of a scenario is another binding's, all on one stack.
 PROGRAM runs Python's actor, and is python3 otherwise. TEXT keeps the scenarios whose path contains it. The scope
-`binding` keeps the scenarios that depend on the binding, `sample:K/N` also the K-th of N parts of the others.";
+`binding` keeps the scenarios that depend on the binding, `sample:K/N` also the K-th of N parts of the others.
+With --coverage none is played: FOLDER/COVERAGE.md is written, from FOLDER/rules.yaml and the scenarios.";
 
 const BINDINGS: [&str; 4] = ["rust", "c", "python", "node"];
 
@@ -36,6 +38,7 @@ struct Arguments {
     only: String,
     scope: Scope,
     verbose: bool,
+    coverage: bool,
 }
 
 /// Which scenarios of a folder are played.
@@ -98,6 +101,9 @@ fn main() -> ExitCode {
             return stackwright_testkit::actor::serve(reader, writer).await;
         }
         let arguments = parse(words)?;
+        if arguments.coverage {
+            return write_coverage(&arguments.dir);
+        }
         let Tally {
             passed,
             failed,
@@ -125,6 +131,18 @@ fn main() -> ExitCode {
     }
 }
 
+/// Writes which scenarios test each rule of a folder.
+fn write_coverage(folder: &Path) -> Result<(), String> {
+    let rules = Rules::read(folder).map_err(|error| error.to_string())?;
+    let rules = rules.ok_or_else(|| format!("{} has no {RULES_FILE}", folder.display()))?;
+    let scenarios = read_directory(folder).map_err(|error| error.to_string())?;
+    let scenarios: Result<Vec<_>, _> = scenarios.into_iter().collect();
+    let scenarios = scenarios.map_err(|error| error.to_string())?;
+    let path = folder.join(COVERAGE_FILE);
+    std::fs::write(&path, rules.coverage(&scenarios, folder).to_markdown())
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     // A failed write to standard output cannot be reported.
@@ -141,6 +159,7 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
         only: String::new(),
         scope: Scope::All,
         verbose: false,
+        coverage: false,
     };
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
@@ -158,6 +177,7 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
             "--only" => arguments.only = value()?,
             "--scope" => arguments.scope = Scope::parse(&value()?)?,
             "--verbose" => arguments.verbose = true,
+            "--coverage" => arguments.coverage = true,
             _ => return Err(format!("unknown argument {word}\n\n{USAGE}")),
         }
     }

@@ -115,6 +115,7 @@ impl GoalMaker<'_> {
         for (name, list) in [
             ("ignoreChanges", &statement.ignore_changes),
             ("replaceOnChanges", &statement.replace_on_changes),
+            ("hideDiffs", &statement.hide_diffs),
             ("additionalSecretOutputs", &statement.additional_secret_outputs),
         ] {
             if !list.is_empty() {

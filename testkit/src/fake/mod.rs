@@ -13,6 +13,7 @@ mod echo;
 mod language;
 mod logging;
 mod provider;
+mod proxy;
 mod resolver;
 
 use std::{io, net::SocketAddr};
@@ -29,6 +30,7 @@ pub use echo::EchoProvider;
 pub use language::FakeRuntime;
 pub use logging::{Handshakes, LoggingProvider};
 pub use provider::{Answer, FakeProvider};
+pub use proxy::FakeProxy;
 pub use resolver::{AddressResolver, plugin_processes};
 
 /// Serves on a free port of loopback; returns the address and the handle that ends it.

@@ -5,6 +5,7 @@ mod operation;
 mod policy;
 mod provider;
 mod read;
+mod rules;
 mod statement;
 mod transform;
 
@@ -23,6 +24,7 @@ pub use provider::{
     Serving, TypeScript,
 };
 pub use read::{ScenarioError, read_directory, read_scenario};
+pub use rules::{COVERAGE_FILE, Coverage, OtherPart, RULES_FILE, Rule, Rules};
 pub use statement::{AliasSpec, Statement, StatementKind};
 pub use transform::TransformScript;
 
@@ -41,7 +43,7 @@ pub const STACK_BESIDE: &str = "side";
 pub struct Scenario {
     /// What the scenario shows, as a sentence.
     pub scenario: String,
-    /// The rules of the contract that it rests on; for readers only.
+    /// The rules of the contract that it rests on: ids of `rules.yaml`, each with a note after a colon or without.
     #[serde(default)]
     pub rests_on: Vec<String>,
     /// Whether the behaviour depends on the binding; such a scenario is played through each of them.

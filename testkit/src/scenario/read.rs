@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CallRule, PACKAGE, PackageScript, Scenario, Statement, StatementKind};
+use super::{CallRule, PACKAGE, PackageScript, RULES_FILE, Rules, Scenario, Statement, StatementKind};
 
 /// Why a scenario cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    fn new(path: &Path, reason: impl ToString) -> Self {
+    pub(super) fn new(path: &Path, reason: impl ToString) -> Self {
         Self {
             path: path.to_owned(),
             reason: reason.to_string(),
@@ -26,15 +26,25 @@ impl ScenarioError {
     }
 }
 
-/// Reads every scenario of a folder and of those below it, in the order of their paths.
+/// Reads every scenario of a folder and of those below it, in the order of their paths. Where the folder has a file of
+/// rules, `restsOn` names only ids that it has.
 ///
 /// # Errors
-/// Of the folder itself; a file that is not a scenario is an error in its place.
+/// Of the folder itself and of its rules; a file that is not a scenario is an error in its place.
 pub fn read_directory(directory: &Path) -> Result<Vec<Result<Scenario, ScenarioError>>, ScenarioError> {
+    let rules = Rules::read(directory)?;
     let mut files = Vec::new();
     gather(directory, &mut files)?;
     files.sort();
-    Ok(files.iter().map(|file| read_scenario(file)).collect())
+    let read = |file: &PathBuf| {
+        let scenario = read_scenario(file)?;
+        let checked = rules
+            .as_ref()
+            .map_or(Ok(()), |rules| rules.check_scenario(&scenario));
+        checked.map_err(|reason| ScenarioError::new(file, reason))?;
+        Ok(scenario)
+    };
+    Ok(files.iter().map(read).collect())
 }
 
 fn gather(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), ScenarioError> {
@@ -48,7 +58,7 @@ fn gather(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), ScenarioErro
             .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
         if path.is_dir() {
             gather(&path, files)?;
-        } else if is_scenario {
+        } else if is_scenario && !path.ends_with(RULES_FILE) {
             files.push(path);
         }
     }

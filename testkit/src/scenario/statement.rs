@@ -74,6 +74,8 @@ pub struct Statement {
     pub ignore_changes: Vec<String>,
     /// Paths whose changes replace.
     pub replace_on_changes: Vec<String>,
+    /// Paths whose differences are not shown.
+    pub hide_diffs: Vec<String>,
     /// Outputs that become secret.
     pub additional_secret_outputs: Vec<String>,
     /// Former names.

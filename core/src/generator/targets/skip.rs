@@ -211,5 +211,11 @@ mod tests {
             let text = found.unwrap_or_default();
             assert!(text.starts_with(expected), "row {row}: {text}");
         }
+        let text = gap(|state| state.dependencies = vec![urn("b")]).unwrap_or_default();
+        let (missing, kept) = (urn("b"), urn("a"));
+        assert_eq!(
+            text,
+            format!("dependency {missing} of untargeted resource {kept} has no old state")
+        );
     }
 }

@@ -7,6 +7,7 @@ use futures::future::try_join_all;
 
 use super::{Policy, PolicyFinding, PolicyPack, PolicyResource, PolicyStack};
 use crate::{
+    callback::unless_panicked,
     error::{Error, Result},
     event::{EnforcementLevel, PolicyName, PolicyViolation},
     policy::{
@@ -142,7 +143,7 @@ impl HostFunctions {
         let name = &self.pack.name;
         let policy = &policy.policy.name;
         tokio::select! {
-            result = work => result.map_err(|error: Error| {
+            result = unless_panicked(work) => result.map_err(|error: Error| {
                 let text = format!("policy pack {name}: policy {policy} failed during {call}: {}", error.message());
                 ProviderError::new(ProviderStatus::Unknown, text)
             }),
