@@ -93,9 +93,12 @@ impl Stack {
             let packs = read_packs(policies, &self.host)?;
             options.local_policy_packs.extend(packs);
         }
-        let handle = self.runtime.handle(py)?;
+        // Refuses a closed engine.
+        self.runtime.handle(py)?;
         let show_secrets = options.show_secrets;
-        let program = program.map(|program| read_program(program, handle)).transpose()?;
+        let program = program
+            .map(|program| read_program(program, &self.host))
+            .transpose()?;
         let operation = self.stack.start(kind, options, program);
         Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
     }

@@ -23,11 +23,12 @@ from typing import Any, Final, Literal, TypeVar
 from ._annotations import Unpack
 from ._bridge import Callback
 from ._checks import refusal, require, require_given
-from ._raised import described
+from ._raised import Raised, described, set_cause
 from ._stackwright import Completions, Run, find_outputs
 from ._substitution import checked, listed, plain_options, resolve_options, urns_of
 from .config import Config
 from .errors import CancelledError, InvalidInputError, StackwrightError
+from .hooks import ErrorHook, Hook, register
 from .output import Applied, Deferred, Output, sources_of, substitute, traced
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resolved, Resource, Task
 from .resource_options import (
@@ -40,7 +41,16 @@ from .resource_options import (
     CustomTimeouts,
     InvokeOptions,
     ReadOptions,
+)
+from .transforms import (
+    Attached,
+    InvokeTransform,
     ResourceOptions,
+    Transform,
+    attached,
+    of_invokes,
+    of_resources,
+    required,
 )
 from .values import Awaited, PropertyValue, Secret, Unknown, is_unknown, secret
 
@@ -79,10 +89,22 @@ class Context:
     """
 
     def __init__(
-        self, run: Run, completions: Completions, loop: asyncio.AbstractEventLoop | None, component: str | None = None
+        self,
+        run: Run,
+        completions: Completions,
+        loop: asyncio.AbstractEventLoop | None,
+        raised: Raised,
+        *,
+        component: str | None = None,
+        async_queue: Completions | None = None,
     ) -> None:
         self._run = run
         self._completions = completions
+        # What hooks raise, for the error of the operation; and what transforms raise, for the errors of what they change.
+        self._raised = raised
+        self._failures: dict[str, Exception] = {}
+        # The queue of the event loop that async transforms and hooks run on; without one, each has a loop of its own.
+        self._async_queue = completions if loop is not None else async_queue
         # The event loop of an async program; without one, the program has a thread of its own.
         self._loop = loop
         self._pending: list[Deferred[Any]] = []
@@ -237,6 +259,49 @@ class Context:
         self._defer(invocation, arguments, given, start, invocation._settle, f"the call of {token!r}")
         return invocation
 
+    def transform(self, transform: Transform, /) -> None:
+        """Changes each resource of the stack that is registered from now on; see :data:`~stackwright.Transform`.
+
+        The transforms of a resource run first (``transforms`` of its options), then those of its parents from the nearest to the
+        furthest, then those of the stack in the order of these calls::
+
+            def tagged(args):
+                if args.type.startswith("aws:"):
+                    return sw.TransformResult(inputs={**args.inputs, "tags": {"team": "core"}})
+
+            ctx.transform(tagged)
+        """
+        required("transform()", transform)
+        self._require_running("a transform")
+        self._run.add_transform(of_resources(self, transform))
+
+    def transform_invokes(self, transform: InvokeTransform, /) -> None:
+        """Changes each call of a function from now on, in the order of these calls; see :data:`~stackwright.InvokeTransform`.
+
+        ::
+
+            def pinned(args):
+                return sw.InvokeTransformResult(arguments={**args.arguments, "region": "eu-1"})
+
+            ctx.transform_invokes(pinned)
+        """
+        required("transform_invokes()", transform)
+        self._require_running("a transform of functions")
+        self._run.add_invoke_transform(of_invokes(self, transform))
+
+    def register_hook(self, hook: Hook | ErrorHook, /) -> None:
+        """Registers a hook without a resource: for what earlier runs have recorded with it, and is deleted now.
+
+        Hooks in the options of a resource are registered with it::
+
+            ctx.register_hook(sw.Hook("drain", drain))
+
+        :raises StackwrightError: when another hook of the run has the name.
+        """
+        require_given("register_hook()", hook, (Hook, ErrorHook), "an object of the class Hook or ErrorHook")
+        self._require_running(f"the hook {hook.name!r}")
+        register(self, hook)
+
     def export(self, name: str, value: PropertyValue) -> None:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""
         if self._component is not None:
@@ -278,6 +343,10 @@ class Context:
         else:
             self._run.declaration_unreadable(described(error, error.__traceback__)[1], [])
 
+    def _explain(self, key: str, error: BaseException) -> None:
+        """Makes what a transform has raised the cause of the error of what it was to change."""
+        set_cause(error, self._failures.pop(key, None))
+
     def _place(self, options: Any) -> None:
         """Puts what has no parent below the component whose code runs."""
         if self._component is not None and options.get("parent") is None:
@@ -297,6 +366,9 @@ class Context:
         inputs = _given("inputs", inputs, f"of the resource {resource.name!r}")
         if self._over:
             self._require_running(f"the resource {resource.name!r}")
+        functions: Attached | None = None
+        if "transforms" in options or "hooks" in options:
+            options, functions = attached(self, resource, options)
         if self._component is not None:
             options = dict(options)
             self._place(options)
@@ -310,6 +382,7 @@ class Context:
                 (),
                 None,
                 None,
+                functions,
                 self._completions,
                 resource._settle,
             )
@@ -330,6 +403,7 @@ class Context:
                 urns,
                 by_property,
                 named,
+                functions,
                 self._completions,
                 resource._settle,
             )
@@ -489,6 +563,7 @@ class Context:
         if self._pending:
             return False
         self._completions = completions
+        self._async_queue = completions
         self._loop = loop
         return True
 

@@ -180,7 +180,7 @@ class Stack:
         runs_program = kind == "update" or bool(options.get(f"{kind}_program"))
         if program is not None and not runs_program:
             raise InvalidInputError(f"{kind}() runs a program only with {kind}_program=True")
-        prepared = prepare(program or self._program, failures) if runs_program else None
+        prepared = prepare(program or self._program, failures, self._raised) if runs_program else None
         if runs_program and prepared is None:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
         native = self._native.start(kind, encoded, subject, prepared, kept, packs)
