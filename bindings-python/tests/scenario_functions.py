@@ -132,13 +132,17 @@ class Functions:
 
     def policies(self, pack: Message) -> list[sw.Policy]:
         """Returns the policies of a pack."""
-        return [self._policy(pack["name"], facts) for facts in pack["policies"]]
+        return [self._policy(pack["name"], pack.get("version") or "", facts) for facts in pack["policies"]]
 
-    def _policy(self, pack: str, facts: Message) -> sw.Policy:
+    def _policy(self, pack: str, version: str, facts: Message) -> sw.Policy:
         name = facts["name"]
 
         def resource(checked: sw.PolicyResource) -> Message:
             document: Message = {"type": checked.type, "name": checked.name, "urn": checked.urn, "props": plain(checked.props)}
+            provider = checked.provider
+            if provider is not None:
+                facts = {"type": provider.type, "name": provider.name, "urn": provider.urn, "props": plain(provider.props)}
+                document["provider"] = facts
             return {**document, "config": plain(checked.config)}
 
         async def ask(function: str, argument: Message) -> Any:
@@ -157,7 +161,7 @@ class Functions:
             for found in await ask("checkStack", argument):
                 report(found["message"], found.get("urn"))
 
-        given: Any = {"level": facts.get("level"), "severity": facts.get("severity"), "pack": pack}
+        given: Any = {"level": facts.get("level") or "advisory", "severity": facts.get("severity"), "pack": pack, "pack_version": version}
         if facts.get("ofStack"):
             return sw.Policy(name, check_stack=check_stack, **given)
         return sw.Policy(name, check=check, remediate=remediate, **given)

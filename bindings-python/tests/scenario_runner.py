@@ -143,9 +143,12 @@ class Actor:
         named = {snake(name): value for name, value in (message.get("options") or {}).items()}
         if "planOf" in message:
             named["plan"] = self.results[message["planOf"]]
+        packs = message.get("policyPacks") or {}
+        chosen = [pack["name"] for option in ("required_policies", "local_policy_packs") for pack in named.get(option) or []]
+        policies = [policy for name in chosen if name in packs for policy in self.functions.policies(packs[name])]
         starts = {"preview": stack.preview, "update": stack.up, "refresh": stack.refresh, "destroy": stack.destroy}
         begin: Any = starts[message["operation"]]
-        operation = self.operations[message["stack"]] = begin(**named)
+        operation = self.operations[message["stack"]] = begin(**named, policies=policies or None)
         return self.outcome(operation, message["number"], message.get("deployment", False))
 
     async def outcome(self, operation: sw.Operation, number: int, wants_deployment: bool) -> Message:

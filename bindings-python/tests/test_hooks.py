@@ -65,13 +65,14 @@ def noting(memory: Memory, *, is_async: bool = False, prefix: str = "hook") -> C
 async def test_hooks_run_before_and_after_each_kind_of_step(make_engine: MakeEngine, memory: Memory, is_async: bool) -> None:
     size = 1
     make = noting(memory, is_async=is_async)
-    hooks = {moment: [make(moment)] for moment in MOMENTS}
+    given: dict[str, Any] = {moment: [make(moment)] for moment in MOMENTS}
+    hooks = sw.Hooks(**given)
 
     async def program(ctx: sw.Context) -> None:
-        ctx.resource(THING, "a", {"size": size}, hooks=sw.Hooks(**hooks))
+        ctx.resource(THING, "a", {"size": size}, hooks=hooks)
 
     def blocking(ctx: sw.Context) -> None:
-        ctx.resource(THING, "a", {"size": size}, hooks=sw.Hooks(**hooks)).wait()
+        ctx.resource(THING, "a", {"size": size}, hooks=hooks).wait()
 
     for kind in (program, blocking):
         memory.calls.clear()
@@ -223,12 +224,15 @@ async def test_plain_functions_get_names_of_resource_moment_and_position(make_en
     def second(_args: sw.HookArgs) -> None:
         calls.append("second")
 
+    def noting_name(name: str) -> Callable[[sw.HookArgs], None]:
+        return lambda args: calls.append(name)
+
     async def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "a", {}, hooks=sw.Hooks(before_create=[first, second], after_update=[second]))
         for name in ("x", "y"):
             box = ctx.component(f"box:index:{name.upper()}", name)
             # The same type and name below another parent, with a function of its own.
-            ctx.resource(THING, "same", {}, parent=box, hooks=sw.Hooks(before_create=[lambda args, name=name: calls.append(name)]))
+            ctx.resource(THING, "same", {}, parent=box, hooks=sw.Hooks(before_create=[noting_name(name)]))
 
     async with make_engine(mem=memory) as engine:
         stack = await engine.stack("shop/dev", program)

@@ -280,8 +280,8 @@ def exits(_args: Any) -> Any:
         (not_awaited, "the transform returned coroutine; declare it with async def"),
         (lambda args: sw.TransformResult(inputs=[1]), "inputs takes a mapping of values by name, not list"),  # type: ignore[arg-type]
         (lambda args: sw.TransformResult(inputs={"x": object()}), "a value of type object is not a property value"),
-        (lambda args: sw.TransformResult(options={"protct": True}), "unknown option 'protct' of the resource 'a'; did you mean 'protect'?"),  # type: ignore[typeddict-unknown-key]
-        (lambda args: sw.TransformResult(options={"protect": "yes"}), "protect"),  # type: ignore[typeddict-item]
+        (lambda args: sw.TransformResult(options={"protct": True}), "unknown option 'protct' of the resource 'a'; did you mean 'protect'?"),
+        (lambda args: sw.TransformResult(options={"protect": "yes"}), "protect"),
         (lambda args: sw.TransformResult(options={"parent": "x"}), "a transform cannot change parent"),
         (lambda args: args.inputs.update(size=2), "AttributeError"),
         (exits, "3"),

@@ -41,7 +41,7 @@ __all__ = [
 
 _Callback = Callable[[Any, BaseException | None], None]
 _Function = tuple[Callable[[dict[str, Any]], Any], bool, Completions, Completions]
-_Packs = tuple[list[tuple[str, list[dict[str, Any]]]], Completions]
+_Packs = tuple[list[tuple[str, str, list[dict[str, Any]]]], Completions]
 _Program = tuple[Callable[[Run], None], Completions | None, bool] | str
 
 def check_options(of: str, options: dict[str, Any], owner: str) -> None: ...

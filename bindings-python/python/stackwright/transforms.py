@@ -63,8 +63,8 @@ class TransformResult:
     inputs: Values | None = None
     """All inputs of the resource. They may contain outputs and resources, which the resource then depends on. An input that keeps
     its name keeps the dependencies that it had."""
-    options: ResourceOptions | None = None
-    """The options that change; an option that is ``None`` is removed. ``parent`` and ``transforms`` cannot be changed."""
+    options: ResourceOptions | Mapping[str, Any] | None = None
+    """The options that change, as :class:`~stackwright.ResourceOptions`; an option that is ``None`` is removed. ``parent`` and ``transforms`` cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class InvokeTransformResult:
 
     arguments: Values | None = None
     """All arguments; they may contain outputs."""
-    options: InvokeOptions | None = None
+    options: InvokeOptions | Mapping[str, Any] | None = None
     """The options that change: ``provider``, ``version`` and ``plugin_download_url``. One that is ``None`` is removed."""
 
 
