@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import cleandoc
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Union
 
@@ -112,7 +113,9 @@ class ResourceOptions(_declared.ResourceOptions, total=False):
     transforms: Sequence[Transform] | None
 
 
-ResourceOptions.__doc__ = f"{ResourceOptions.__doc__ or ''}{(_declared.ResourceOptions.__doc__ or '').partition(chr(10) * 2)[2]}"
+ResourceOptions.__doc__ = "\n".join(
+    [cleandoc(ResourceOptions.__doc__ or ""), cleandoc(_declared.ResourceOptions.__doc__ or "").partition("\n\n")[2]]
+)
 
 _FIXED: Final = ("parent", "transforms")
 """Options of resources that no transform changes."""

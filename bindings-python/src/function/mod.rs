@@ -203,9 +203,7 @@ pub(crate) struct Reply(Mutex<Option<Deliver>>);
 
 impl Reply {
     /// Creates a reply whose answer `deliver` receives.
-    pub(crate) fn new(
-        deliver: impl FnOnce(Python<'_>, PyResult<Bound<'_, PyAny>>) + Send + 'static,
-    ) -> Self {
+    pub(crate) fn new(deliver: impl FnOnce(Python<'_>, PyResult<Bound<'_, PyAny>>) + Send + 'static) -> Self {
         Self(Mutex::new(Some(Box::new(deliver))))
     }
 

@@ -34,7 +34,13 @@ impl RegisteredHooks {
     }
 
     /// Notes a registered object until the end of the run.
-    pub(crate) fn insert(self: &Arc<Self>, monitor: &Monitor, handle: &Handle, name: &str, object: Py<PyAny>) {
+    pub(crate) fn insert(
+        self: &Arc<Self>,
+        monitor: &Monitor,
+        handle: &Handle,
+        name: &str,
+        object: Py<PyAny>,
+    ) {
         let run = key(monitor);
         let mut runs = self.runs();
         if let Some(hooks) = runs.iter_mut().find(|hooks| hooks.run == run) {

@@ -119,7 +119,8 @@ impl<'py> IntoPyObject<'py> for Seen {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (new, old) = (self.new.as_deref(), self.old.as_deref());
-        let values = |values: Option<&PropertyMap>| values.map(|map| convert::dictionary(py, map)).transpose();
+        let values =
+            |values: Option<&PropertyMap>| values.map(|map| convert::dictionary(py, map)).transpose();
         let options = |state: Option<&ResourceState>| state.map(|state| facts::record(py, state)).transpose();
         let seen = PyDict::new(py);
         seen.set_item("urn", self.urn.as_str())?;

@@ -151,10 +151,5 @@ pub(crate) fn read_program(program: &Bound<'_, PyAny>, host: &HostContext) -> Py
         Some(queue.cast_into::<Completions>()?)
     };
     let completions = completions.as_ref().map(Bound::get);
-    Ok(PythonProgram::shared(
-        start,
-        completions,
-        own_root,
-        host,
-    ))
+    Ok(PythonProgram::shared(start, completions, own_root, host))
 }

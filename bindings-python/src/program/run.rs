@@ -278,7 +278,8 @@ impl Run {
     fn add_invoke_transform(&self, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.require_open(function.py())?;
         let transform = transforms::PythonInvokeTransform::read(function, &self.host)?;
-        self.monitor().add_invoke_transform(std::sync::Arc::new(transform));
+        self.monitor()
+            .add_invoke_transform(std::sync::Arc::new(transform));
         Ok(())
     }
 

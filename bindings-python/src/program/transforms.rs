@@ -174,11 +174,7 @@ fn transform_options(given: Registration, before: TransformOptions) -> Transform
 
 /// Returns inputs with the dependencies that they had before, and those in `added`. Functions see plain values: an input keeps
 /// its dependencies as long as it keeps its name.
-fn with_dependencies(
-    inputs: PropertyMap,
-    before: &PropertyMap,
-    added: &PropertyDependencies,
-) -> PropertyMap {
+fn with_dependencies(inputs: PropertyMap, before: &PropertyMap, added: &PropertyDependencies) -> PropertyMap {
     let seen = before.clone().collapse_outputs();
     let restored = |(name, value): (Key, PropertyValue)| {
         let Some(original) = before.get(&name) else {
