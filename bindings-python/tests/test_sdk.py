@@ -372,23 +372,16 @@ def test_a_program_can_run_another_stack(make_engine: MakeEngine, memory: Memory
 
 
 def test_advice_of_the_sdk_to_use_a_command_is_replaced(make_engine: MakeEngine, memory: Memory) -> None:
-    def hooks() -> None:
-        hook = pulumi.ResourceHook("hook", lambda arguments: None)
-        Thing("a", {}, pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook])))
-
     def missing() -> None:
         pulumi.Config().require("size")
 
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
-            for program, text in (
-                (hooks, "Stackwright does not support resource hooks"),
-                (missing, "\tset a value for `shop:size` in the stack's configuration"),
-            ):
-                error, diagnostics = await failure(await engine.stack("shop/dev", program))
-                assert isinstance(error, sw.ProgramError) and text in str(error)
-                assert text in diagnostics[0]
-                for shown in (str(error), diagnostics[0]):
-                    assert "CLI" not in shown and "pulumi config" not in shown
+            text = "\tset a value for `shop:size` in the stack's configuration"
+            error, diagnostics = await failure(await engine.stack("shop/dev", missing))
+            assert isinstance(error, sw.ProgramError) and text in str(error)
+            assert text in diagnostics[0]
+            for shown in (str(error), diagnostics[0]):
+                assert "CLI" not in shown and "pulumi config" not in shown
 
     asyncio.run(run())

@@ -43,9 +43,6 @@ pub(crate) struct Run {
 /// Receives the end of a program: how it has failed, if it has.
 type Outcome = oneshot::Sender<Option<Failure>>;
 
-/// The transforms of a resource, and the names of its hooks by moment.
-type Attached<'py> = (Vec<Bound<'py, PyAny>>, hooks::Bindings);
-
 /// How a program has failed.
 pub(crate) struct Failure {
     pub(super) message: String,
@@ -308,7 +305,7 @@ impl Run {
         dependencies: Vec<String>,
         property_dependencies: Option<&Bound<'_, PyDict>>,
         options: Option<&Bound<'_, PyDict>>,
-        attached: Option<Attached<'_>>,
+        attached: Option<transforms::Attached<'_>>,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
@@ -323,14 +320,8 @@ impl Run {
             property_dependencies: Some(options::property_dependencies(py, property_dependencies)?),
             ..options::read(options, &format!("the resource '{name}'"))?
         };
-        if let Some((transforms, hooks)) = attached {
-            for transform in &transforms {
-                let transform = transforms::PythonTransform::read(transform, &self.host)?;
-                registration.transforms.push(std::sync::Arc::new(transform));
-            }
-            if !hooks.is_empty() {
-                registration.options.resource_hooks = hooks;
-            }
+        if let Some(attached) = attached {
+            transforms::attach(&mut registration, attached, &self.host)?;
         }
         let answer = self.monitor().register(registration);
         self.settle(answer, PendingCompletion::new(completions, callback), registered);

@@ -1,5 +1,7 @@
 //! Transforms of a program: functions that change registrations and calls of functions.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use pyo3::{
     prelude::*,
@@ -37,6 +39,25 @@ impl PythonInvokeTransform {
     pub(super) fn read(described: &Bound<'_, PyAny>, host: &HostContext) -> PyResult<Self> {
         ProgramFunction::read(NAME, described, host).map(Self)
     }
+}
+
+/// The transforms of a resource, and the names of its hooks by moment.
+pub(super) type Attached<'py> = (Vec<Bound<'py, PyAny>>, Bindings);
+
+/// Adds transforms and hooks to a registration.
+pub(super) fn attach(
+    registration: &mut Registration,
+    (transforms, hooks): Attached<'_>,
+    host: &HostContext,
+) -> PyResult<()> {
+    for transform in &transforms {
+        let transform = PythonTransform::read(transform, host)?;
+        registration.transforms.push(Arc::new(transform));
+    }
+    if !hooks.is_empty() {
+        registration.options.resource_hooks = hooks;
+    }
+    Ok(())
 }
 
 #[async_trait]
