@@ -444,6 +444,66 @@ async def test_a_cancelled_operation_gives_up_a_transform_that_hangs(
     assert memory.calls == []
 
 
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "blocking"])
+@on_loop
+async def test_an_async_function_may_await_other_resources_in_both_kinds_of_programs(
+    make_engine: MakeEngine, memory: Memory, is_async: bool
+) -> None:
+    def declare(ctx: sw.Context) -> sw.Resource:
+        first = ctx.resource(THING, "first", {"size": 3})
+        second = ctx.resource(THING, "second", {"of": first["size"]})
+
+        async def look(args: sw.TransformArgs) -> sw.TransformResult:
+            return sw.TransformResult(inputs={"size": await first["size"], "id": (await second).id, "of": await second["of"]})
+
+        return ctx.resource(THING, "a", {}, transforms=[look])
+
+    async def program(ctx: sw.Context) -> None:
+        declare(ctx)
+
+    def blocking(ctx: sw.Context) -> None:
+        declare(ctx).wait()
+
+    async with make_engine(mem=memory) as engine:
+        found = await inputs_after(engine, program if is_async else blocking)
+    assert found["a"] == {"size": 3, "id": "second-2", "of": 3}
+
+
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "blocking"])
+@on_loop
+async def test_an_ordinary_function_that_waits_is_refused_at_once(
+    make_engine: MakeEngine, memory: Memory, is_async: bool
+) -> None:
+    def declare(ctx: sw.Context) -> None:
+        far = ctx.resource(THING, "far", {}, transforms=[lambda args: sw.TransformResult(inputs={"x": 1})])
+        late = ctx.resource(THING, "late", {}, depends_on=[far])
+
+        def look(_args: sw.TransformArgs) -> None:
+            late.wait()
+
+        ctx.resource(THING, "a", {}, parent=None, transforms=[look])
+
+    async def program(ctx: sw.Context) -> None:
+        declare(ctx)
+
+    def blocking(ctx: sw.Context) -> None:
+        declare(ctx)
+
+    class Gate(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            opened.wait(30)
+            return super().create(request)
+
+    opened = threading.Event()
+    async with make_engine(mem=Gate()) as engine:
+        operation = (await engine.stack("shop/dev", program if is_async else blocking)).up()
+        async for event in operation:
+            if isinstance(event, sw.DiagnosticEvent) and "wait()" in event.message:
+                opened.set()
+        result = await operation.wait()
+    assert opened.is_set() and "make the function async and await, or return the output" in str(result.error)
+
+
 @on_loop
 async def test_calls_of_transforms_are_concurrent(make_engine: MakeEngine, memory: Memory) -> None:
     both = threading.Barrier(2)

@@ -13,6 +13,7 @@ from ._callback import is_async
 from ._raised import described
 from ._stackwright import Completions, Reply, find_outputs
 from ._substitution import listed, plain_options, resolve_options
+from ._work import in_function
 from .errors import InvalidInputError, ProgramError, StackwrightError
 from .output import substitute
 from .resource import Task
@@ -49,6 +50,7 @@ def describe(
         async def call_async(facts: dict[str, Any]) -> Any:
             for variable, value in variables.items():
                 variable.set(value)
+            in_function.set(True)
             argument = prepare(facts)
             with _kept(argument, keep):
                 return finish(argument, await function(argument))
@@ -56,6 +58,7 @@ def describe(
         return call_async, True, queue, context._completions
 
     def run(facts: dict[str, Any]) -> Any:
+        in_function.set(True)
         argument = prepare(facts)
         with _kept(argument, keep):
             returned = function(argument)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from ._bridge import Callback
 from ._raised import Raised, described, set_cause
@@ -17,7 +18,10 @@ from .output import Applied, Deferred, Output, sources_of, substitute, traced
 from .resource import Inputs
 from .values import PropertyValue
 
-__all__ = ["Work"]
+__all__ = ["Work", "in_function"]
+
+in_function: Final[ContextVar[bool]] = ContextVar("stackwright_function", default=False)
+"""Whether the running code is a transform or a hook of a program."""
 
 
 class Work:
@@ -187,6 +191,11 @@ class Work:
         return True
 
     def _run_until(self, done: Callable[[], bool]) -> None:
+        if in_function.get() and not done():
+            # The answers of a program arrive on its own thread.
+            raise InvalidInputError(
+                "wait() was called in a transform or a hook; make the function async and await, or return the output"
+            )
         if self._loop is not None:
             if done():
                 return
