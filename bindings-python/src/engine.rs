@@ -63,6 +63,7 @@ impl Engine {
                 start: Arc::new(member("start_task")?.unbind()),
             },
             handle: handle.clone(),
+            hooks: Arc::default(),
         };
         // Separate from the threads of providers: blocked provider methods never delay functions of the host.
         let host = HostContext {

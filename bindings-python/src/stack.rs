@@ -13,7 +13,7 @@ use crate::{
     convert,
     errors::{OrRaise as _, invalid},
     function::HostContext,
-    host::read_packs,
+    host::add_packs,
     operation::{Operation, OperationOutcome, analysis_members},
     program::read_program,
     runtime::Runtime,
@@ -90,12 +90,14 @@ impl Stack {
             options.plan = Some(kept.ok_or_else(|| invalid(py, "the result has no plan"))?.into());
         }
         if let Some(policies) = policies {
-            let packs = read_packs(policies, &self.host)?;
-            options.local_policy_packs.extend(packs);
+            add_packs(policies, &self.host, &mut options)?;
         }
-        let handle = self.runtime.handle(py)?;
+        // Refuses a closed engine.
+        self.runtime.handle(py)?;
         let show_secrets = options.show_secrets;
-        let program = program.map(|program| read_program(program, handle)).transpose()?;
+        let program = program
+            .map(|program| read_program(program, &self.host))
+            .transpose()?;
         let operation = self.stack.start(kind, options, program);
         Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
     }
@@ -110,12 +112,12 @@ impl Stack {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let options =
+        let mut options =
             binding::read::<OperationOptions>(options, Language::Python, "analyze()").or_raise(py)?;
-        let mut packs = options.local_policy_packs;
         if let Some(policies) = policies {
-            packs.extend(read_packs(policies, &self.host)?);
+            add_packs(policies, &self.host, &mut options)?;
         }
+        let packs = options.local_policy_packs;
         let stack = self.stack.clone();
         let work = async move {
             let analysis = stack.analyze(&packs).await?;

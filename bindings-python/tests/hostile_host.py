@@ -201,6 +201,11 @@ class Hostile(Calm):
         return places.at("invoke", super().invoke)(request)
 
 
+class Failing(Calm):
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        raise sw.ProviderError("out of order")
+
+
 class Vault:
     kind = "vault"
     state = None
@@ -244,6 +249,36 @@ class Installs:
 revision = 0
 
 
+def transformed(args: sw.TransformArgs) -> Any:
+    inputs = places.at("transform inputs", lambda: args.inputs)()
+    options = places.at("transform options", lambda: {"protect": False})()
+    return places.at("transform", lambda: sw.TransformResult(inputs=inputs, options=options))()
+
+
+async def transformed_async(args: sw.TransformArgs) -> Any:
+    return places.at("async transform", lambda: None)()
+
+
+def call_transformed(args: sw.InvokeTransformArgs) -> Any:
+    arguments = places.at("transform arguments", lambda: args.arguments)()
+    return places.at("invoke transform", lambda: sw.InvokeTransformResult(arguments=arguments))()
+
+
+async def hooked_async(args: sw.HookArgs) -> Any:
+    return places.at("async hook", lambda: None)()
+
+
+def functions(ctx: sw.Context) -> None:
+    ctx.transform(transformed_async)
+    ctx.transform_invokes(call_transformed)
+    hook = sw.Hook("hook", places.of_one("hook", lambda args: None))
+    hooks = sw.Hooks(before_create=[hook, hooked_async], on_error=[sw.ErrorHook("again", places.of_one("error hook", lambda args: False))])
+    ctx.resource("mem:index:Thing", "a", {"x": 1}, transforms=[transformed], hooks=hooks)
+    ctx.invoke("mem:index:echo", {"x": 1})
+    if places.armed is not None and places.armed[0] == "error hook":
+        ctx.resource("failing:index:Thing", "b", {}, hooks=hooks)
+
+
 def program(ctx: sw.Context) -> None:
     global revision
     revision += 1
@@ -276,11 +311,17 @@ def calm(ctx: sw.Context) -> None:
         ctx.resource("calm:index:Thing", f"t{number}", {"revision": revision})
 
 
+FUNCTIONS: tuple[str, ...] = (
+    "transform", "transform inputs", "transform options", "async transform", "invoke transform", "transform arguments",
+    "hook", "async hook", "error hook",
+)  # fmt: skip
+"""Transforms and hooks of a program."""
 PLACES = tuple(sys.argv[1:]) or (
     "program", "async program", "apply", "input", "export", "log",
     "check_config", "diff_config", "configure", "check", "diff", "create", "update", "read", "delete", "invoke",
     "resolver", "is_installed", "latest_version", "install", "autonamer", "journal", "on_event",
     "encrypt", "decrypt", "async encrypt", "async decrypt", "fetch", "stack_outputs", "stack_resource_outputs",
+    *FUNCTIONS,
 )  # fmt: skip
 OWN_LOOP = ("on_event", "async program")
 """Callbacks on the host's event loop: an exit or interrupt there ends the loop, as intended by the host."""
@@ -307,7 +348,7 @@ async def main() -> None:
     operations = 0
     engine = sw.Engine(
         store="memory://",
-        providers={"mem": Hostile(), "calm": Calm()},
+        providers={"mem": Hostile(), "calm": Calm(), "failing": Failing()},
         resolver=places.of_one("resolver", lambda request: Calm() if request.name == "found" else None),
         installer=Installs(),
         autonamer=places.of_one("autonamer", lambda request: f"{request.name}-named"),
@@ -326,7 +367,9 @@ async def main() -> None:
             run = async_program if place == "async program" else program
             if place in ("is_installed", "latest_version", "install"):
                 run = missing
-            vault = AsyncVault() if place.startswith("async ") and place != "async program" else None
+            if place in FUNCTIONS:
+                run = functions
+            vault = AsyncVault() if place in ("async encrypt", "async decrypt") else None
             stack = await engine.stack(f"shop/s{operations}", run, journal=receive, secrets=vault)
             if place in LATER:
                 await outcome(stack.up())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import stackwright as sw
 
+from scenario_functions import Functions, hooks_of, snake
 from scenario_wire import Message, parsed
 
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -19,8 +19,9 @@ _SECRET = "1b47061264138c4ac30d75fd1eb44270"
 class Play:
     """A run of the program, or of the code of a component or a method: its registered resources and invocations, by handle."""
 
-    def __init__(self, ctx: sw.Context, inputs: Message | None = None) -> None:
+    def __init__(self, ctx: sw.Context, functions: Functions, inputs: Message | None = None) -> None:
         self.ctx = ctx
+        self.functions = functions
         self.handles: dict[str, sw.Resource | sw.Invocation] = {}
         # The inputs of a component, or the arguments of a method.
         self.inputs = inputs
@@ -68,6 +69,10 @@ class Play:
                 continue
             if name == "dependencies":
                 options["depends_on"] = self.refer(value)
+            elif name == "transforms":
+                options["transforms"] = [self.functions.transform(transform) for transform in value]
+            elif name == "resourceHooks":
+                options["hooks"] = hooks_of(value)
             elif name == "aliases":
                 options["aliases"] = [
                     alias["urn"] if "urn" in alias else {snake(key): self.refer(part) for key, part in alias.items()}
@@ -113,6 +118,15 @@ class Play:
             case "export":
                 ctx.export(message["name"], self.refer(message["value"]))
                 return now({})
+            case "transform":
+                if message["of"] == "invokes":
+                    ctx.transform_invokes(self.functions.invoke_transform(message["name"]))
+                else:
+                    ctx.transform(self.functions.transform(message["name"]))
+                return now({})
+            case "registerHook":
+                ctx.register_hook(self.functions.hook(message, ctx.dry_run))
+                return now({})
             case "log":
                 ctx.log(message["message"], severity=message["severity"])
                 return now({})
@@ -151,10 +165,6 @@ def _stepper(step: str) -> Callable[[Any], Any]:
             return None
 
     return take
-
-
-def snake(name: str) -> str:
-    return re.sub("([A-Z])", lambda match: "_" + match[1].lower(), name)
 
 
 async def now(answer: Message) -> Message:

@@ -16,7 +16,8 @@ from typing import Any
 
 import stackwright as sw
 
-from scenario_play import Play, now, snake
+from scenario_functions import Functions, snake
+from scenario_play import Play, now
 from scenario_provider import forwarding
 from scenario_wire import Message, PendingCalls, Wire, failure
 
@@ -27,6 +28,7 @@ class Actor:
     def __init__(self) -> None:
         self.wire = Wire()
         self.calls = PendingCalls(self.wire)
+        self.functions = Functions(self.calls)
         self.programs = itertools.count(1)
         self.plays: dict[int, Play] = {}
         self.engine: sw.Engine | None = None
@@ -65,7 +67,7 @@ class Actor:
     def begin(self, message: Message) -> Awaitable[Any]:
         match message["do"]:
             case "hello":
-                return now({"binding": "python", "references": "native", "plans": "kept"})
+                return now({"binding": "python", "references": "native", "plans": "kept", "hooks": True})
             case "open":
                 return self.open(message)
             case "importState":
@@ -141,9 +143,12 @@ class Actor:
         named = {snake(name): value for name, value in (message.get("options") or {}).items()}
         if "planOf" in message:
             named["plan"] = self.results[message["planOf"]]
+        packs = message.get("policyPacks") or {}
+        chosen = [pack["name"] for option in ("required_policies", "local_policy_packs") for pack in named.get(option) or []]
+        policies = [policy for name in chosen if name in packs for policy in self.functions.policies(packs[name])]
         starts = {"preview": stack.preview, "update": stack.up, "refresh": stack.refresh, "destroy": stack.destroy}
         begin: Any = starts[message["operation"]]
-        operation = self.operations[message["stack"]] = begin(**named)
+        operation = self.operations[message["stack"]] = begin(**named, policies=policies or None)
         return self.outcome(operation, message["number"], message.get("deployment", False))
 
     async def outcome(self, operation: sw.Operation, number: int, wants_deployment: bool) -> Message:
@@ -161,7 +166,7 @@ class Actor:
 
     async def program(self, ctx: sw.Context) -> None:
         number = next(self.programs)
-        play = self.plays[number] = Play(ctx)
+        play = self.plays[number] = Play(ctx, self.functions)
         self.wire.send({"program": number, "preview": ctx.dry_run, "stack": ctx.stack})
         try:
             end = await play.finished
@@ -174,7 +179,7 @@ class Actor:
     async def run_body(self, ctx: sw.Context, body: Message, inputs: Message) -> sw.InvokeResult:
         """Runs the code of a component or a method on the loop of the providers."""
         number = next(self.programs)
-        play = self.plays[number] = Play(ctx, inputs)
+        play = self.plays[number] = Play(ctx, self.functions, inputs)
         self.wire.send({"program": number, "preview": ctx.dry_run, "stack": ctx.stack, "body": body})
         try:
             return await play.result()

@@ -144,6 +144,49 @@ def test_what_a_policy_raises_is_the_cause_of_the_error(make_engine: MakeEngine,
     run(work)
 
 
+def test_a_pack_of_functions_has_a_version_and_settings_and_its_place_among_others(
+    make_engine: MakeEngine, memory: Memory
+) -> None:
+    settings: list[Any] = []
+
+    def limit(resource: sw.PolicyResource) -> str | None:
+        settings.append(dict(resource.config))
+        return not_big(resource)
+
+    def rewriting(size: int) -> Any:
+        return lambda resource: {**resource.inputs, "size": size} if resource.name == "a" else None
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            policies = [
+                sw.Policy("limit", level="mandatory", check=limit, pack="guard", pack_version="1.2.0"),
+                sw.Policy("two", remediate=rewriting(2), pack="second"),
+                sw.Policy("three", remediate=rewriting(3), pack="third"),
+            ]
+            configured: Any = [{"name": "guard", "config": {"limit": {"enforcementLevel": "advisory", "most": 3}}}]
+            operation = stack.up(policies=policies, required_policies=configured, local_policy_packs=[{"name": "third"}])
+            events = [event async for event in operation]
+            await operation
+            found = [event for event in events if isinstance(event, sw.PolicyEvent)]
+            assert [(event.policy_pack_version, event.enforcement_level) for event in found] == [("1.2.0", "advisory")]
+            # The packs that the options name come first.
+            assert states(await stack.export_deployment())["a"]["inputs"]["size"] == 2
+
+    run(work)
+    assert settings and all(given == {"most": 3} for given in settings)
+    other = sw.Policy("other", check=not_big, pack="guard", pack_version="1.3.0")
+    versions = [sw.Policy("limit", check=limit, pack="guard", pack_version="1.2.0"), other]
+
+    async def refused() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.InvalidInputError, match="the pack 'guard' have two versions of it, '1.2.0' and '1.3.0'"):
+                stack.preview(policies=versions)
+
+    run(refused)
+
+
 def test_an_analysis_changes_nothing_and_is_there_without_async(tmp_path: Path, memory: Memory) -> None:
     with stackwright.sync.Engine(store=f"file://{tmp_path}", providers={"mem": memory}) as engine:
         stack = engine.stack("shop/dev", program)

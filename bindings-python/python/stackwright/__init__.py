@@ -47,6 +47,7 @@ from .events import (
     StepMetadata,
     SummaryEvent,
 )
+from .hooks import ErrorHook, ErrorHookArgs, Hook, HookArgs, HookResourceOptions, Hooks
 from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackReader
 from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
@@ -106,6 +107,14 @@ from .provider import (
 )
 from .result import Diagnostic, DiffKind, PropertyChange, Result, Severity, Step, StepOp, StepStatus
 from .stack import Stack
+from .transforms import (
+    InvokeTransform,
+    InvokeTransformArgs,
+    InvokeTransformResult,
+    Transform,
+    TransformArgs,
+    TransformResult,
+)
 from .values import (
     UNKNOWN,
     Archive,
@@ -154,9 +163,15 @@ __all__ = [
     "DiffRequest",
     "DiffResult",
     "Engine",
+    "ErrorHook",
+    "ErrorHookArgs",
     "Event",
     "FailedError",
     "Fetch",
+    "Hook",
+    "HookArgs",
+    "HookResourceOptions",
+    "Hooks",
     "InitFailure",
     "Installer",
     "InternalError",
@@ -165,6 +180,9 @@ __all__ = [
     "InvokeOptions",
     "InvokeRequest",
     "InvokeResult",
+    "InvokeTransform",
+    "InvokeTransformArgs",
+    "InvokeTransformResult",
     "Journal",
     "JournalEntry",
     "LanguageRuntime",
@@ -235,6 +253,9 @@ __all__ = [
     "Step",
     "StepMetadata",
     "SummaryEvent",
+    "Transform",
+    "TransformArgs",
+    "TransformResult",
     "UNKNOWN",
     "UnavailableError",
     "Unknown",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ._bridge import completions_of
+from ._raised import Raised
 from ._secrecy import enter
 from ._stackwright import Completions, ConstructRequest, MethodRequest
 from .program import Context
@@ -23,13 +24,13 @@ Returned = tuple[dict[str, Any], dict[str, list[str]], "Sequence[CheckFailure]"]
 """Values, the URNs that each comes from, and failures."""
 
 
-def body(method: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
+def body(method: Callable[..., Any], is_async: bool, raised: Raised) -> Callable[..., Any]:
     """Returns what the engine calls in the place of a method that gets a context before the request."""
     if is_async:
 
         async def call_async(request: ConstructRequest | MethodRequest) -> Returned:
             loop = asyncio.get_running_loop()
-            context = _context(request, completions_of(loop), loop)
+            context = _context(request, completions_of(loop), loop, raised)
             try:
                 values, failures = _read(await method(context, request))
                 resolved = context._resolve(values)
@@ -42,7 +43,7 @@ def body(method: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
 
     def call_blocking(request: ConstructRequest | MethodRequest) -> Returned:
         own = Completions(silent=True)
-        context = _context(request, own, None)
+        context = _context(request, own, None, raised)
         try:
             values, failures = _read(method(context, request))
             resolved = context._resolve(values)
@@ -56,11 +57,14 @@ def body(method: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
 
 
 def _context(
-    request: ConstructRequest | MethodRequest, completions: Completions, loop: asyncio.AbstractEventLoop | None
+    request: ConstructRequest | MethodRequest,
+    completions: Completions,
+    loop: asyncio.AbstractEventLoop | None,
+    raised: Raised,
 ) -> Context:
     enter(request._run)
     component = request.urn if isinstance(request, ConstructRequest) else None
-    return Context(request._run, completions, loop, component)
+    return Context(request._run, completions, loop, raised, component=component)
 
 
 def _read(returned: Any) -> tuple[Any, Sequence[CheckFailure]]:

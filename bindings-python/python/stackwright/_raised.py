@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .errors import InitFailure, StackwrightError
 
-__all__ = ["Raised", "causes_of", "described", "explain", "printable"]
+__all__ = ["Raised", "causes_of", "described", "explain", "printable", "set_cause"]
 
 
 class Raised:
@@ -44,7 +44,11 @@ class Raised:
     def _keep(self, arguments: tuple[Any, ...], error: Exception) -> None:
         urn = getattr(arguments[0], "urn", None) if arguments else None
         if urn:
-            self._by_urn[urn] = error
+            self.keep(urn, error)
+
+    def keep(self, urn: str, error: Exception) -> None:
+        """Keeps what was raised for the resource of a URN."""
+        self._by_urn[urn] = error
 
     def take(self, stack: str) -> dict[str, BaseException]:
         """Returns what was raised for a stack's resources, by URN, and forgets it."""
@@ -55,10 +59,15 @@ class Raised:
 
 def explain(error: BaseException | None, program: BaseException | None, raised: dict[str, BaseException]) -> None:
     """Makes what a program or a provider raised the cause of an operation's error, when its message contains that text."""
-    if not isinstance(error, StackwrightError) or error.__cause__ is not None:
+    if isinstance(error, StackwrightError):
+        set_cause(error, program if error.kind == "program" else raised.get(error.urn or ""))
+
+
+def set_cause(error: BaseException | None, cause: BaseException | None) -> None:
+    """Makes what was raised the cause of an error that has none, when the error's message contains its text."""
+    if not isinstance(error, StackwrightError) or error.__cause__ is not None or cause is None or cause is error:
         return
-    cause = program if error.kind == "program" else raised.get(error.urn or "")
-    if cause is not None and _text_of(cause) in error.message:
+    if _text_of(cause) in error.message:
         error.__cause__ = cause
 
 

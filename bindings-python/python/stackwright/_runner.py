@@ -14,7 +14,7 @@ from ._bridge import completions_of
 from ._callback import is_async
 from ._checks import parameters_of, refusal, require_function, require_given, takes
 from ._generators import is_generator, never_runs, refuse_generator
-from ._raised import described
+from ._raised import Raised, described
 from ._sdk_import import sdk
 from ._secrecy import enter
 from ._stackwright import Completions, Run
@@ -80,10 +80,10 @@ def check(program: object) -> None:
         raise InvalidInputError(f"program takes {wanted}, not one {parameters_of(function)}")
 
 
-def prepare(program: Program | None, failures: list[BaseException]) -> Prepared | None:
+def prepare(program: Program | None, failures: list[BaseException], raised: Raised) -> Prepared | None:
     """Returns what the native half needs to start a program; called on the event loop of the operation.
 
-    What the program raises is added to ``failures``.
+    What the program raises is added to ``failures``, and what its hooks raise to ``raised``.
     """
     if program is None:
         return None
@@ -98,14 +98,14 @@ def prepare(program: Program | None, failures: list[BaseException]) -> Prepared 
     if is_async(function):
 
         def start(run: Run) -> None:
-            context = Context(run, completions, loop)
+            context = Context(run, completions, loop, raised)
             _start_task(loop, _run_async(lambda: function(context), run, context, failures), run, context)
 
         return start, completions, True
 
     def start_thread(run: Run) -> None:
         name = f"stackwright program {run.project}/{run.stack}"
-        arguments = (function, run, loop, completions, failures)
+        arguments = (function, run, loop, completions, failures, raised)
         threading.Thread(target=_run_blocking, args=arguments, name=name, daemon=True).start()
 
     return start_thread, None, True
@@ -171,10 +171,11 @@ def _run_blocking(
     loop: asyncio.AbstractEventLoop,
     completions: Completions,
     failures: list[BaseException],
+    raised: Raised,
 ) -> None:
     enter(run)
     own = Completions(silent=True)
-    context = Context(run, own, None)
+    context = Context(run, own, None, raised, async_queue=completions)
     try:
         returned = program(context)
         refuse_generator(returned)

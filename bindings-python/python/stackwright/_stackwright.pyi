@@ -40,7 +40,8 @@ __all__ = [
 ]
 
 _Callback = Callable[[Any, BaseException | None], None]
-_Packs = tuple[list[tuple[str, list[dict[str, Any]]]], Completions]
+_Function = tuple[Callable[[dict[str, Any]], Any], bool, Completions, Completions]
+_Packs = tuple[list[tuple[str, str, list[dict[str, Any]]]], Completions]
 _Program = tuple[Callable[[Run], None], Completions | None, bool] | str
 
 def check_options(of: str, options: dict[str, Any], owner: str) -> None: ...
@@ -173,6 +174,11 @@ class Run:
     def declaration_unreadable(self, message: str, hints: list[str]) -> None: ...
     def learn(self, value: Any, is_secret: bool = False) -> None: ...
     def export(self, name: str, value: Any) -> None: ...
+    def add_transform(self, function: _Function) -> None: ...
+    def add_invoke_transform(self, function: _Function) -> None: ...
+    def register_hook(
+        self, hook: tuple[str, object, _Function, tuple[bool, bool] | None], derived: bool
+    ) -> str: ...
     def register(
         self,
         resource_type: str,
@@ -182,6 +188,7 @@ class Run:
         dependencies: Sequence[str],
         property_dependencies: dict[str, list[str]] | None,
         options: dict[str, Any] | None,
+        attached: tuple[list[_Function], dict[str, list[str]]] | None,
         completions: Completions,
         callback: Callable[[Registered | None, BaseException | None], None],
     ) -> None: ...

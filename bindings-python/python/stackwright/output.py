@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from ._callback import is_async
@@ -78,7 +80,18 @@ class Deferred(Awaited, Generic[T]):
         if not self._done:
             loop = asyncio.get_running_loop()
             future: asyncio.Future[None] = loop.create_future()
-            self._when_done(lambda: None if future.done() else future.set_result(None))
+
+            def arrived() -> None:
+                if not future.done():
+                    future.set_result(None)
+
+            if loop is self._context._loop:
+                self._when_done(arrived)
+            else:
+                # A transform or a hook of a program that has a thread of its own: this is another thread.
+                self._when_done(partial(_call_on, loop, arrived))
+                if self._done:
+                    arrived()
             yield from future.__await__()
         return self._outcome()
 
@@ -86,6 +99,12 @@ class Deferred(Awaited, Generic[T]):
         """Waits for it: for programs that are not ``async``."""
         self._context._run_until(lambda: self._done)
         return self._outcome()
+
+
+def _call_on(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+    """Calls a function on an event loop of another thread, unless that is closed."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(callback)
 
 
 class Output(Awaited, Generic[T]):

@@ -147,10 +147,13 @@ class Policy:
         violation. Otherwise ``advisory`` is the default.
     :param description: What the policy demands, for users.
     :param severity: How grave a violation is.
-    :param pack: The pack that events name. Policies of one pack stand together in ``policies``.
+    :param pack: The pack that events name. Policies of one pack stand together in ``policies``. An entry of
+        ``local_policy_packs`` or ``required_policies`` that has this name, and neither address nor path, configures the pack and
+        determines its place: ``local_policy_packs=[{"name": "guard", "config": {"no-public-buckets": "advisory"}}]``.
+    :param pack_version: The version of the pack, the same for all its policies; empty for none.
     """
 
-    __slots__ = ("check", "check_stack", "description", "level", "name", "pack", "remediate", "severity")
+    __slots__ = ("check", "check_stack", "description", "level", "name", "pack", "pack_version", "remediate", "severity")
 
     def __init__(
         self,
@@ -163,10 +166,12 @@ class Policy:
         description: str = "",
         severity: PolicySeverity | None = None,
         pack: str = "policies",
+        pack_version: str = "",
     ) -> None:
         require_given("name", name, str, "a text")
         require_given("description", description, str, "a text")
         require_given("pack", pack, str, "a text")
+        require_given("pack_version", pack_version, str, "a text")
         require_function("remediate", remediate)
         for option, function in (("check", check), ("check_stack", check_stack)):
             require_function(option, function, 2 if callable(function) and _takes_report(function) else 1)
@@ -188,6 +193,7 @@ class Policy:
         self.description: Final = description
         self.severity: Final[PolicySeverity | None] = severity
         self.pack: Final = pack
+        self.pack_version: Final = pack_version
 
     def __repr__(self) -> str:
         return f"<Policy {self.name}, {self.level}>"
@@ -212,34 +218,57 @@ class Policy:
         }
 
 
-def split(policies: Sequence[Policy | PolicyPack] | None) -> tuple[list[tuple[str, list[Policy]]], list[PolicyPack]]:
-    """Returns the policies that are functions, by pack, and the packs at addresses or in folders.
+Packs = list[tuple[str, list[Policy]]]
+"""Policies that are functions, by pack."""
 
-    :raises InvalidInputError: for anything else.
+
+def split(policies: Sequence[Policy | PolicyPack] | None) -> tuple[Packs, list[PolicyPack]]:
+    """Returns the policies that are functions, by pack, and all packs in their order, those of functions by name alone.
+
+    :raises InvalidInputError: for anything else, and for two versions of one pack.
     """
-    packs: list[tuple[str, list[Policy]]] = []
-    others: list[PolicyPack] = []
+    packs: Packs = []
+    listed: list[PolicyPack] = []
     if policies is None:
-        return packs, others
+        return packs, listed
     require("policies", policies, (list, tuple), "a list of policies")
+    joins = False
     for policy in policies:
         if isinstance(policy, Policy):
-            if not packs or packs[-1][0] != policy.pack:
+            if not joins or packs[-1][0] != policy.pack:
                 packs.append((policy.pack, []))
+                listed.append({"name": policy.pack})
             packs[-1][1].append(policy)
+            first = packs[-1][1][0]
+            if policy.pack_version != first.pack_version:
+                versions = f"{first.pack_version!r} and {policy.pack_version!r}"
+                raise InvalidInputError(f"the policies of the pack {policy.pack!r} have two versions of it, {versions}")
         elif isinstance(policy, Mapping):
-            others.append(policy)
+            listed.append(policy)
         else:
             raise InvalidInputError(f"policies takes objects of the class Policy and policy packs, not {type(policy).__name__}")
-    return packs, others
+        joins = isinstance(policy, Policy)
+    return packs, listed
 
 
-def describe(packs: list[tuple[str, list[Policy]]], raised: Raised) -> tuple[list[tuple[str, list[dict[str, Any]]]], bool]:
+def placed(listed: list[PolicyPack], packs: Packs, options: Mapping[str, Any]) -> list[Any]:
+    """Returns the local packs of an operation: those of its options, and those listed that the options do not name."""
+    local = options.get("local_policy_packs") or ()
+    given = [*(options.get("required_policies") or ()), *local]
+    named = {pack.get("name") for pack in given if isinstance(pack, Mapping) and not pack.get("address") and not pack.get("path")}
+    functions = {name for name, _ in packs}
+    added = [pack for pack in listed if set(pack) != {"name"} or pack["name"] not in named & functions]
+    return [*local, *added]
+
+
+def describe(packs: Packs, raised: Raised) -> tuple[list[tuple[str, str, list[dict[str, Any]]]], bool]:
     """Describes packs of policies for the native half, with whether any function is asynchronous."""
-    facts = [(name, [policy._described(raised) for policy in policies]) for name, policies in packs]
+    facts = [
+        (name, policies[0].pack_version, [policy._described(raised) for policy in policies]) for name, policies in packs
+    ]
     functions = [
         policy[function]
-        for _, policies in facts
+        for _, _, policies in facts
         for policy in policies
         for function in ("check", "remediate", "check_stack")
         if policy[function] is not None

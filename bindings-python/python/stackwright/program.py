@@ -15,21 +15,21 @@ What it returns can be passed on without waiting for it. The program's end waits
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 from ._annotations import Unpack
-from ._bridge import Callback
 from ._checks import refusal, require, require_function, require_given
-from ._raised import described
+from ._raised import Raised
 from ._sdk_import import sdk
 from ._stackwright import Completions, Run, find_outputs, to_json
-from ._substitution import checked, listed, plain_options, resolve_options, urns_of
+from ._substitution import checked
+from ._work import Work
 from .config import Config
-from .errors import CancelledError, InvalidInputError, StackwrightError
-from .output import Applied, Deferred, Output, sources_of, substitute, traced
+from .errors import InvalidInputError
+from .hooks import ErrorHook, Hook, register
+from .output import Deferred, Output, substitute
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resolved, Resource, SdkCode, Task
 from .resource_options import (
     CALL_OPTIONS,
@@ -41,7 +41,16 @@ from .resource_options import (
     CustomTimeouts,
     InvokeOptions,
     ReadOptions,
+)
+from .transforms import (
+    Attached,
+    InvokeTransform,
     ResourceOptions,
+    Transform,
+    attached,
+    of_invokes,
+    of_resources,
+    required,
 )
 from .values import Awaited, PropertyValue, Secret, Unknown, is_unknown, secret
 
@@ -73,24 +82,23 @@ def _given(option: str, values: Inputs | None, owner: str) -> dict[str, Property
     return values if isinstance(values, dict) else dict(values)
 
 
-class Context:
+class Context(Work):
     """What a program registers its resources with. One run's own; to be used on the program's own thread.
 
     The context of a component registers resources below the component, unless they name another ``parent``.
     """
 
     def __init__(
-        self, run: Run, completions: Completions, loop: asyncio.AbstractEventLoop | None, component: str | None = None
+        self,
+        run: Run,
+        completions: Completions,
+        loop: asyncio.AbstractEventLoop | None,
+        raised: Raised,
+        *,
+        component: str | None = None,
+        async_queue: Completions | None = None,
     ) -> None:
-        self._run = run
-        self._completions = completions
-        # The event loop of an async program; without one, the program has a thread of its own.
-        self._loop = loop
-        self._pending: list[Deferred[Any]] = []
-        # What an ordinary program is to do when it waits the next time.
-        self._work: deque[Callable[[], None]] = deque()
-        self._over = False
-        self._exports: dict[str, PropertyValue] = {}
+        super().__init__(run, completions, loop, raised, async_queue)
         # The URN of the component whose code runs.
         self._component = component
         self.project: Final = run.project
@@ -275,6 +283,49 @@ class Context:
         self._defer(code, inputs, {}, start, code._settle, "the SDK's code")
         return code
 
+    def transform(self, transform: Transform, /) -> None:
+        """Changes each resource of the stack that is registered from now on; see :data:`~stackwright.Transform`.
+
+        The transforms of a resource run first (``transforms`` of its options), then those of its parents from the nearest to the
+        furthest, then those of the stack in the order of these calls::
+
+            def tagged(args):
+                if args.type.startswith("aws:"):
+                    return sw.TransformResult(inputs={**args.inputs, "tags": {"team": "core"}})
+
+            ctx.transform(tagged)
+        """
+        required("transform()", transform)
+        self._require_running("a transform")
+        self._run.add_transform(of_resources(self, transform))
+
+    def transform_invokes(self, transform: InvokeTransform, /) -> None:
+        """Changes each call of a function from now on, in the order of these calls; see :data:`~stackwright.InvokeTransform`.
+
+        ::
+
+            def pinned(args):
+                return sw.InvokeTransformResult(arguments={**args.arguments, "region": "eu-1"})
+
+            ctx.transform_invokes(pinned)
+        """
+        required("transform_invokes()", transform)
+        self._require_running("a transform of functions")
+        self._run.add_invoke_transform(of_invokes(self, transform))
+
+    def register_hook(self, hook: Hook | ErrorHook, /) -> None:
+        """Registers a hook without a resource: for what earlier runs have recorded with it, and is deleted now.
+
+        Hooks in the options of a resource are registered with it::
+
+            ctx.register_hook(sw.Hook("drain", drain))
+
+        :raises StackwrightError: when another hook of the run has the name.
+        """
+        require_given("register_hook()", hook, (Hook, ErrorHook), "an object of the class Hook or ErrorHook")
+        self._require_running(f"the hook {hook.name!r}")
+        register(self, hook)
+
     def export(self, name: str, value: PropertyValue) -> None:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""
         if self._component is not None:
@@ -308,14 +359,6 @@ class Context:
         urn = resource._registered.urn if resource is not None and resource._registered is not None else None
         self._run.log(severity, message, urn)
 
-    def _report_unreadable(self, error: Exception) -> None:
-        """Reports that a declaration has not reached the engine: a program that catches the error must not lose what it declares."""
-        if isinstance(error, StackwrightError):
-            if not isinstance(error, CancelledError):
-                self._run.declaration_unreadable(error.message, list(error.hints))
-        else:
-            self._run.declaration_unreadable(described(error, error.__traceback__)[1], [])
-
     def _place(self, options: Any) -> None:
         """Puts what has no parent below the component whose code runs."""
         if self._component is not None and options.get("parent") is None:
@@ -335,6 +378,9 @@ class Context:
         inputs = _given("inputs", inputs, f"of the resource {resource.name!r}")
         if self._over:
             self._require_running(f"the resource {resource.name!r}")
+        functions: Attached | None = None
+        if "transforms" in options or "hooks" in options:
+            options, functions = attached(self, resource, options)
         if self._component is not None:
             options = dict(options)
             self._place(options)
@@ -348,6 +394,7 @@ class Context:
                 (),
                 None,
                 None,
+                functions,
                 self._completions,
                 resource._settle,
             )
@@ -368,47 +415,12 @@ class Context:
                 urns,
                 by_property,
                 named,
+                functions,
                 self._completions,
                 resource._settle,
             )
 
         self._defer(resource, inputs, options, start, resource._settle, f"the resource {resource.name!r}", True)
-
-    def _require_running(self, what: str) -> None:
-        """Refuses what comes after the program's end, and emits a diagnostic: the exception may reach no caller.
-
-        :raises InvalidInputError: that names ``what`` was asked for.
-        """
-        if not self._over:
-            return
-        text = f"{what} came after the program had ended, and is left out"
-        if not self._run.ended:
-            self._run.log("error", text)
-        raise InvalidInputError(text, hints=["await the tasks, or join the threads, of a program before it returns"])
-
-    def _follow(self, applied: Applied) -> None:
-        """Has a function run, and the program's end wait for it."""
-        if self._over:
-            # An output of another run: nothing more will be known, and no program's end reports an error.
-            applied._proceed()
-            if applied._done:
-                applied._outcome()
-            return
-        self._pending.append(applied)
-        if self._loop is None:
-            self._work.append(applied._proceed)
-        elif any(not source._done for source in applied._output._sources):
-            applied._proceed()
-        else:
-            # Everything may be known, but no function runs before apply() has returned.
-            self._loop.call_soon_threadsafe(applied._proceed)
-
-    def _ready(self, work: Callable[[], None]) -> None:
-        """Runs ``work`` now, or, as it may wait in an ordinary program, where that waits next."""
-        if self._loop is None:
-            self._work.append(work)
-        else:
-            work()
 
     def _register_outputs(self, component: Resource, outputs: Inputs) -> Deferred[None]:
         task = Task(self)
@@ -438,165 +450,3 @@ class Context:
         values = _given("outputs", values, "of a component or a method")
         self._defer(resolved, values, {}, start, resolved._settle, "the outputs")
         return resolved
-
-    def _defer(
-        self,
-        work: Deferred[Any],
-        inputs: Inputs,
-        options: Mapping[str, Any],
-        start: Callable[[list[str], dict[str, list[str]] | None, dict[str, Any] | None], None],
-        settle: Callback[Any],
-        owner: str,
-        declares: bool = False,
-    ) -> None:
-        """Starts work as soon as everything that it refers to is known; fails it when one of that has failed.
-
-        The engine learns the secrets among the inputs when it reads them. Where that is later, or never, they are learned here.
-        """
-        try:
-            self._defer_known(work, inputs, options, start, settle, owner, declares)
-        except BaseException:
-            self._run.learn(inputs)
-            raise
-
-    def _defer_known(
-        self,
-        work: Deferred[Any],
-        inputs: Inputs,
-        options: Mapping[str, Any],
-        start: Callable[[list[str], dict[str, list[str]] | None, dict[str, Any] | None], None],
-        settle: Callback[Any],
-        owner: str,
-        declares: bool,
-    ) -> None:
-        depended = listed(options.get("depends_on"))
-        found = [(key, traced(value)) for key, value in find_outputs(dict(inputs))]
-        explicit = [traced(value) for value in depended if not isinstance(value, str)]
-        named = {name: value for name, value in options.items() if name != "depends_on" and value is not None}
-        # A parent or a provider only has to be registered itself.
-        referred = [
-            value._all_sources if isinstance(value, Output) else partial(tuple, (value,))
-            for _, value in find_outputs({"options": plain_options(named)})
-        ]
-        traces = (*(trace for _, trace in found), *explicit, *referred)
-        missing = 0
-
-        def proceed() -> None:
-            nonlocal missing
-            sources = {id(source): source for trace in traces for source in trace()}
-            waiting = [source for source in sources.values() if not source._done]
-            if waiting:
-                self._run.learn(inputs)
-                missing = len(waiting)
-                for source in waiting:
-                    source._when_done(arrived)
-                return
-            failed = next((source for source in sources.values() if source._error is not None), None)
-            if failed is not None:
-                self._run.learn(inputs)
-                failed._seen = True
-                settle(None, failed._error)
-                return
-            try:
-                by_property: dict[str, list[str]] = {}
-                for key, trace in found:
-                    by_property.setdefault(key, []).extend(urns_of(trace()))
-                urns = [value for value in depended if isinstance(value, str)]
-                urns.extend(urn for trace in explicit for urn in urns_of(trace()))
-                urns.extend(urn for property_urns in by_property.values() for urn in property_urns)
-                by_property = {key: list(dict.fromkeys(urns)) for key, urns in by_property.items()}
-                start(list(dict.fromkeys(urns)), by_property or None, resolve_options(named) or None)
-            except BaseException as error:  # noqa: BLE001  # the resource's error, not that of the last source
-                self._run.learn(inputs)
-                if declares and isinstance(error, Exception):
-                    self._report_unreadable(error)
-                settle(None, error)
-
-        def arrived() -> None:
-            nonlocal missing
-            missing -= 1
-            if missing == 0:
-                proceed()
-
-        # What is refused above is never answered: the program's end must not wait for it.
-        self._pending.append(work)
-        proceed()
-
-    def _move(self, completions: Completions, loop: asyncio.AbstractEventLoop) -> bool:
-        """Has an event loop take answers from now on, by its queue; ``False`` when there is one to come already."""
-        if self._pending:
-            return False
-        self._completions = completions
-        self._loop = loop
-        return True
-
-    def _run_until(self, done: Callable[[], bool]) -> None:
-        if self._loop is not None:
-            if done():
-                return
-            raise InvalidInputError("wait() would block the event loop of this async program; await instead")
-        while not done():
-            # Functions of the program run here and not while the queue is drained: they may wait for what comes after.
-            if self._work:
-                self._work.popleft()()
-            elif self._completions.wait(3600.0):
-                self._completions.drain()
-
-    def _unfinished(self) -> Deferred[Any] | None:
-        """Returns something that the program's end must wait for still."""
-        pending = self._pending
-        while pending:
-            last = pending[-1]
-            if not last._done:
-                return last
-            if last._unseen() is not None:
-                last._outcome()
-            pending.pop()
-        return None
-
-    def _when_settled(self, then: Callable[[], object]) -> None:
-        """Calls ``then`` as soon as everything has been answered that was begun so far."""
-        waiting = [work for work in self._pending if not work._done]
-        missing = len(waiting)
-
-        def settled() -> None:
-            nonlocal missing
-            missing -= 1
-            if missing == 0:
-                then()
-
-        if not waiting:
-            then()
-        for work in waiting:
-            work._when_done(settled)
-
-    def _exported(self) -> list[Deferred[Any]]:
-        """Returns what must be known before the exports are."""
-        return [source for _, value in find_outputs(dict(self._exports)) for source in sources_of(value)]
-
-    def _publish(self) -> None:
-        """Sends the exports, once everything is known: nothing can follow."""
-        self._over = True
-        for name, value in self._exports.items():
-            self._run.export(name, substitute(value))
-
-    async def _complete(self) -> None:
-        while True:
-            while (unfinished := self._unfinished()) is not None:
-                await unfinished
-            for source in self._exported():
-                await source
-            # What was exported may be of functions that have only run now, and have registered more.
-            if not self._pending:
-                break
-        self._publish()
-
-    def _complete_blocking(self) -> None:
-        while True:
-            while (unfinished := self._unfinished()) is not None:
-                unfinished.wait()
-            for source in self._exported():
-                source.wait()
-            if not self._pending:
-                break
-        self._publish()

@@ -403,7 +403,7 @@ def describe(package: str, provider: object, raised: Raised) -> Description:
         count = 0 if name in ("cancel", "close") else 2 if name in BODIES else 1
         require_function(f"the provider of {package!r}", method, count, f"a method {name}")
         is_async = inspect.iscoroutinefunction(method)
-        called = body(method, is_async) if name in BODIES else method
+        called = body(method, is_async, raised) if name in BODIES else method
         methods.append((name, raised.watched(called, is_async), is_async))
     defined = {name for name, _, _ in methods}
     missing = [name for name in ("create", "delete") if name not in defined]

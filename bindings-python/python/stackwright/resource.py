@@ -48,6 +48,8 @@ class Resource(Deferred["Resource"]):
 
     def _settle(self, registered: Registered | None, error: BaseException | None) -> None:
         self._registered = registered
+        if error is not None:
+            self._context._explain(f"{self.type}::{self.name}", error)
         self._finish(error)
 
     def _value(self) -> Resource:
@@ -134,6 +136,8 @@ class Invocation(Deferred[Mapping[str, PropertyValue]]):
 
     def _settle(self, result: Mapping[str, PropertyValue] | None, error: BaseException | None) -> None:
         self._result = result or {}
+        if error is not None:
+            self._context._explain(self.token, error)
         self._finish(error)
 
     def _value(self) -> Mapping[str, PropertyValue]:

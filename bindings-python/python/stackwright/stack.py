@@ -19,7 +19,7 @@ from .errors import InvalidInputError
 from .events import Event
 from .operation import Operation
 from .options import OperationOptions, PolicyPack
-from .policy import Policy, describe, split
+from .policy import Policy, describe, placed, split
 from .result import Result
 from .values import OutputValue, PropertyValue
 
@@ -180,7 +180,7 @@ class Stack:
         runs_program = kind == "update" or bool(options.get(f"{kind}_program"))
         if program is not None and not runs_program:
             raise InvalidInputError(f"{kind}() runs a program only with {kind}_program=True")
-        prepared = prepare(program or self._program, failures) if runs_program else None
+        prepared = prepare(program or self._program, failures, self._raised) if runs_program else None
         if runs_program and prepared is None:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
         native = self._native.start(kind, encoded, subject, prepared, kept, packs)
@@ -192,9 +192,9 @@ class Stack:
 
     def _packs(self, policies: Policies | None, options: dict[str, Any]) -> Any:
         """Adds packs at addresses or in folders to the options, and describes those of functions."""
-        functions, others = split(policies)
-        if others:
-            options["local_policy_packs"] = [*(options.get("local_policy_packs") or ()), *others]
+        functions, listed = split(policies)
+        if listed:
+            options["local_policy_packs"] = placed(listed, functions, options)
         if not functions:
             return None
         described, is_async = describe(functions, self._raised)

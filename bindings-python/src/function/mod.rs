@@ -1,6 +1,7 @@
 //! Calls of Python functions and methods: blocking ones on a thread of a pool, asynchronous ones on an event loop.
 
 mod pool;
+mod registered_hooks;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +10,10 @@ use stackwright::{Error, ErrorKind};
 use tokio::{runtime::Handle, sync::oneshot};
 
 use self::pool::Pending;
-pub(crate) use self::pool::{Pool, Worker};
+pub(crate) use self::{
+    pool::{Pool, Worker},
+    registered_hooks::RegisteredHooks,
+};
 use crate::{completions::Queue, errors::Raised};
 
 /// Where code of the host runs: blocking functions on the threads of a pool, asynchronous ones on an event loop.
@@ -18,6 +22,8 @@ pub(crate) struct HostContext {
     pub(crate) pool: Arc<Pool>,
     pub(crate) provider_loop: ProviderLoop,
     pub(crate) handle: Handle,
+    /// The hooks that programs have registered.
+    pub(crate) hooks: Arc<RegisteredHooks>,
 }
 
 /// A bound method of a provider.
@@ -70,9 +76,9 @@ impl Caller {
         }
     }
 
-    /// Returns the handle of the engine's runtime.
-    pub(crate) fn handle(&self) -> Handle {
-        self.context.handle.clone()
+    /// Returns where the methods run.
+    pub(crate) fn context(&self) -> &HostContext {
+        &self.context
     }
 
     /// Returns the name of the class that the methods belong to.
@@ -147,7 +153,7 @@ impl Caller {
                 let _delivered = sender.send(answer);
             };
             let arguments = build(py)?;
-            let reply = Bound::new(py, Reply(Mutex::new(Some(Box::new(deliver)))))?;
+            let reply = Bound::new(py, Reply::new(deliver))?;
             let task = start.bind(py).call1((&*callable, arguments, reply))?;
             let mut progress = lock(&progress);
             if !matches!(*progress, Progress::GivenUp) {
@@ -196,6 +202,11 @@ type Deliver = Box<dyn FnOnce(Python<'_>, PyResult<Bound<'_, PyAny>>) + Send>;
 pub(crate) struct Reply(Mutex<Option<Deliver>>);
 
 impl Reply {
+    /// Creates a reply whose answer `deliver` receives.
+    pub(crate) fn new(deliver: impl FnOnce(Python<'_>, PyResult<Bound<'_, PyAny>>) + Send + 'static) -> Self {
+        Self(Mutex::new(Some(Box::new(deliver))))
+    }
+
     fn deliver(&self, py: Python<'_>, answer: PyResult<Bound<'_, PyAny>>) {
         let deliver = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(deliver) = deliver {
@@ -254,7 +265,7 @@ impl HostFunction {
     pub(crate) async fn call<A, T>(
         &self,
         argument: A,
-        read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
+        read: impl Read<T>,
         kind: ErrorKind,
     ) -> stackwright::Result<T>
     where

@@ -8,6 +8,6 @@ mod secrets;
 mod stacks;
 
 pub(crate) use self::{
-    autonamer::PythonAutonamer, fetch::PythonFetch, journal::PythonJournal, policies::read_packs,
+    autonamer::PythonAutonamer, fetch::PythonFetch, journal::PythonJournal, policies::add_packs,
     secrets::python_secrets, stacks::PythonStacks,
 };

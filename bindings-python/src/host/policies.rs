@@ -7,9 +7,9 @@ use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
     ErrorKind,
     event::{EnforcementLevel, PolicySeverity},
+    operation::OperationOptions,
     policy::{
-        Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyPackOption, PolicyProvider, PolicyResource,
-        PolicyStack,
+        Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyProvider, PolicyResource, PolicyStack,
     },
     property::PropertyMap,
     urn::Urn,
@@ -25,15 +25,12 @@ use crate::{
 /// The name of the functions in errors.
 const NAME: &str = "policy";
 
-/// The name of each pack, and the facts of its policies.
-type Packs<'py> = Vec<(String, Vec<Bound<'py, PyDict>>)>;
+/// The name and the version of each pack, and the facts of its policies.
+type Packs<'py> = Vec<(String, String, Vec<Bound<'py, PyDict>>)>;
 
-/// Reads packs: a list of `(name, policies)`, each policy a dictionary of its facts and its described functions, and the
-/// queue of the event loop that asynchronous ones run on.
-pub(crate) fn read_packs(
-    described: &Bound<'_, PyAny>,
-    context: &HostContext,
-) -> PyResult<Vec<PolicyPackOption>> {
+/// Reads packs: a list of `(name, version, policies)`, each policy a dictionary of its facts and its described functions, and
+/// the queue of the event loop that asynchronous ones run on.
+fn read_packs(described: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Vec<PolicyPack>> {
     let (packs, queue): (Packs<'_>, Bound<'_, Completions>) = described.extract()?;
     let context = HostContext {
         provider_loop: ProviderLoop {
@@ -42,11 +39,40 @@ pub(crate) fn read_packs(
         },
         ..context.clone()
     };
-    let packs = packs.into_iter().map(|(name, policies)| {
+    let packs = packs.into_iter().map(|(name, version, policies)| {
         let policies = policies.iter().map(|policy| read_policy(policy, &context));
-        Ok(PolicyPack::new(name, policies.collect::<PyResult<Vec<_>>>()?).into())
+        Ok(PolicyPack {
+            version,
+            ..PolicyPack::new(name, policies.collect::<PyResult<Vec<_>>>()?)
+        })
     });
     packs.collect()
+}
+
+/// Reads packs of functions into the options of an operation. An option of the same name without an address and a path gets
+/// its functions; the other packs follow the local ones.
+pub(crate) fn add_packs(
+    described: &Bound<'_, PyAny>,
+    context: &HostContext,
+    options: &mut OperationOptions,
+) -> PyResult<()> {
+    for pack in read_packs(described, context)? {
+        let mut given = options
+            .required_policies
+            .iter_mut()
+            .chain(&mut options.local_policy_packs);
+        let named = given.find(|option| {
+            option.name == pack.name
+                && option.address.is_empty()
+                && option.path.is_empty()
+                && option.host.is_none()
+        });
+        match named {
+            Some(option) => option.host = Some(pack),
+            None => options.local_policy_packs.push(pack.into()),
+        }
+    }
+    Ok(())
 }
 
 fn read_policy(facts: &Bound<'_, PyDict>, context: &HostContext) -> PyResult<Policy> {

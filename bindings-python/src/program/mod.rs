@@ -1,8 +1,13 @@
 //! Programs written in Python: starting one, and the run object through which it calls the engine.
 
+mod facts;
+mod functions;
+mod hooks;
 mod options;
+mod registered;
 mod run;
 mod secrets;
+mod transforms;
 
 use std::sync::Arc;
 
@@ -12,15 +17,17 @@ use stackwright::{
     Error, ErrorKind,
     program::{LanguageRuntimeProgram, Program, ProgramContext},
 };
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::sync::oneshot;
 
 use crate::{
     completions::{Completions, Queue},
+    function::HostContext,
     gate,
 };
 
 pub(crate) use options::{check_options, property_dependencies};
-pub(crate) use run::{Registered, Run};
+pub(crate) use registered::Registered;
+pub(crate) use run::Run;
 
 /// How long a program may take to unwind after its run has ended. A slower one keeps running, detached from the engine.
 const UNWIND_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -36,7 +43,7 @@ pub(crate) struct PythonProgram {
     queue: Option<Arc<Queue>>,
     /// Whether the root stack is registered for the program, as the package's own API needs.
     own_root: bool,
-    handle: Handle,
+    host: HostContext,
     runtime: stackwright::runtime::Runtime,
 }
 
@@ -45,14 +52,14 @@ impl PythonProgram {
         start: Py<PyAny>,
         completions: Option<&Completions>,
         own_root: bool,
-        handle: Handle,
+        host: &HostContext,
     ) -> Arc<dyn Program> {
         Arc::new(Self {
             start: Arc::new(start),
             queue: completions.map(|completions| Arc::clone(&completions.queue)),
             own_root,
-            runtime: stackwright::runtime::Runtime::system(handle.clone()),
-            handle,
+            runtime: stackwright::runtime::Runtime::system(host.handle.clone()),
+            host: host.clone(),
         })
     }
 }
@@ -79,7 +86,7 @@ impl Program for PythonProgram {
             context.monitor.register_root_stack().await?;
         }
         let (sender, mut outcome) = oneshot::channel();
-        let run = Run::new(context.clone(), self.handle.clone(), sender);
+        let run = Run::new(context.clone(), self.host.clone(), sender);
         let start = Arc::clone(&self.start);
         let call = move |py: Python<'_>| {
             let run = Bound::new(py, run)?;
@@ -93,7 +100,8 @@ impl Program for PythonProgram {
             Some(queue) => queue.push(call),
             // No thread of the engine may wait for the interpreter's lock.
             None => drop(
-                self.handle
+                self.host
+                    .handle
                     .spawn_blocking(move || gate::attach(|py| -> PyResult<()> { call(py) })),
             ),
         }
@@ -132,7 +140,7 @@ impl Program for PythonProgram {
 }
 
 /// Reads a program from `stackwright`: `(start, queue or None, own_root)`, or a language runtime's address.
-pub(crate) fn read_program(program: &Bound<'_, PyAny>, handle: &Handle) -> PyResult<Arc<dyn Program>> {
+pub(crate) fn read_program(program: &Bound<'_, PyAny>, host: &HostContext) -> PyResult<Arc<dyn Program>> {
     if let Ok(address) = program.cast::<PyString>() {
         return Ok(Arc::new(LanguageRuntimeProgram::new(address.to_str()?)));
     }
@@ -143,10 +151,5 @@ pub(crate) fn read_program(program: &Bound<'_, PyAny>, handle: &Handle) -> PyRes
         Some(queue.cast_into::<Completions>()?)
     };
     let completions = completions.as_ref().map(Bound::get);
-    Ok(PythonProgram::shared(
-        start,
-        completions,
-        own_root,
-        handle.clone(),
-    ))
+    Ok(PythonProgram::shared(start, completions, own_root, host))
 }

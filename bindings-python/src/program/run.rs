@@ -9,7 +9,6 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use pyo3::{
     prelude::*,
-    sync::PyOnceLock,
     types::{PyBytes, PyDict},
 };
 use stackwright::{
@@ -19,21 +18,23 @@ use stackwright::{
     program::ProgramContext,
     token::ResourceId,
 };
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
-use super::{options, secrets};
+use super::{hooks, options, registered::registered, secrets, transforms};
 use crate::{
     completions::{Completions, PendingCompletion},
     convert,
     errors::{invalid, to_exception},
+    function::HostContext,
 };
 
 /// The run of a program: its settings, and the calls that the program makes.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct Run {
     context: ProgramContext,
-    handle: Handle,
+    /// Runs the functions of the program that the engine calls.
+    host: HostContext,
     /// The calls that are not answered yet.
     calls: TaskTracker,
     outcome: Mutex<Option<oneshot::Sender<Option<Failure>>>>,
@@ -50,10 +51,10 @@ pub(crate) struct Failure {
 }
 
 impl Run {
-    pub(crate) fn new(context: ProgramContext, handle: Handle, outcome: Outcome) -> Self {
+    pub(crate) fn new(context: ProgramContext, host: HostContext, outcome: Outcome) -> Self {
         Self {
             context,
-            handle,
+            host,
             calls: TaskTracker::new(),
             outcome: Mutex::new(Some(outcome)),
         }
@@ -94,7 +95,7 @@ impl Run {
             let answer = answer.await;
             completion.settle(answer.map_err(Error::from), convert);
         };
-        drop(self.handle.spawn(self.calls.track_future(work)));
+        drop(self.host.handle.spawn(self.calls.track_future(work)));
     }
 }
 
@@ -168,7 +169,7 @@ impl Run {
     fn on_end(&self, completions: &Completions, callback: Py<PyAny>) {
         let completion = PendingCompletion::new(completions, callback);
         let (context, calls) = (self.context.clone(), self.calls.clone());
-        drop(self.handle.spawn(async move {
+        drop(self.host.handle.spawn(async move {
             context.ended().await;
             calls.close();
             calls.wait().await;
@@ -195,7 +196,7 @@ impl Run {
         let request = Bytes::copy_from_slice(request);
         // The call is made, and its place in the order taken, before the lock is released.
         let pending = self.monitor().call(method, request);
-        let outcome = py.detach(|| self.handle.block_on(pending));
+        let outcome = py.detach(|| self.host.handle.block_on(pending));
         answer(py, outcome)
     }
 
@@ -210,7 +211,7 @@ impl Run {
     ) -> PyResult<Option<(i32, Py<PyAny>)>> {
         let mut pending = self.monitor().call(method, Bytes::copy_from_slice(request));
         let at_once = {
-            let _entered = self.handle.enter();
+            let _entered = self.host.handle.enter();
             (&mut pending).now_or_never()
         };
         if let Some(outcome) = at_once {
@@ -221,7 +222,7 @@ impl Run {
             let outcome = pending.await;
             queue.push(move |py| callback.call1(py, answer(py, outcome)?).map(drop));
         };
-        drop(self.handle.spawn(self.calls.track_future(work)));
+        drop(self.host.handle.spawn(self.calls.track_future(work)));
         Ok(None)
     }
 
@@ -261,9 +262,35 @@ impl Run {
         Ok(())
     }
 
+    /// Adds a transform of the stack: of the resources that are registered from now on. `function` is described as
+    /// `stackwright._functions` does.
+    fn add_transform(&self, function: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.require_open(function.py())?;
+        let transform = transforms::PythonTransform::read(function, &self.host)?;
+        self.monitor().add_transform(std::sync::Arc::new(transform));
+        Ok(())
+    }
+
+    /// Adds a transform of calls of functions.
+    fn add_invoke_transform(&self, function: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.require_open(function.py())?;
+        let transform = transforms::PythonInvokeTransform::read(function, &self.host)?;
+        self.monitor()
+            .add_invoke_transform(std::sync::Arc::new(transform));
+        Ok(())
+    }
+
+    /// Registers a hook: `(name, object, function, (runs in previews, ignores errors) or None)`, and returns its name. The
+    /// same object is registered once; a `derived` name gets a number where another object has it.
+    fn register_hook(&self, py: Python<'_>, hook: hooks::Described<'_>, derived: bool) -> PyResult<String> {
+        self.require_open(py)?;
+        let registered = hooks::register(py, self.monitor(), &self.host, hook, derived)?;
+        registered.map_err(|status| to_exception(py, &Error::from(status)))
+    }
+
     /// Registers a resource, whose kind is `custom`, `component` or `remote`; `callback(registered, error)` gets the answer. Registrations count in the order of
-    /// their calls.
-    #[pyo3(signature = (resource_type, name, kind, inputs, dependencies, property_dependencies, options, completions, callback))]
+    /// their calls. `attached` has its transforms, and the names of its hooks by moment.
+    #[pyo3(signature = (resource_type, name, kind, inputs, dependencies, property_dependencies, options, attached, completions, callback))]
     #[expect(
         clippy::too_many_arguments,
         reason = "called from one place, for every resource"
@@ -278,11 +305,12 @@ impl Run {
         dependencies: Vec<String>,
         property_dependencies: Option<&Bound<'_, PyDict>>,
         options: Option<&Bound<'_, PyDict>>,
+        attached: Option<transforms::Attached<'_>>,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         self.require_open(py)?;
-        let registration = monitor::Registration {
+        let mut registration = monitor::Registration {
             resource_type: resource_type.into(),
             name: name.to_owned(),
             custom: kind == "custom",
@@ -292,6 +320,9 @@ impl Run {
             property_dependencies: Some(options::property_dependencies(py, property_dependencies)?),
             ..options::read(options, &format!("the resource '{name}'"))?
         };
+        if let Some(attached) = attached {
+            transforms::attach(&mut registration, attached, &self.host)?;
+        }
         let answer = self.monitor().register(registration);
         self.settle(answer, PendingCompletion::new(completions, callback), registered);
         Ok(())
@@ -411,70 +442,5 @@ impl Run {
             |py, result| Ok(convert::dictionary(py, &result)?.into_any().unbind()),
         );
         Ok(())
-    }
-}
-
-fn registered(py: Python<'_>, registered: monitor::Registered) -> PyResult<Py<PyAny>> {
-    let registered = Registered {
-        registered,
-        outputs: PyOnceLock::new(),
-    };
-    Ok(Bound::new(py, registered)?.into_any().unbind())
-}
-
-/// What a registration came to.
-#[pyclass(frozen, module = "stackwright._stackwright")]
-pub(crate) struct Registered {
-    registered: monitor::Registered,
-    outputs: PyOnceLock<Py<PyDict>>,
-}
-
-#[pymethods]
-impl Registered {
-    #[getter]
-    fn urn(&self) -> &str {
-        self.registered.urn.as_str()
-    }
-
-    /// The id; empty for components, and in previews while it is not known.
-    #[getter]
-    fn id(&self) -> &str {
-        self.registered.id.as_str()
-    }
-
-    #[getter]
-    fn outputs(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
-        self.outputs
-            .get_or_try_init(py, || {
-                convert::dictionary(py, &self.registered.outputs).map(Bound::unbind)
-            })
-            .map(|outputs| outputs.clone_ref(py))
-    }
-
-    /// The URNs of the resources that its outputs come from; empty except for remote components.
-    #[getter]
-    fn output_sources(&self) -> Vec<&str> {
-        let lists = self.registered.output_dependencies.iter();
-        let urns: std::collections::BTreeSet<&str> =
-            lists.flat_map(|(_, urns)| urns).map(|urn| urn.as_str()).collect();
-        urns.into_iter().collect()
-    }
-
-    /// True when the resource does not exist and was left out on purpose: all of its outputs are unknown.
-    #[getter]
-    fn unknown(&self) -> bool {
-        self.registered.unknown
-    }
-
-    /// True when it failed and the run goes on all the same.
-    #[getter]
-    fn failed(&self) -> bool {
-        self.registered.failed
-    }
-
-    /// True when it was not worked on at all, because something that it depends on failed; `failed` is true as well.
-    #[getter]
-    fn skipped(&self) -> bool {
-        self.registered.skipped
     }
 }

@@ -172,7 +172,7 @@ impl PythonProvider {
         let context = ProgramContext { info, monitor };
         // The end of the code is the end of the call.
         let (sender, _) = tokio::sync::oneshot::channel();
-        Ok(Run::new(context, self.caller.handle(), sender))
+        Ok(Run::new(context, self.caller.context().clone(), sender))
     }
 
     /// Constructs a component.

@@ -140,6 +140,12 @@ impl Hooks {
         names.try_for_each(|name| self.of_resource(name).map(drop))
     }
 
+    /// Drops all hooks: none runs any more.
+    pub(crate) fn clear(&self) {
+        let hooks = std::mem::take(&mut *self.hooks());
+        drop(hooks);
+    }
+
     fn hooks(&self) -> MutexGuard<'_, FxHashMap<String, Hook>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

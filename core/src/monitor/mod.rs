@@ -371,6 +371,13 @@ impl Monitor {
         );
     }
 
+    /// Drops the transforms and the hooks of a program, none of which runs any more: functions of this process may hold
+    /// the monitor.
+    pub(crate) fn drop_functions(&self) {
+        self.0.transforms.clear();
+        self.0.generator.executor().hooks().clear();
+    }
+
     /// Resolves when the user cancels the run; running calls complete.
     ///
     /// # Cancel safety

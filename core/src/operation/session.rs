@@ -93,6 +93,7 @@ impl Session {
         let parts = std::mem::take(&mut *self.0.parts.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(monitor) = parts.monitor {
             monitor.close();
+            monitor.drop_functions();
         }
         if let Some(refreshing) = parts.refreshing {
             refreshing.stop().await;

@@ -70,6 +70,11 @@ impl InvokeTransforms {
         Arc::make_mut(&mut all).push(transform);
     }
 
+    pub(super) fn clear(&self) {
+        let all = std::mem::take(&mut *self.all.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(all);
+    }
+
     fn all(&self) -> Arc<Vec<Arc<dyn InvokeTransform>>> {
         Arc::clone(&self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -74,6 +74,13 @@ impl Transforms {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Drops all transforms: none runs any more.
+    pub(super) fn clear(&self) {
+        let state = std::mem::take(&mut *self.state());
+        drop(state);
+        self.invokes.clear();
+    }
+
     /// Returns whether there has been any transform of resources in this run.
     pub(super) fn in_use(&self) -> bool {
         self.in_use.load(Ordering::Acquire)
