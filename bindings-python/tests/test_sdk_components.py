@@ -220,8 +220,10 @@ async def test_a_failure_of_the_code_fails_the_component(
         stack = await engine.stack("shop/dev", program)
         with pytest.raises(sw.StackwrightError) as caught:
             await stack.up()
-        said = str(caught.value) + str(caught.value.result)  # type: ignore[attr-defined]
-        assert text in said or any(text in str(d) for d in caught.value.result.diagnostics), said  # type: ignore[attr-defined]
+        result = caught.value.result
+        assert result is not None
+        said = [str(caught.value), *(str(diagnostic) for diagnostic in result.diagnostics)]
+        assert any(text in line for line in said), said
 
 
 @on_loop
