@@ -64,7 +64,7 @@ const programs = {
         }),
 };
 
-/** Each box doubles what the box inside it says. */
+/** The output of a box is twice that of the box inside it. */
 function check({ outputs }, size) {
     nests.forEach((nest, number) => {
         assert.equal(outputs[`doubled${number}`].value, size * 2 ** nest.length);

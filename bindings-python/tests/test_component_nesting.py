@@ -58,7 +58,7 @@ def own_program(size: Callable[[], int]) -> sw.Program:
 
 
 def check(result: sw.Result, size: int) -> None:
-    """Each box doubles what the box inside it says."""
+    """The output of a box is twice that of the box inside it."""
     for number, nest in enumerate(NESTS):
         assert result.outputs[f"doubled{number}"].value == size * 2 ** len(nest)
         label = result.outputs[f"label{number}"]

@@ -58,7 +58,7 @@ class Modules(protocol.Provider):
         self.threads: ThreadPoolExecutor | None = None
 
     def set_threads(self) -> None:
-        """Gives the SDK as many threads as MODULE_THREADS says: each of its requests holds one until it is answered."""
+        """Gives the SDK the number of threads in MODULE_THREADS: each of its requests holds one until it is answered."""
         number = os.environ.get("MODULE_THREADS")
         if number and self.threads is None:
             self.threads = ThreadPoolExecutor(int(number))
