@@ -13,7 +13,7 @@ from conftest import Memory, Vault, on_loop, states
 pytest.importorskip("pulumi")
 
 # What each SDK passes on to the component beside the common options.
-PASSED = {
+PASSED: dict[str, dict[str, Any]] = {
     "pybox": {"replacementTrigger": "one"},
     "tsbox": {"replacementTrigger": "one", "customTimeouts": {"create": 30, "update": 90}},
     "gobox": {"customTimeouts": {"create": 30, "update": 90}},
