@@ -65,7 +65,7 @@ quickstart: install-python
 	rm -rf build/quickstart && mkdir -p build/quickstart
 	cd build/quickstart && $(VENV)/bin/python $(CURDIR)/examples/python/quickstart.py
 
-# One test hosts a component in TypeScript.
+# Tests host components in TypeScript.
 test-python: $(VENV)/.complete install-python node_modules/.package-lock.json
 	$(VENV)/bin/python -m mypy.stubtest stackwright._stackwright
 	$(VENV)/bin/python -m pytest
@@ -79,9 +79,10 @@ npm-package: node
 	mkdir -p build/npm && rm -f build/npm/*.tgz
 	npm pack --silent --pack-destination build/npm
 
-test-node: node
+# One test hosts a component in Python.
+test-node: node $(VENV)/.complete
 	npm run --silent test:types
-	npm test
+	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python npm test
 
 packages: wheel npm-package
 

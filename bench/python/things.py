@@ -26,6 +26,10 @@ class Selection:
     def selects(self, name: str) -> bool:
         return name.startswith(self._prefix)
 
+    def overlaps(self, prefix: str) -> bool:
+        """Returns whether a figure whose name begins with ``prefix`` can be selected."""
+        return prefix.startswith(self._prefix) or self._prefix.startswith(prefix)
+
     def print(self, name: str, value: float, unit: str) -> None:
         if self.selects(name):
             print(f"figure {name} {value:.0f} {unit}" if value >= 100 else f"figure {name} {value:.3f} {unit}", flush=True)

@@ -7,6 +7,7 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod concurrent;
+mod construct;
 mod counting;
 mod empty;
 mod engine;
@@ -30,7 +31,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 7] = [
+const FAMILIES: [Family; 8] = [
     Family {
         prefix: "empty.",
         measure: empty::measure,
@@ -58,6 +59,10 @@ const FAMILIES: [Family; 7] = [
     Family {
         prefix: "concurrent.",
         measure: concurrent::measure,
+    },
+    Family {
+        prefix: "construct.blocked.",
+        measure: construct::measure,
     },
 ];
 

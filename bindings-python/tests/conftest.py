@@ -7,6 +7,7 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
@@ -105,24 +106,51 @@ def make_engine(tmp_path: Path) -> Iterator[MakeEngine]:
     yield make
 
 
-@pytest.fixture(scope="session")
-def gofiles() -> Path:
-    """Builds the provider plugin in Go and returns its executable."""
-    root = Path(__file__).resolve().parents[2]
-    executable = root / "target" / "testkit" / "pulumi-resource-gofiles"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def missing(what: str) -> None:
+    """Skips the test; in CI, where everything is installed, it fails."""
+    text = f"{what} is missing: a plugin of the tests cannot run"
+    pytest.fail(text) if os.environ.get("CI") else pytest.skip(text)
+
+
+def go_plugin(folder: str, name: str) -> Path:
+    """Builds a plugin of the folder `testkit` and returns its executable."""
     if shutil.which("go") is None:
-        if os.environ.get("CI"):
-            pytest.fail("Go is missing: the provider plugin of the tests can not be built")
-        pytest.skip("Go is missing: the provider plugin of the tests can not be built")
-    built = subprocess.run(
-        ["go", "build", "-o", str(executable), "."],
-        cwd=root / "testkit" / "go-provider",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        missing("Go")
+    executable = ROOT / "target" / "testkit" / name
+    build = ["go", "build", "-o", str(executable), "."]
+    built = subprocess.run(build, cwd=ROOT / "testkit" / folder, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     return executable
+
+
+@pytest.fixture(scope="session")
+def gofiles() -> Path:
+    """Returns the executable of the provider plugin in Go."""
+    return go_plugin("go-provider", "pulumi-resource-gofiles")
+
+
+@pytest.fixture(scope="session")
+def gobox() -> list[str]:
+    """Returns the command of the component plugin in Go."""
+    return [str(go_plugin("go-component", "pulumi-resource-gobox"))]
+
+
+@pytest.fixture(scope="session")
+def tsbox() -> list[str]:
+    """Returns the command of the component plugin in TypeScript."""
+    host = ROOT / "node_modules" / "@pulumi" / "pulumi" / "cmd" / "run-plugin"
+    if not host.exists() or shutil.which("node") is None:
+        missing("the Pulumi SDK for Node")
+    return ["node", str(host / "index.js"), str(ROOT / "testkit" / "node-component")]
+
+
+@pytest.fixture(scope="session")
+def pybox() -> list[str]:
+    """Returns the command of the component plugin in Python."""
+    return [sys.executable, "-u", str(ROOT / "testkit" / "python-component")]
 
 
 def states(deployment: dict[str, Any]) -> dict[str, dict[str, Any]]:

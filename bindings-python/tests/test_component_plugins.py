@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +13,6 @@ import stackwright as sw
 from conftest import Memory, Vault, on_loop, states
 
 pulumi = pytest.importorskip("pulumi")
-
-ROOT = Path(__file__).resolve().parents[2]
 
 BOX = '''
 from typing import Optional, TypedDict
@@ -52,66 +46,6 @@ from box import Box
 if __name__ == "__main__":
     component_provider_host(name="{package}", components=[Box])
 '''
-
-
-TYPESCRIPT = '''
-import * as pulumi from "@pulumi/pulumi";
-
-class Thing extends pulumi.CustomResource {
-    constructor(name: string, props: pulumi.Inputs, opts: pulumi.CustomResourceOptions) {
-        super("things:index:Thing", name, props, opts);
-    }
-}
-
-export interface BoxArgs {
-    size: pulumi.Input<number>;
-    label?: pulumi.Input<string>;
-}
-
-export class Box extends pulumi.ComponentResource {
-    public readonly doubled: pulumi.Output<number>;
-    public readonly label: pulumi.Output<string | undefined>;
-    constructor(name: string, args: BoxArgs, opts?: pulumi.ComponentResourceOptions) {
-        super("tsbox:index:Box", name, args, opts);
-        new Thing(name + "-lid", { ...args }, { parent: this });
-        this.doubled = pulumi.output(args.size).apply((size) => size * 2);
-        this.label = pulumi.output(args.label);
-        this.registerOutputs({ doubled: this.doubled, label: this.label });
-    }
-}
-'''
-
-
-@pytest.fixture(scope="session")
-def typescript(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Writes the package of the component in TypeScript and returns the command that hosts it."""
-    modules = ROOT / "node_modules"
-    if not (modules / "@pulumi" / "pulumi" / "cmd" / "run-plugin").exists() or shutil.which("node") is None:
-        missing("the Pulumi SDK for Node")
-    folder = tmp_path_factory.mktemp("tsbox")
-    (folder / "node_modules").symlink_to(modules)
-    (folder / "PulumiPlugin.yaml").write_text("runtime: nodejs\n")
-    (folder / "package.json").write_text(json.dumps({"name": "tsbox", "dependencies": {"@pulumi/pulumi": "*"}}))
-    (folder / "index.ts").write_text(TYPESCRIPT)
-    return ["node", str(modules / "@pulumi" / "pulumi" / "cmd" / "run-plugin" / "index.js"), str(folder)]
-
-
-@pytest.fixture(scope="session")
-def gobox() -> list[str]:
-    """Builds the package of the component in Go and returns its executable."""
-    if shutil.which("go") is None:
-        missing("Go")
-    executable = ROOT / "target" / "testkit" / "pulumi-resource-gobox"
-    build = ["go", "build", "-o", str(executable), "."]
-    built = subprocess.run(build, cwd=ROOT / "testkit" / "go-component", capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    return [str(executable)]
-
-
-def missing(what: str) -> None:
-    """Skips the test; in CI, where everything is installed, it fails."""
-    text = f"{what} is missing: the component plugin of the tests can not be hosted"
-    pytest.fail(text) if os.environ.get("CI") else pytest.skip(text)
 
 
 @pytest.fixture
@@ -173,14 +107,11 @@ def own_program(package: str = "pybox") -> Callable[[sw.Context], Any]:
 async def test_a_component_of_a_plugin_lives_through_all_operations(
     tmp_path: Path,
     memory: Memory,
-    plugin: Callable[..., list[str]],
     request: pytest.FixtureRequest,
     package: str,
     written: Callable[[str], sw.Program],
 ) -> None:
-    fixture = {"tsbox": "typescript", "gobox": "gobox"}.get(package)
-    command = plugin(package) if fixture is None else request.getfixturevalue(fixture)
-    async with engine(tmp_path, memory, **{package: command}) as running:
+    async with engine(tmp_path, memory, **{package: request.getfixturevalue(package)}) as running:
         stack = await running.stack("shop/dev", written(package))
         await stack.preview()
         assert memory.things == {}

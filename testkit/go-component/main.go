@@ -1,4 +1,4 @@
-// A component package in Go: a box with a lid, which a provider of the host manages.
+// A component package in Go: a box with a lid, which a provider of the host manages, and a module with a state.
 package main
 
 import (
@@ -16,6 +16,8 @@ import (
 type BoxArgs struct {
 	Size  pulumi.IntInput       `pulumi:"size"`
 	Label pulumi.StringPtrInput `pulumi:"label,optional"`
+	// Inner has the packages of the box inside this one, of the box inside that one, and so on.
+	Inner []string `pulumi:"inner,optional"`
 }
 
 // Box is a component with a lid.
@@ -43,7 +45,17 @@ func NewBox(ctx *pulumi.Context, name string, args BoxArgs, options ...pulumi.Re
 	if err != nil {
 		return nil, err
 	}
-	box.Doubled = args.Size.ToIntOutput().ApplyT(func(size int) int { return 2 * size }).(pulumi.IntOutput)
+	size := args.Size.ToIntOutput()
+	if len(args.Inner) > 0 {
+		inner := &Box{}
+		inputs["inner"] = pulumi.ToStringArray(args.Inner[1:])
+		remote := args.Inner[0] + ":index:Box"
+		if err := ctx.RegisterRemoteComponentResource(remote, name+"-in", inputs, inner, pulumi.Parent(box)); err != nil {
+			return nil, err
+		}
+		size = inner.Doubled
+	}
+	box.Doubled = size.ApplyT(func(size int) int { return 2 * size }).(pulumi.IntOutput)
 	if args.Label != nil {
 		box.Label = args.Label.ToStringPtrOutput()
 	}
@@ -53,7 +65,8 @@ func NewBox(ctx *pulumi.Context, name string, args BoxArgs, options ...pulumi.Re
 func main() {
 	provider, err := infer.NewProviderBuilder().
 		WithNamespace("tests").
-		WithComponents(infer.ComponentF(NewBox)).
+		WithComponents(infer.ComponentF(NewBox), infer.ComponentF(NewModule)).
+		WithResources(infer.Resource(State{})).
 		WithModuleMap(map[tokens.ModuleName]tokens.ModuleName{"main": "index"}).
 		Build()
 	if err == nil {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     executor::{
         ExecutorOptions, Step,
-        constructs::{ConstructGuard, Constructs},
+        constructs::{CallGuard, ConstructGuard, Constructs},
         slots::{Call, Counting, Slot, Slots, StallReport},
     },
     runtime::Runtime,
@@ -26,22 +26,28 @@ pub(super) struct CallLimits {
     constructs: Constructs,
 }
 
+/// The turn of a call of a provider; dropping it ends it.
+pub(crate) struct CallTurn {
+    _slot: Slot,
+    _guard: CallGuard,
+}
+
 impl CallLimits {
     pub(super) fn new(options: &ExecutorOptions, runtime: &Runtime, report: StallReport) -> Self {
         let questions = options.parallel.saturating_mul(QUESTIONS_PER_STEP);
         Self {
             steps: Slots::new(options.parallel, runtime.clone(), Arc::clone(&report)),
-            questions: Slots::new(questions, runtime.clone(), report),
+            questions: Slots::new(questions, runtime.clone(), Arc::clone(&report)),
             waits_for_registrations: options.waits_for_registrations,
-            constructs: Constructs::default(),
+            constructs: Constructs::new(runtime.clone(), report),
         }
     }
 
     /// Waits until the step may call its provider; `None` where it calls none.
-    pub(super) async fn step(&self, step: &Step) -> Option<Slot> {
+    pub(super) async fn step(&self, step: &Step) -> Option<CallTurn> {
         let provider = step.provider.as_ref().filter(|_| step.calls_provider())?;
-        let call = self.call(&step.urn, step.op.method()?, provider.waits_for_registrations);
-        Some(self.steps.acquire(call).await)
+        let waits = provider.waits_for_registrations;
+        Some(self.turn(&self.steps, &step.urn, step.op.method()?, waits).await)
     }
 
     /// Waits for the turn of a Check, Diff or similar call. `waits` is the provider's declaration.
@@ -50,8 +56,8 @@ impl CallLimits {
         urn: &Urn,
         method: &'static str,
         waits: bool,
-    ) -> impl Future<Output = Slot> + Send {
-        self.questions.acquire(self.call(urn, method, waits))
+    ) -> impl Future<Output = CallTurn> + Send {
+        self.turn(&self.questions, urn, method, waits)
     }
 
     /// Records a Construct in flight until the guard is dropped.
@@ -64,12 +70,21 @@ impl CallLimits {
         !self.constructs.is_empty()
     }
 
-    fn call(&self, urn: &Urn, method: &'static str, waits: bool) -> Call {
-        let below_construct = self.constructs.contains(urn);
-        Call {
+    /// Records that a component has been registered.
+    pub(super) fn component_registered(&self, component: &Urn) {
+        self.constructs.registered(component);
+    }
+
+    async fn turn(&self, slots: &Slots, urn: &Urn, method: &'static str, waits: bool) -> CallTurn {
+        let guard = self.constructs.enter(urn, method);
+        let call = Call {
             urn: urn.clone(),
             method,
-            counting: Counting::of(waits || self.waits_for_registrations, below_construct),
+            counting: Counting::of(waits || self.waits_for_registrations, guard.is_below_construct()),
+        };
+        CallTurn {
+            _slot: slots.acquire(call).await,
+            _guard: guard,
         }
     }
 }

@@ -8,7 +8,8 @@ use crate::{
     diagnostic::Diagnostic,
     event::OperationStatus,
     executor::{
-        Executor, Step, StepFailure, StepOutcome, outcome::Settled, run::mark_old, slots::Slot, views,
+        Executor, Step, StepFailure, StepOutcome, call_limits::CallTurn, outcome::Settled, run::mark_old,
+        views,
     },
     provider::{PublishedView, Views},
     resource::ResourceState,
@@ -114,7 +115,7 @@ impl Executor {
     async fn attempt(
         &self,
         trial: &mut Step,
-        slot: Option<Slot>,
+        slot: Option<CallTurn>,
     ) -> Result<Result<Settled, FailedAttempt>, StepFailure> {
         views::open(trial, &self.recorder.views);
         let operation = self.recorder.begin(trial).await?;

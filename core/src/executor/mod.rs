@@ -18,6 +18,8 @@ mod schedule;
 mod slots;
 mod step;
 mod views;
+#[cfg(test)]
+mod virtual_clock;
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,12 +39,12 @@ pub(crate) use schedule::run_in_order;
 pub(crate) use step::{Step, StepDetail, is_default_provider_name};
 
 use apply::Applier;
-use call_limits::CallLimits;
+use call_limits::{CallLimits, CallTurn};
 pub(crate) use constructs::ConstructGuard;
 use recorder::Recorder;
 use reporter::Reporter;
 use sanitize::Sanitizer;
-use slots::{Slot, StallReport};
+use slots::StallReport;
 
 /// The options of an operation that the executor depends on.
 #[derive(Clone, Copy, Debug)]
@@ -210,13 +212,18 @@ impl Executor {
         urn: &Urn,
         method: &'static str,
         waits: bool,
-    ) -> impl Future<Output = Slot> + Send {
+    ) -> impl Future<Output = CallTurn> + Send {
         self.applier.limits.question(urn, method, waits)
     }
 
     /// Records that a component's Construct is in flight until the guard is dropped.
     pub(crate) fn constructing(&self, component: &Urn, package: &str) -> ConstructGuard {
         self.applier.limits.constructing(component, package)
+    }
+
+    /// Records that a component has been registered, by the plugin that constructs it for instance.
+    pub(crate) fn component_registered(&self, component: &Urn) {
+        self.applier.limits.component_registered(component);
     }
 
     /// Returns whether a component's Construct is in flight.

@@ -154,6 +154,9 @@ impl Monitor {
             .generator
             .expect_provider(|| self.0.defaults.default_asked_for(registration));
         let claim = self.claim(&goal)?;
+        if !goal.custom {
+            self.0.generator.executor().component_registered(claim.urn());
+        }
         // A child whose parent's URN was computed can be registered next.
         self.0.parents.record(claim.urn(), registration, &goal);
         if transforms.in_use() {

@@ -244,6 +244,8 @@ impl Provider for ScriptedProvider {
 
     async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
         let (token, name) = (request.resource_type.as_str(), request.name.as_str());
+        let trigger = request.options.replacement_trigger.clone();
+        let trigger = PropertyMap::from_iter(trigger.map(|trigger| ("trigger", trigger)));
         let options = json!({
             "type": token, "name": name, "inputs": plain(request.inputs.clone()), "parent": request.parent,
             "protect": request.protect, "providers": request.providers, "preview": request.run.dry_run,
@@ -251,6 +253,7 @@ impl Provider for ScriptedProvider {
             "replaceOnChanges": request.options.replace_on_changes, "deletedWith": request.options.deleted_with,
             "additionalSecretOutputs": request.options.additional_secret_outputs,
             "retainOnDelete": request.retain_on_delete, "deleteBeforeReplace": request.delete_before_replace,
+            "replacementTrigger": plain(trigger)["trigger"], "customTimeouts": request.options.custom_timeouts,
         });
         self.ask::<()>("construct", options).await?;
         let component = Component::register(&request).await?;

@@ -1,0 +1,150 @@
+"""The options of a component reach the plugin that an SDK hosts, and what that registers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+from conftest import Memory, Vault, on_loop, states
+
+pytest.importorskip("pulumi")
+
+# What each SDK passes on to the component beside the common options.
+PASSED: dict[str, dict[str, Any]] = {
+    "pybox": {"replacementTrigger": "one"},
+    "tsbox": {"replacementTrigger": "one", "customTimeouts": {"create": 30, "update": 90}},
+    "gobox": {"customTimeouts": {"create": 30, "update": 90}},
+}
+
+
+# TypeScript hosts take seconds to start: one test has one.
+@pytest.fixture(params=["pybox", "gobox"])
+def package(request: pytest.FixtureRequest) -> tuple[str, list[str]]:
+    """Returns the package of each language and the command of its plugin."""
+    return request.param, request.getfixturevalue(request.param)
+
+
+def engine(tmp_path: Path, memory: Memory, package: tuple[str, list[str]]) -> sw.Engine:
+    return sw.Engine(
+        store=f"file://{tmp_path / 'state'}",
+        secrets=Vault(),
+        providers={"things": memory},
+        plugins=sw.Plugins(commands=dict([package])),
+    )
+
+
+@pytest.mark.parametrize("package", list(PASSED), indirect=True)
+@on_loop
+async def test_options_reach_the_component_and_what_is_below_it(
+    tmp_path: Path, memory: Memory, package: tuple[str, list[str]]
+) -> None:
+    size, trigger, with_box = 1, "one", True
+
+    async def program(ctx: sw.Context) -> None:
+        special = ctx.provider("things", "special", {"region": "us"})
+        first = ctx.resource("things:index:Thing", "first", {"size": 1})
+        # The SDK for Node reads the URN as the reference of a provider.
+        with_first: Any = {} if package[0] == "tsbox" else {"deleted_with": first}
+        if with_box:
+            ctx.remote_component(
+                f"{package[0]}:index:Box",
+                "box",
+                {"size": size},
+                providers=[special],
+                depends_on=[first],
+                replace_on_changes=["size"],
+                replacement_trigger=trigger,
+                custom_timeouts={"create": 30, "update": 90},
+                retain_on_delete=True,
+                **with_first,
+            )
+
+    async with engine(tmp_path, memory, package) as running:
+        stack = await running.stack("shop/dev", program)
+        await stack.up()
+        known = states(await stack.export_deployment())
+        box, lid = known["box"], known["box-lid"]
+        assert lid["provider"].startswith(known["special"]["urn"])
+        assert known["first"]["urn"] in box["dependencies"]
+        if package[0] != "tsbox":
+            assert box["deletedWith"] == known["first"]["urn"]
+        assert box["replaceOnChanges"] == ["size"]
+        assert {name: box.get(name) for name in PASSED[package[0]]} == PASSED[package[0]]
+        assert box["retainOnDelete"] and lid["retainOnDelete"]
+        assert set((await stack.up()).changes) == {"same"}
+        trigger = "two"
+        await stack.up()
+        if "replacementTrigger" in PASSED[package[0]]:
+            assert states(await stack.export_deployment())["box"]["replacementTrigger"] == trigger
+        with_box = False
+        await stack.up()
+        assert len(memory.things) == 2, "what is retained stays"
+        assert "box" not in states(await stack.export_deployment())
+
+
+@on_loop
+async def test_targets_choose_what_changes_below_a_component(
+    tmp_path: Path, memory: Memory, package: tuple[str, list[str]]
+) -> None:
+    size = 1
+
+    async def program(ctx: sw.Context) -> None:
+        box = ctx.remote_component(f"{package[0]}:index:Box", "box", {"size": size})
+        other = ctx.remote_component(f"{package[0]}:index:Box", "other", {"size": size})
+        ctx.export("doubled", [box["doubled"], other["doubled"]])
+
+    async with engine(tmp_path, memory, package) as running:
+        stack = await running.stack("shop/dev", program)
+        await stack.up()
+        known = states(await stack.export_deployment())
+        size = 2
+        await stack.up(targets=[known["box-lid"]["urn"]])
+        known = states(await stack.export_deployment())
+        assert (known["box-lid"]["inputs"]["size"], known["other-lid"]["inputs"]["size"]) == (2, 1)
+        await stack.up(excludes=[known["box-lid"]["urn"]])
+        assert states(await stack.export_deployment())["other-lid"]["inputs"]["size"] == 2
+        await stack.destroy(targets=[known["other-lid"]["urn"]])
+        assert len(memory.things) == 1
+
+
+@on_loop
+async def test_a_refresh_with_the_program_reads_what_is_below_a_component(
+    tmp_path: Path, memory: Memory, package: tuple[str, list[str]]
+) -> None:
+    async def program(ctx: sw.Context) -> None:
+        ctx.remote_component(f"{package[0]}:index:Box", "box", {"size": 1})
+
+    async with engine(tmp_path, memory, package) as running:
+        stack = await running.stack("shop/dev", program)
+        await stack.up()
+        (id,) = memory.things
+        memory.things[id] = {"size": 5}
+        result = await stack.refresh(refresh_program=True)
+        assert memory.count("read") == 1
+        assert result.changes["update"] == 1
+        assert states(await stack.export_deployment())["box-lid"]["outputs"]["size"] == 5
+        await stack.destroy(destroy_program=True)
+        assert memory.things == {}
+
+
+@on_loop
+async def test_a_component_of_a_provider_with_an_unknown_configuration_is_previewed_alone(
+    tmp_path: Path, memory: Memory, package: tuple[str, list[str]]
+) -> None:
+    async def program(ctx: sw.Context) -> None:
+        first = ctx.resource("things:index:Thing", "first", {"size": 1})
+        boxes = ctx.provider(package[0], "boxes", {"region": first["made"]})
+        box = ctx.remote_component(f"{package[0]}:index:Box", "box", {"size": 1}, provider=boxes)
+        ctx.export("doubled", box["doubled"])
+
+    async with engine(tmp_path, memory, package) as running:
+        stack = await running.stack("shop/dev", program)
+        preview: Any = await stack.preview()
+        # The stack, the thing, the provider and the box, without its lid.
+        assert preview.changes == {"create": 4}
+        result = await stack.up()
+        assert result.changes == {"create": 5}
+        assert result.outputs["doubled"].value == 2

@@ -1,0 +1,7 @@
+"""Hosts the component package `pybox`."""
+
+from box import Box
+from pulumi.provider.experimental import component_provider_host
+
+if __name__ == "__main__":
+    component_provider_host(name="pybox", components=[Box])

@@ -1,0 +1,127 @@
+"""A provider whose components have a state resource: its calls wait for what Construct registers, and Construct for them.
+
+The environment variable MODULE_THREADS is the number of threads on which the SDK waits for its requests; the SDK's own
+number without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pulumi
+from pulumi.provider.experimental import provider as protocol
+from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.provider.experimental.server import main
+
+PACKAGE = "pymodule"
+
+
+class Meeting:
+    """The calls on the state of one component in Construct."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.made = asyncio.Event()
+
+
+class Thing(pulumi.CustomResource):
+    """A resource of another provider."""
+
+    def __init__(self, name: str, size: float, opts: pulumi.ResourceOptions) -> None:
+        super().__init__("things:index:Thing", name, {"size": size}, opts)
+
+
+class State(pulumi.CustomResource):
+    """The state of a component, which this provider serves."""
+
+    def __init__(self, name: str, size: float, opts: pulumi.ResourceOptions) -> None:
+        super().__init__(f"{PACKAGE}:index:State", f"{name}-state", {"size": size, "module": name}, opts)
+
+
+class Inner(pulumi.ComponentResource):
+    """A component inside the component, of any such provider."""
+
+    def __init__(self, name: str, inner: list[str], size: float, opts: pulumi.ResourceOptions) -> None:
+        inputs = {"size": size, "inner": inner[1:]}
+        super().__init__(f"{inner[0]}:index:Module", f"{name}-in", inputs, opts, remote=True)
+
+
+class Modules(protocol.Provider):
+    """Constructs modules and serves their states."""
+
+    def __init__(self) -> None:
+        self.meetings: dict[str, Meeting] = {}
+        self.threads: ThreadPoolExecutor | None = None
+
+    def set_threads(self) -> None:
+        """Gives the SDK the number of threads in MODULE_THREADS: each of its requests holds one until it is answered."""
+        number = os.environ.get("MODULE_THREADS")
+        if number and self.threads is None:
+            self.threads = ThreadPoolExecutor(int(number))
+            asyncio.get_running_loop().set_default_executor(self.threads)
+
+    async def construct(self, request: protocol.ConstructRequest) -> protocol.ConstructResponse:
+        self.set_threads()
+        name, size = request.name, float(plain(request.inputs["size"]))
+        module = pulumi.ComponentResource(request.resource_type, name, {}, request.options)
+        below = pulumi.ResourceOptions(parent=module)
+        meeting = self.meetings[name] = Meeting()
+        try:
+            State(name, size, below)
+            inner = plain(request.inputs.get("inner", PropertyValue([])))
+            if inner:
+                Inner(name, inner, size, below)
+            await meeting.asked.wait()
+            things = [Thing(f"{name}-{number}", size, below) for number in range(2)]
+            made = [await known(thing) for thing in things]
+        finally:
+            meeting.made.set()
+            del self.meetings[name]
+        module.register_outputs({"made": len(made)})
+        urn = await module.urn.future()
+        assert urn is not None
+        return protocol.ConstructResponse(urn, {"made": PropertyValue(float(len(made)))}, {})
+
+    async def meet(self, inputs: dict[str, PropertyValue]) -> None:
+        """Waits until the Construct that is in flight has made its things; without one, there is nothing to wait for."""
+        meeting = self.meetings.get(str(inputs["module"].value))
+        if meeting is not None:
+            meeting.asked.set()
+            await meeting.made.wait()
+
+    async def diff(self, request: protocol.DiffRequest) -> protocol.DiffResponse:
+        await self.meet(request.new_inputs)
+        return protocol.DiffResponse(changes=request.old_state["size"] != request.new_inputs["size"])
+
+    async def create(self, request: protocol.CreateRequest) -> protocol.CreateResponse:
+        await self.meet(request.properties)
+        return protocol.CreateResponse("" if request.preview else "state", request.properties)
+
+    async def read(self, request: protocol.ReadRequest) -> protocol.ReadResponse:
+        await self.meet(request.inputs)
+        return protocol.ReadResponse(request.resource_id, request.properties, request.inputs)
+
+    async def update(self, request: protocol.UpdateRequest) -> protocol.UpdateResponse:
+        await self.meet(request.news)
+        return protocol.UpdateResponse(request.news)
+
+    async def delete(self, request: protocol.DeleteRequest) -> None: ...
+
+
+def plain(value: PropertyValue) -> Any:
+    """Returns a number, a text, or a list of them."""
+    inner = value.value
+    return [plain(item) for item in inner] if isinstance(inner, tuple) else inner
+
+
+async def known(thing: pulumi.CustomResource) -> tuple[str | None, str | None]:
+    """Waits until a resource is there; returns its URN and its id, which is unknown in previews."""
+    return await thing.urn.future(), await thing.id.future()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:], "0.1.0", Modules())
