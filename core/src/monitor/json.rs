@@ -75,7 +75,7 @@ impl From<RegistrationDocument> for Registration {
             delete_before_replace: document.delete_before_replace,
             aliases: document.aliases.into_iter().map(Alias::from).collect(),
             retain_on_delete: document.retain_on_delete,
-            env_var_mappings: BTreeMap::new(),
+            env_var_mappings: document.env_var_mappings,
             options: ResourceOptions {
                 ignore_changes: document.ignore_changes,
                 replace_on_changes: document.replace_on_changes,

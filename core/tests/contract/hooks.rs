@@ -12,6 +12,7 @@ use stackwright::{
     state::JournalRecord,
     step::StepOp,
 };
+use stackwright_testkit::wait::Ended as _;
 
 use crate::{
     fixture::{Entries, Scripted, resource, stack},

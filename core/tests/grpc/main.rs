@@ -8,6 +8,7 @@
 )]
 
 mod exists;
+mod extensions;
 mod fixture;
 mod foreign_user;
 mod hooks;
