@@ -45,3 +45,16 @@ impl Monitor {
         ))))
     }
 }
+
+impl Refused {
+    /// Prefixes the message of an invalid request.
+    pub(super) fn within(self, head: &str) -> Self {
+        match self {
+            Self::Invalid(mut status) => {
+                status.message.insert_str(0, head);
+                Self::Invalid(status)
+            }
+            refused => refused,
+        }
+    }
+}

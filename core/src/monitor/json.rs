@@ -1,7 +1,5 @@
 //! The JSON of the typed API: registrations, reads and invokes of hosts without typed values.
 
-use std::collections::BTreeMap;
-
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::documents::{
@@ -259,7 +257,7 @@ mod tests {
             "aliases": ["urn:pulumi:dev::shop::t:m:T::b", {"name": "c", "noParent": true}],
             "customTimeouts": {"create": 3}, "replacementTrigger": 7, "dependencies": ["urn:pulumi:dev::shop::t:m:T::b"],
             "dependsOn": ["urn:pulumi:dev::shop::t:m:T::b", "urn:pulumi:dev::shop::t:m:T::c"],
-            "replaceWith": "urn:pulumi:dev::shop::t:m:T::b",
+            "replaceWith": "urn:pulumi:dev::shop::t:m:T::b", "envVarMappings": {"HOST_TOKEN": "TOKEN"},
             "propertyDependencies": {"p": ["urn:pulumi:dev::shop::t:m:T::b"]}}"#;
         let it = Registration::from_json(text).unwrap();
         assert!(!it.custom && it.protect == Some(true));
@@ -270,6 +268,7 @@ mod tests {
         );
         assert_eq!((it.dependencies.len(), it.options.replace_with.len()), (2, 1));
         assert_eq!(it.options.custom_timeouts.create, Some(3.0));
+        assert_eq!(it.env_var_mappings["HOST_TOKEN"], "TOKEN");
         assert_eq!(it.options.replacement_trigger, Some(PropertyValue::Number(7.0)));
         assert_eq!(it.property_dependencies.unwrap().get("p").unwrap().len(), 1);
     }

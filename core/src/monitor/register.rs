@@ -429,17 +429,6 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    /// Prefixes the message of an invalid request.
-    pub(super) fn within(self, head: &str) -> Self {
-        match self {
-            Self::Invalid(mut status) => {
-                status.message.insert_str(0, head);
-                Self::Invalid(status)
-            }
-            refused => refused,
-        }
-    }
-
     /// Marks the request as one that publishes outputs.
     fn of_outputs(self) -> Self {
         match self {

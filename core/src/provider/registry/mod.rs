@@ -10,6 +10,7 @@ use std::{
 
 use futures::future::join_all;
 use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 use tokio::sync::OnceCell;
 
 use crate::{
@@ -66,6 +67,8 @@ struct Instances {
     renamed: FxHashMap<Urn, Urn>,
     /// The inputs of each provider resource in this run.
     news: FxHashMap<Urn, PropertyMap>,
+    /// The extensions of this run's program, by their references.
+    extensions: FxHashMap<SmolStr, Arc<Extension>>,
     /// Every loaded instance, for cancelling and closing.
     all: Vec<Instance>,
     /// How many of them have been asked to cancel.
@@ -148,7 +151,12 @@ impl ProviderRegistry {
     /// [`ErrorKind::Plugin`] when code of the host serves it; [`ErrorKind::Provider`] when the plugin fails, or makes another
     /// package of the extension. Both name the extension, the provider and the user.
     pub(crate) async fn extend(&self, reference: &str, extension: &Arc<Extension>, user: &str) -> Result<()> {
-        let instance = self.state().configured.get(reference).cloned();
+        let instance = {
+            let mut state = self.state();
+            let known = state.extensions.entry(extension.reference().clone());
+            known.or_insert_with(|| Arc::clone(extension));
+            state.configured.get(reference).cloned()
+        };
         let instance = instance.ok_or_else(|| {
             let text = format!("unknown provider '{reference}' for '{user}'");
             Error::new(ErrorKind::State, text)
@@ -197,12 +205,21 @@ impl ProviderRegistry {
                 return Err(Error::new(ErrorKind::State, text).with_urn(state.urn.clone()));
             }
         };
-        if let Some(extension) = base.extensions().of_record(state)? {
+        if let Some(extension) = self.extension_of(base, state)? {
             let (provider, user) = (state.provider.as_str(), state.urn.as_str());
-            let extended = self.add_extension(&instance, provider, extension, user).await;
+            let extended = self.add_extension(&instance, provider, &extension, user).await;
             extended.map_err(|error| error.with_urn(state.urn.clone()))?;
         }
         Ok(Some(instance.for_steps()))
+    }
+
+    /// Returns the extension of a record: of this run, or of the recorded state.
+    fn extension_of(&self, base: &PriorState, state: &ResourceState) -> Result<Option<Arc<Extension>>> {
+        let of_run = self.state().extensions.get(&state.extension_ref).cloned();
+        match of_run {
+            Some(extension) => Ok(Some(extension)),
+            None => Ok(base.extensions().of_record(state)?.cloned()),
+        }
     }
 
     /// Returns the providers of `states`; missing ones are loaded concurrently. If loading fails, only the calls of the
