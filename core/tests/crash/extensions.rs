@@ -134,3 +134,32 @@ async fn every_prefix_of_a_journal_has_the_extensions_that_its_records_need() {
     );
     assert!(both > 0, "no prefix has records of both versions");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_journal_without_its_checkpoint_leaves_pending_comes_with_its_extension() {
+    let store = Arc::new(JournalRecorder::new());
+    let stack = open(Arc::clone(&store) as _).await;
+    run(&stack, OperationKind::Update, Some(program("1.0.0", &["a", "b"]))).await;
+    let before = checkpoint_of(&*store).await;
+    drop(store.take_journal());
+    run(
+        &stack,
+        OperationKind::Update,
+        Some(program("2.0.0", &["a", "b", "c"])),
+    )
+    .await;
+    let journal = store.take_journal();
+    // Without the announcement of the last checkpoint, and over one that another program has written.
+    let ends = ends_of_lines(&journal);
+    let lines = &journal[..ends[ends.len() - 2]];
+    let restored = [&before[..], b"\n"].concat().into();
+    let stack = open(interrupted(restored, lines).await).await;
+    let snapshot = stack.snapshot().await.unwrap();
+    let pending: Vec<_> = snapshot
+        .pending_operations
+        .iter()
+        .map(|pending| pending.resource.urn.name())
+        .collect();
+    assert_eq!(pending, ["c"]);
+    assert_eq!(versions(&snapshot), ["1.0.0", "2.0.0"]);
+}

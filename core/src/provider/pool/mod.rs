@@ -29,7 +29,7 @@ pub(super) use leased::LeasedProvider;
 /// The limits of idle plugin processes.
 ///
 /// Plugins that read changing data (credential files for instance) only when they are configured need a shorter
-/// [`Self::age_limit`] or a [`Self::capacity`] of 0.
+/// [`Self::age_limit`] or a [`Self::capacity`] of 0. A process that has been given an extension of its package is never kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
     /// The maximum number of idle processes; 0 ends each process after its use.
