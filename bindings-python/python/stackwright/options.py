@@ -53,6 +53,9 @@ class OperationOptions(TypedDict, total=False):
       stack and default providers do not count). Without it such an update is refused before anything is deleted, and
       a preview warns: most often the program is a module that an earlier operation has imported already, so that it
       does not run again.
+    - ``callback_timeout`` (float): How long one call of a transform or a hook may take, in seconds; 300 by default.
+      One that takes longer has failed, and is cancelled. Error hooks that wait before they ask for a retry need more
+      than their longest delay.
     - ``clear_pending_creates`` (bool): Drops interrupted creations from the state when the operation has succeeded.
       Left out, they stay pending, because whether they created anything is not known.
     - ``continue_on_error`` (bool): A failed step stops only the steps that depend on it.
@@ -129,6 +132,7 @@ class OperationOptions(TypedDict, total=False):
     """
 
     allow_empty: bool
+    callback_timeout: float
     clear_pending_creates: bool
     continue_on_error: bool
     debug: bool
