@@ -10,6 +10,14 @@ use smol_str::SmolStr;
 use crate::error::{Error, ErrorKind, Result};
 
 /// An extension of a package, which the package's provider serves once it has been given its value.
+///
+/// ```
+/// use stackwright::resource::Extension;
+///
+/// let extension = Extension::new("more", "1.0.0", b"into more".to_vec());
+/// // A record of a resource that needs it has its reference.
+/// assert!(extension.reference().starts_with("6ad8e93c"));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Extension {
     reference: SmolStr,

@@ -14,7 +14,6 @@ use stackwright::{
     program::Program,
     provider::ProviderBackend,
     resource::Extension,
-    runtime::Runtime,
     secrets::Base64Provider,
     store::{MemoryStore, Store},
 };
