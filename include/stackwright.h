@@ -762,7 +762,8 @@ typedef struct sw_host_t {
    * `detailedDiff`; `success` with `op`, `resultOp`, `removed`, `marked`, `new` and the flags `inPlace`, `elided`,
    * `untargeted`, `persistedRefresh`, `deletedByRefresh`, `skippedCreate` (with `state`: the goal of a resource that
    * is neither created nor recorded); `failure` with `op`; `outputs` with `new`; `base-written` with `records`;
-   * `base-rebuilt` with `order`, `records`, `clearPending`. Empty fields are left out.
+   * `base-rebuilt` with `order`, `records`, `clearPending`; `extension` with `extensionRef` and `extension` (`name`,
+   * `version`, and `value` in base64), to which later records refer. Empty fields are left out.
    */
   sw_call_t journal;
   /**
@@ -1284,6 +1285,8 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  *   from included.
  * - `dependsOn` (string or array of string): Resources that must exist before it, beside those that its inputs come
  *   from: one or several, each itself or its URN. An output stands for the resources that it comes from.
+ * - `envVarMappings` (object of string): For a provider: variables of the host's environment, by name, with the names
+ *   under which its plugin sees their values, too. A provider in this process has no plugin, and ignores them.
  * - `hideDiffs` (array of string): Paths of properties whose differences are not shown.
  * - `ignoreChanges` (array of string): Paths of inputs whose changes are ignored.
  * - `importId` (string): The id of an existing resource that is imported.
@@ -1989,6 +1992,9 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  *   stack and default providers do not count). Without it such an update is refused before anything is deleted, and a
  *   preview warns: most often the program is a module that an earlier operation has imported already, so that it does
  *   not run again.
+ * - `callbackTimeout` (number): How long one call of a transform or a hook may take, in seconds; 300 by default. One
+ *   that takes longer has failed, and is cancelled. Error hooks that wait before they ask for a retry need more than
+ *   their longest delay.
  * - `clearPendingCreates` (boolean): Drops interrupted creations from the state when the operation has succeeded.
  *   Left out, they stay pending, because whether they created anything is not known.
  * - `continueOnError` (boolean): A failed step stops only the steps that depend on it.

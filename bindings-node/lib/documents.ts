@@ -127,6 +127,7 @@ export const RESOURCE_OPTIONS = {
     deleteBeforeReplace: "boolean",
     deletedWith: "resource",
     dependsOn: "resource",
+    envVarMappings: "other",
     hideDiffs: "other",
     ignoreChanges: "other",
     importId: "string",
@@ -498,6 +499,11 @@ export interface ResourceOptions {
      * URN. An output stands for the resources that it comes from.
      */
     dependsOn?: Source | readonly Source[];
+    /**
+     * For a provider: variables of the host's environment, by name, with the names under which its plugin sees their
+     * values, too. A provider in this process has no plugin, and ignores them.
+     */
+    envVarMappings?: { readonly [name: string]: string };
     /** Paths of properties whose differences are not shown. */
     hideDiffs?: readonly string[];
     /** Paths of inputs whose changes are ignored. */

@@ -97,6 +97,7 @@ export {
     type JournalBaseWritten,
     type JournalBegin,
     type JournalEntry,
+    type JournalExtension,
     type JournalFailure,
     type JournalOutputs,
     type JournalSuccess,

@@ -108,6 +108,14 @@ export interface JournalBaseRebuilt extends Entry<"base-rebuilt"> {
     clearPending?: boolean;
 }
 
+/** A provider has been given an extension, to which later records refer. It is to be kept with the state while they do. */
+export interface JournalExtension extends Entry<"extension"> {
+    /** The name of the extension in later records. */
+    extensionRef: string;
+    /** The extension; its value is base64. */
+    extension: { name: string; version: string; value: string };
+}
+
 /** One entry of the journal. Every prefix of a journal, over the state before the operation, yields a valid state. */
 export type JournalEntry =
     | JournalBegin
@@ -115,4 +123,5 @@ export type JournalEntry =
     | JournalFailure
     | JournalOutputs
     | JournalBaseWritten
-    | JournalBaseRebuilt;
+    | JournalBaseRebuilt
+    | JournalExtension;

@@ -84,6 +84,8 @@ export async function hosting(): Promise<void> {
                 console.log(id, entry.resultOp);
             } else if (entry.kind === "base-written") {
                 console.log(entry.records.length);
+            } else if (entry.kind === "extension") {
+                console.log(entry.extensionRef, entry.extension.value.length);
             }
         },
     });

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import stackwright as sw
+from stackwright.journal import parse
 
 from conftest import MakeEngine, Memory
 
@@ -178,3 +179,14 @@ def test_the_journal_contains_encoded_secrets(make_engine: MakeEngine, memory: M
     asyncio.run(run())
     encoded = "Imh1bnRlcjIi"  # "hunter2" with its quotes, in base64
     assert any(encoded in line for line in lines) and not any("hunter2" in line for line in lines)
+
+
+def test_an_extension_of_a_provider_is_an_entry_with_its_reference() -> None:
+    line = (
+        '{"sequence":3,"operation":0,"kind":"extension","extensionRef":"6ad8",'
+        '"extension":{"name":"more","version":"1.0.0","value":"aW50byBtb3Jl"}}'
+    )
+    entry = parse(line)
+    assert (entry.sequence, entry.kind, entry.extension_ref) == (3, "extension", "6ad8")
+    assert entry.extension == {"name": "more", "version": "1.0.0", "value": "aW50byBtb3Jl"}
+    assert parse('{"sequence":4,"operation":1,"kind":"failure","op":"create"}').extension is None

@@ -74,7 +74,8 @@ pub struct sw_host_t {
     /// `detailedDiff`; `success` with `op`, `resultOp`, `removed`, `marked`, `new` and the flags `inPlace`, `elided`,
     /// `untargeted`, `persistedRefresh`, `deletedByRefresh`, `skippedCreate` (with `state`: the goal of a resource that
     /// is neither created nor recorded); `failure` with `op`; `outputs` with `new`; `base-written` with `records`;
-    /// `base-rebuilt` with `order`, `records`, `clearPending`. Empty fields are left out.
+    /// `base-rebuilt` with `order`, `records`, `clearPending`; `extension` with `extensionRef` and `extension` (`name`,
+    /// `version`, and `value` in base64), to which later records refer. Empty fields are left out.
     pub journal: sw_call_t,
     /// Encrypts secrets in place of the engine: `["text", …]` → as many texts, in order.
     pub encrypt: sw_call_t,

@@ -11,7 +11,7 @@ from ._callback import Described, described
 
 __all__ = ["Journal", "JournalEntry", "Record"]
 
-Kind = Literal["begin", "success", "failure", "outputs", "base-written", "base-rebuilt"]
+Kind = Literal["begin", "success", "failure", "outputs", "base-written", "base-rebuilt", "extension"]
 Mark = Literal["delete", "pendingReplacement"]
 
 
@@ -78,6 +78,11 @@ class JournalEntry:
     """The records of a new base, or those that were repaired."""
     clear_pending: bool
     """Whether there are no pending operations any more."""
+    extension_ref: str | None
+    """The name of an extension in the ``extensionRef`` of later records."""
+    extension: Mapping[str, str] | None
+    """An extension that a provider has been given: ``name``, ``version``, and ``value`` in base64. It is to be kept with the state
+    while records refer to it."""
     line: str
     """The entry as one line of JSON."""
 
@@ -126,6 +131,8 @@ def parse(line: str) -> JournalEntry:
         order=tuple(value.get("order") or ()),
         records=tuple(_record(record) for record in value.get("records") or ()),
         clear_pending=value.get("clearPending", False),
+        extension_ref=value.get("extensionRef"),
+        extension=value.get("extension"),
         line=line,
     )
 

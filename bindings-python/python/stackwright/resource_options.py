@@ -57,6 +57,8 @@ class ResourceOptions(TypedDict, total=False):
     - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before it, beside
       those that its inputs come from: one or several, each itself or its URN. An output stands for the resources that
       it comes from.
+    - ``env_var_mappings`` (Mapping[str, str]): For a provider: variables of the host's environment, by name, with the
+      names under which its plugin sees their values, too. A provider in this process has no plugin, and ignores them.
     - ``hide_diffs`` (Sequence[str]): Paths of properties whose differences are not shown.
     - ``ignore_changes`` (Sequence[str]): Paths of inputs whose changes are ignored.
     - ``import_id`` (str): The id of an existing resource that is imported.
@@ -82,6 +84,7 @@ class ResourceOptions(TypedDict, total=False):
     delete_before_replace: bool | None
     deleted_with: Resource | str | None
     depends_on: Awaited | str | Sequence[Awaited | str] | None
+    env_var_mappings: Mapping[str, str]
     hide_diffs: Sequence[str]
     ignore_changes: Sequence[str]
     import_id: str
@@ -163,6 +166,7 @@ RESOURCE_OPTIONS: Final[Mapping[str, type | None]] = {
     "delete_before_replace": bool,
     "deleted_with": Resource,
     "depends_on": Resource,
+    "env_var_mappings": None,
     "hide_diffs": None,
     "ignore_changes": None,
     "import_id": str,

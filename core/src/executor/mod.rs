@@ -27,7 +27,7 @@ use crate::{
     callback::Hooks,
     diagnostic::Diagnostic,
     event::EventSink,
-    resource::ResourceState,
+    resource::{Extension, ResourceState},
     runtime::Runtime,
     state::{Journal, StateRef},
     urn::Urn,
@@ -194,6 +194,14 @@ impl Executor {
     /// Publishes the record of a resource, unless it is an old copy.
     pub(crate) fn publish(&self, record: &StateRef) {
         self.recorder.publish(record);
+    }
+
+    /// Makes an extension of a provider durable, before any record refers to it; nothing in a preview.
+    ///
+    /// # Errors
+    /// When the journal cannot be written; the run has failed then.
+    pub(crate) async fn add_extension(&self, extension: &Arc<Extension>) -> Result<(), StepFailure> {
+        self.recorder.add_extension(extension).await
     }
 
     /// Sets the views of the records: those among `records`.

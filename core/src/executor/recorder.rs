@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
 
 use crate::{
     error::Error,
     executor::{Control, Failure, Step, StepFailure, views::ViewBook},
-    resource::{PendingOperationKind, ResourceState},
+    resource::{Extension, PendingOperationKind, ResourceState},
     state::{Journal, JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide_write},
     step::StepOp,
     urn::Urn,
@@ -22,6 +23,8 @@ pub(super) struct Recorder {
     control: Control,
     /// The resources that this run has registered or read, for `getResource`.
     published: Mutex<FxHashMap<Urn, StateRef>>,
+    /// The references of the extensions that the journal or its base is known to have.
+    extensions: Mutex<FxHashSet<SmolStr>>,
 }
 
 impl Recorder {
@@ -31,6 +34,7 @@ impl Recorder {
             views: ViewBook::default(),
             control,
             published: Mutex::default(),
+            extensions: Mutex::default(),
         }
     }
 
@@ -105,6 +109,26 @@ impl Recorder {
                 None => Ok(()),
             }
         }
+    }
+
+    /// Makes an extension durable before any record refers to it, unless the state has it.
+    pub(super) async fn add_extension(&self, extension: &Arc<Extension>) -> Result<(), StepFailure> {
+        let extensions = || self.extensions.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(journal) = &self.journal else {
+            return Ok(());
+        };
+        if extensions().contains(extension.reference()) {
+            return Ok(());
+        }
+        let has_it = journal.with_replay(|replay| replay.has_extension(extension));
+        if has_it == Some(false) {
+            let extension = Arc::clone(extension);
+            let added = JournalRecord::ExtensionAdded { extension };
+            self.record(OperationId(0), added).await?;
+        }
+        // Records that refer to it are appended after it, also where another request is still writing it.
+        extensions().insert(extension.reference().clone());
+        Ok(())
     }
 
     fn fatal(&self, error: Error) -> StepFailure {

@@ -28,6 +28,11 @@ pub(super) fn new_state(goal: &Goal, urn: Urn, old: Option<&ResourceState>) -> R
         source_position: goal.source_position.clone(),
         stack_trace: goal.stack_trace.clone(),
         refresh_before_update: old.is_some_and(|old| old.refresh_before_update),
+        extension_ref: goal
+            .extension
+            .as_ref()
+            .map(|extension| extension.reference().clone())
+            .unwrap_or_default(),
         ..ResourceState::new(urn, goal.resource_type.clone(), goal.custom)
     }
 }

@@ -340,7 +340,8 @@ impl Generator {
         }
         let reference = ProviderReference::parse(&goal.provider).ok();
         let provider = reference.and_then(|reference| self.registry().get(&reference));
-        let Some(provider) = provider else {
+        // Its provider may lack the extension that the inputs belong to.
+        let Some(provider) = provider.filter(|_| goal.extension.is_none()) else {
             return Ok(outcome);
         };
         // The outputs of failed resources are unknown, and in an update Check must not get unknown inputs.

@@ -6,7 +6,7 @@ use crate::{
     generator::{RunEnded, registration::Registering, run::Run},
     property::PropertyMap,
     provider::{ProviderHandle, ProviderRegistry},
-    resource::{Goal, ProviderReference, ResourceState},
+    resource::{Extension, Goal, ProviderReference, ResourceState},
     state::{PriorState, StateRef},
     urn::Urn,
 };
@@ -19,8 +19,25 @@ pub(super) struct ProviderLookup {
 }
 
 impl ProviderLookup {
-    /// Finds the provider of a goal; `None` for components.
+    /// Finds the provider of a goal, with the extension that the goal needs; `None` for components.
     pub(super) async fn of_goal(&self, urn: &Urn, goal: &Goal) -> Result<Option<ProviderHandle>, RunEnded> {
+        let provider = self.named_by(urn, goal).await?;
+        if let Some(extension) = &goal.extension {
+            // Boxed: rare, and would otherwise enlarge every registration's future.
+            Box::pin(self.extend(urn, &goal.provider, extension)).await?;
+        }
+        Ok(provider)
+    }
+
+    /// Gives a provider an extension, and makes that durable before a record refers to it.
+    async fn extend(&self, urn: &Urn, provider: &str, extension: &Arc<Extension>) -> Result<(), RunEnded> {
+        let extending = self.registry.extend(provider, extension, urn.as_str());
+        self.run.load(urn, extending).await?;
+        let executor = &self.run.executor;
+        executor.add_extension(extension).await.map_err(|_| RunEnded)
+    }
+
+    async fn named_by(&self, urn: &Urn, goal: &Goal) -> Result<Option<ProviderHandle>, RunEnded> {
         if !goal.custom {
             return Ok(None);
         }

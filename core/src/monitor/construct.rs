@@ -166,6 +166,9 @@ impl Monitor {
             let text = format!("the default provider of package '{package}' failed");
             return Err(WireStatus::unknown(text).into());
         };
+        let choice = &registration.package;
+        self.add_extension(choice, &chosen.reference, urn.as_str())
+            .await?;
         self.configured_provider(&chosen.reference)
     }
 

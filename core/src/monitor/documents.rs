@@ -92,6 +92,10 @@ pub(crate) struct RegistrationDocument {
     /// The address from which the plugin of the package can be downloaded, for the resolver and the installer.
     #[serde(default, rename = "pluginDownloadURL")]
     pub(super) plugin_download_url: String,
+    /// For a provider: variables of the host's environment, by name, with the names under which its plugin sees their values, too.
+    /// A provider in this process has no plugin, and ignores them.
+    #[serde(default)]
+    pub(super) env_var_mappings: BTreeMap<String, String>,
     /// Never deletes or replaces it.
     #[serde(default)]
     #[schemars(extend("x-python" = "bool | None"))]

@@ -9,6 +9,7 @@ use crate::{
     property::PropertyMap,
     provider::{InvokeRequest, InvokeResponse},
     resource::ProviderReference,
+    urn::Urn,
 };
 
 /// The result of a function's call.
@@ -78,23 +79,8 @@ impl Monitor {
         };
         let referred = invoke.depends_on.iter().chain(&invoke.parent);
         self.until_claimed(self.0.transforms.announced(referred)).await?;
-        if !invoke.depends_on.is_empty() {
-            let generator = &self.0.generator;
-            let depends_on: Vec<_> = invoke
-                .depends_on
-                .iter()
-                .map(|urn| generator.registered_urn(urn))
-                .collect();
-            let customs = tokio::select! {
-                biased;
-                customs = generator.settled(&depends_on) => customs,
-                () = generator.executor().control().stopped() => {
-                    return Err(Refused::Unanswered(RunEnded));
-                }
-            };
-            if customs.iter().any(|urn| self.is_missing(urn)) {
-                return Ok(Invoked::Unknown);
-            }
+        if self.waits_in_vain(&invoke.depends_on).await? {
+            return Ok(Invoked::Unknown);
         }
         let mut choice = invoke.package.clone();
         if choice.provider.is_empty() {
@@ -127,6 +113,10 @@ impl Monitor {
                 choice.provider
             ))
         })?;
+        let adding = self.add_extension(&choice, &reference, &invoke.token);
+        if let Err(refused) = adding.await {
+            return Err(refused.within("Invoke: "));
+        }
         let executor = self.0.generator.executor();
         self.inspect("arguments", &invoke.arguments)?;
         let request = InvokeRequest {
@@ -151,8 +141,26 @@ impl Monitor {
         }
     }
 
+    /// Waits for the resources that a call depends on; returns whether one of them does not exist (yet).
+    async fn waits_in_vain(&self, depends_on: &[Urn]) -> Result<bool, Refused> {
+        if depends_on.is_empty() {
+            return Ok(false);
+        }
+        let generator = &self.0.generator;
+        let depends_on: Vec<_> = depends_on
+            .iter()
+            .map(|urn| generator.registered_urn(urn))
+            .collect();
+        let customs = tokio::select! {
+            biased;
+            customs = generator.settled(&depends_on) => customs,
+            () = generator.executor().control().stopped() => return Err(Refused::Unanswered(RunEnded)),
+        };
+        Ok(customs.iter().any(|urn| self.is_missing(urn)))
+    }
+
     /// Returns whether a registered dependency does not exist (yet).
-    fn is_missing(&self, urn: &crate::urn::Urn) -> bool {
+    fn is_missing(&self, urn: &Urn) -> bool {
         self.0
             .generator
             .record_of(urn)

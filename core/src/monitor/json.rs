@@ -1,6 +1,6 @@
 //! The JSON of the typed API: registrations, reads and invokes of hosts without typed values.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -100,7 +100,7 @@ impl From<RegistrationDocument> for Registration {
             delete_before_replace: document.delete_before_replace,
             aliases: document.aliases.into_iter().map(Alias::from).collect(),
             retain_on_delete: document.retain_on_delete,
-            env_var_mappings: BTreeMap::new(),
+            env_var_mappings: document.env_var_mappings,
             options: ResourceOptions {
                 ignore_changes: document.ignore_changes,
                 replace_on_changes: document.replace_on_changes,
@@ -284,7 +284,7 @@ mod tests {
             "aliases": ["urn:pulumi:dev::shop::t:m:T::b", {"name": "c", "noParent": true}],
             "customTimeouts": {"create": 3}, "replacementTrigger": 7, "dependencies": ["urn:pulumi:dev::shop::t:m:T::b"],
             "dependsOn": ["urn:pulumi:dev::shop::t:m:T::b", "urn:pulumi:dev::shop::t:m:T::c"],
-            "replaceWith": "urn:pulumi:dev::shop::t:m:T::b",
+            "replaceWith": "urn:pulumi:dev::shop::t:m:T::b", "envVarMappings": {"HOST_TOKEN": "TOKEN"},
             "propertyDependencies": {"p": ["urn:pulumi:dev::shop::t:m:T::b"]}}"#;
         let it = Registration::from_json(text).unwrap();
         assert!(!it.custom && it.protect == Some(true));
@@ -295,6 +295,7 @@ mod tests {
         );
         assert_eq!((it.dependencies.len(), it.options.replace_with.len()), (2, 1));
         assert_eq!(it.options.custom_timeouts.create, Some(3.0));
+        assert_eq!(it.env_var_mappings["HOST_TOKEN"], "TOKEN");
         assert_eq!(it.options.replacement_trigger, Some(PropertyValue::Number(7.0)));
         assert_eq!(it.property_dependencies.unwrap().get("p").unwrap().len(), 1);
     }

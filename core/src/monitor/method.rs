@@ -210,6 +210,8 @@ impl Monitor {
             let text = format!("the default provider of package '{package}' failed");
             return Err(WireStatus::unknown(text).into());
         };
+        self.add_extension(&choice, &chosen.reference, &call.token)
+            .await?;
         self.configured_provider(&chosen.reference)
     }
 }

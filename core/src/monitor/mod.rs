@@ -9,6 +9,7 @@ mod construct;
 mod defaults;
 mod documents;
 mod exists;
+mod extensions;
 mod features;
 mod grpc;
 mod hooks;

@@ -90,6 +90,7 @@ impl Monitor {
             return self.0.generator.skip(claim, &goal).map_err(Refused::Unanswered);
         };
         goal.provider = provider.text;
+        goal.extension = self.0.defaults.extension_of(&read.package)?;
         self.inspect("inputs", &goal.inputs)?;
         let outcome = self.0.generator.read(claim, *goal, read.id).await;
         outcome.map_err(Refused::Unanswered)

@@ -255,6 +255,7 @@ impl Monitor {
                 return Ok(Completed::Skipped(skipped));
             };
             goal.provider = provider.text;
+            goal.extension = self.0.defaults.extension_of(&registration.package)?;
             if registration.package.provider.is_empty() {
                 // Children inherit this provider.
                 self.0.parents.record_found(claim.urn(), &goal.provider);
@@ -262,6 +263,7 @@ impl Monitor {
         }
         if let Some(package) = registration.resource_type.provided_package() {
             let mut settings = self.0.defaults.settings_of(package, &registration.package)?;
+            self.refuse_provider_of_extension(&registration, package, &settings.package)?;
             self.0.defaults.complete_explicit(&mut settings);
             settings.environment.clone_from(&registration.env_var_mappings);
             goal.inputs = settings.write(std::mem::take(&mut goal.inputs));
@@ -486,6 +488,7 @@ pub(super) fn goal_of(registration: &mut Registration) -> Goal {
         protect: registration.protect,
         dependencies,
         provider: SmolStr::default(),
+        extension: None,
         property_dependencies,
         delete_before_replace: registration.delete_before_replace,
         aliases: std::mem::take(&mut registration.aliases),

@@ -7,7 +7,10 @@ use crate::{
     monitor::{RunInfo, UnrecordedDefaults},
     operation::migrate::migrate,
     runtime::Random,
-    state::{Journal, JournalRecord, JournalReplay, OperationId, PriorState, Snapshot, StateId, StateRef},
+    state::{
+        Extensions, Journal, JournalRecord, JournalReplay, OperationId, PriorState, Snapshot, StateId,
+        StateRef,
+    },
     token::ResourceId,
 };
 
@@ -32,7 +35,9 @@ pub(super) async fn open_base(
         };
         journal.append(OperationId(0), written).await?;
     }
-    Ok(Arc::new(base.with_plugins(&snapshot.manifest.plugins)))
+    let extensions = Arc::new(Extensions::of_records(snapshot)?);
+    let base = base.with_plugins(&snapshot.manifest.plugins);
+    Ok(Arc::new(base.with_extensions(extensions)))
 }
 
 /// Adds missing providers to the records; `None` when none are missing.

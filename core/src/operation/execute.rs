@@ -11,7 +11,7 @@ use super::{
     refresh::refresh,
     run_state::{LoadedState, RunState},
     update::update,
-    with_program::{refuse_extensions, refuse_snippets},
+    with_program::refuse_snippets,
 };
 use crate::{
     error::Result,
@@ -35,7 +35,6 @@ impl OperationRun {
         state.snapshot = Arc::new(snapshot.clone());
         state.knows_state = true;
         refuse_snippets(self, &snapshot)?;
-        refuse_extensions(&snapshot)?;
         state.outputs_before = Some(snapshot.stack_outputs());
         let prepared = prepare(self, &snapshot, holder.as_ref(), journal).await?;
         let (executor, registry) = (Arc::clone(&prepared.executor), Arc::clone(&prepared.registry));

@@ -107,7 +107,8 @@ pub(super) async fn read_records(
         .with_replay(|replay| replay.records().cloned().collect())
         .ok_or_else(closed)?;
     executor.absorb(&reader);
-    PriorState::new(records).map(|rebuilt| Arc::new(rebuilt.with_plugins(base.plugins())))
+    let rebuilt = PriorState::new(records)?.with_plugins(base.plugins());
+    Ok(Arc::new(rebuilt.with_extensions(Arc::clone(base.extensions()))))
 }
 
 fn closed() -> Error {

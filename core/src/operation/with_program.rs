@@ -84,19 +84,6 @@ pub(super) fn refuse_snippets(run: &OperationRun, snapshot: &Snapshot) -> Result
     Err(Error::invalid(text))
 }
 
-/// Refuses a state with resources that need an extension of their provider: this engine loads none, and would record
-/// the resources without it.
-pub(super) fn refuse_extensions(snapshot: &Snapshot) -> Result<()> {
-    let mut resources = snapshot.resources.iter();
-    let Some(user) = resources.find(|state| !state.extension_ref.is_empty()) else {
-        return Ok(());
-    };
-    let extension = &user.extension_ref;
-    let text =
-        format!("the resource needs the extension {extension} of its provider, and this engine loads none");
-    Err(Error::invalid(text).with_urn(user.urn.clone()))
-}
-
 /// Refuses an option that needs a program, when there is none.
 pub(super) fn check_program(run: &OperationRun) -> Result<()> {
     let option = match run.options.program_purpose(run.kind) {

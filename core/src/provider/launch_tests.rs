@@ -11,7 +11,7 @@ use std::{
 use stackwright_testkit::fake::FakeProvider;
 
 use super::*;
-use crate::provider::Call;
+use crate::provider::{Call, ProviderBackend};
 use crate::{
     event::EventSink,
     plugin::PluginEnvironment,
@@ -46,7 +46,8 @@ async fn run(
     let launch = Launch::prepare(&spec, command, context, host_environment, &shared)
         .await
         .unwrap();
-    let (provider, _capabilities) = parts.pool.lease(Arc::new(launch)).await.unwrap();
+    let (leased, _capabilities) = parts.pool.lease(Arc::new(launch)).await.unwrap();
+    let provider: Arc<dyn ProviderBackend> = leased;
     provider.call(Call::Configure(request)).await.unwrap();
     // Responds when the configuration has settled.
     provider

@@ -35,14 +35,35 @@ impl CallLimit {
             Call::Understands => "configure",
             _ => call.name(),
         };
-        let subject = subject(&call);
+        let what = format!("{name}{}", subject(&call));
+        self.await_reply(&what, timeout, backend.call(call)).await
+    }
+
+    /// Awaits the reply to a call that is about no resource; `name` is that of the call.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub(super) async fn within<T>(
+        &self,
+        name: &str,
+        reply: impl Future<Output = ProviderResult<T>>,
+    ) -> ProviderResult<T> {
+        self.await_reply(name, self.timeout, reply).await
+    }
+
+    async fn await_reply<T>(
+        &self,
+        what: &str,
+        timeout: Duration,
+        reply: impl Future<Output = ProviderResult<T>>,
+    ) -> ProviderResult<T> {
         tokio::select! {
             biased;
-            reply = backend.call(call) => reply,
+            reply = reply => reply,
             () = self.clock.wait(timeout) => Err(ProviderError::without_answer(
                 ProviderStatus::DeadlineExceeded,
                 format!(
-                    "provider `{}` did not return from {name}{subject} within {} s",
+                    "provider `{}` did not return from {what} within {} s",
                     self.provider,
                     timeout.as_secs_f64()
                 ),

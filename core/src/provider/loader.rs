@@ -18,9 +18,9 @@ use crate::{
         PluginSettings, PluginTimeouts, find,
     },
     provider::{
-        Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, HandshakeRequest, Installations,
-        PackageSource, PluginInstaller, PluginOperation, ProviderBackend, ProviderError, ProviderPool, Reply,
-        Resolution, ResolutionRequest, Resolver,
+        Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, Extensible, HandshakeRequest,
+        Installations, PackageSource, PluginInstaller, PluginOperation, ProviderBackend, ProviderError,
+        ProviderPool, Reply, Resolution, ResolutionRequest, Resolver,
         backend::mismatch,
         grpc::{GrpcProvider, Parameter, StatusService},
         installing,
@@ -139,6 +139,8 @@ pub(crate) struct PreparedProvider {
     pub provider: Arc<dyn ProviderBackend>,
     /// Its capabilities; the assumed ones for a plugin without handshake.
     pub capabilities: Capabilities,
+    /// The plugin, for its extensions; `None` for code of the host.
+    pub plugin: Option<Arc<dyn Extensible>>,
     /// True for code of the host, which may be in use elsewhere and must not be closed.
     pub shared: bool,
     /// False for code of the host that serves the plugin, but not the parameterized package: code of the host is never
@@ -250,9 +252,10 @@ impl ProviderLoader {
         }
         let launch = Launch::prepare(spec, plugin.command, context, HostEnvironment::now(), parts).await?;
         let lease = parts.pool.lease(Arc::new(launch));
-        let (provider, capabilities) = unless_cancelled(spec, context, lease).await?;
+        let (leased, capabilities) = unless_cancelled(spec, context, lease).await?;
         Ok(PreparedProvider {
-            provider,
+            plugin: Some(Arc::clone(&leased) as _),
+            provider: leased,
             capabilities,
             shared: false,
             serves_package: true,
@@ -279,6 +282,7 @@ impl ProviderLoader {
         Ok(PreparedProvider {
             provider,
             capabilities,
+            plugin: None,
             shared: true,
             serves_package,
         })
@@ -347,8 +351,10 @@ impl ProviderLoader {
         if let Some(parameter) = &spec.parameter {
             provider.parameterize(parameter).await.map_err(refused)?;
         }
+        let provider = Arc::new(provider);
         Ok(PreparedProvider {
-            provider: Arc::new(provider),
+            plugin: Some(Arc::clone(&provider) as _),
+            provider,
             capabilities,
             shared: false,
             serves_package: true,

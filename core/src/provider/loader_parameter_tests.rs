@@ -3,7 +3,10 @@
 use stackwright_proto::pulumirpc::{ParameterizeResponse, parameterize_request::Parameters};
 
 use super::*;
-use crate::provider::{BasePlugin, ProviderSource as _, RunSource, RunSurroundings};
+use crate::{
+    provider::{BasePlugin, ProviderSource as _, RunSource, RunSurroundings},
+    resource::Extension,
+};
 
 /// The package `made`: the plugin `files` with the parameter `value`.
 fn parameterized(value: &str) -> ProviderSpec {
@@ -38,6 +41,38 @@ async fn a_plugin_is_parameterized_once_and_reused_for_the_same_package_only() {
     assert_eq!(parts.pool.idle_count(), 2);
     let starting = ["handshake", "get_plugin_info", "parameterize"];
     assert_eq!(*calls.lock().unwrap(), [starting, starting].concat());
+    parts.pool.close_all().await;
+}
+
+#[tokio::test]
+async fn a_process_with_an_extension_is_not_reused() {
+    let (mut fake, calls) = fake();
+    fake.parameterize = Some(Box::new(|_| {
+        Ok(ParameterizeResponse {
+            name: "more".into(),
+            version: "1.0.0".into(),
+        })
+    }));
+    let parts = with_process(fake.serve().await, PoolSettings::default());
+    let loader = ProviderLoader::new(parts.clone());
+    let extension = Extension::new("more", "1.0.0", Vec::new());
+    for (extends, idle) in [(false, 1), (true, 0), (true, 0), (false, 1)] {
+        let prepared = loader.load(&spec(), &PluginContext::default()).await.unwrap();
+        if extends {
+            let plugin = prepared.plugin.clone().unwrap();
+            plugin.extend(&extension).await.unwrap();
+        }
+        prepared.release().await;
+        assert_eq!(parts.pool.idle_count(), idle);
+    }
+    // The second use takes the process of the first; those with the extension are ended.
+    let starts = calls
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|call| **call == "handshake")
+        .count();
+    assert_eq!(starts, 3);
     parts.pool.close_all().await;
 }
 

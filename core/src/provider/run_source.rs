@@ -102,6 +102,7 @@ impl ProviderSource for RunSource {
                 provider,
                 capabilities,
                 is_plugin: false,
+                plugin: None,
                 call_limit: None,
             });
         }
@@ -118,6 +119,7 @@ impl ProviderSource for RunSource {
             provider: prepared.provider,
             capabilities: prepared.capabilities,
             is_plugin: !prepared.shared,
+            plugin: prepared.plugin,
             call_limit: self.loader.call_limit(&spec),
         })
     }

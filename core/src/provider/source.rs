@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use crate::{
     error::{Error, ErrorKind, Result},
     provider::{
-        CallLimit, Capabilities, PreparedProvider, ProviderBackend, ProviderSpec, settings::ProviderSettings,
+        CallLimit, Capabilities, Extensible, PreparedProvider, ProviderBackend, ProviderSpec,
+        settings::ProviderSettings,
     },
 };
 
@@ -19,6 +20,8 @@ pub(crate) struct LoadedProvider {
     pub capabilities: Capabilities,
     /// Whether it is a plugin, not code of this process.
     pub is_plugin: bool,
+    /// The plugin, for its extensions; `None` for code of this process.
+    pub plugin: Option<Arc<dyn Extensible>>,
     /// How long its calls may take; `None` without a limit.
     pub call_limit: Option<CallLimit>,
 }

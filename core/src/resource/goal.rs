@@ -1,10 +1,12 @@
 //! The goal: the desired state of a resource.
 
+use std::sync::Arc;
+
 use smol_str::SmolStr;
 
 use crate::{
     property::PropertyMap,
-    resource::{Alias, PropertyDependencies, SharedOptions, SourcePosition},
+    resource::{Alias, Extension, PropertyDependencies, SharedOptions, SourcePosition},
     token::TypeToken,
     urn::Urn,
 };
@@ -28,6 +30,8 @@ pub(crate) struct Goal {
     pub dependencies: Vec<Urn>,
     /// The provider reference `<urn>::<id>`; empty for components and provider resources.
     pub provider: SmolStr,
+    /// The extension that its provider needs; `None` for most resources.
+    pub extension: Option<Arc<Extension>>,
     /// What each input depends on.
     pub property_dependencies: PropertyDependencies,
     /// Whether a replacement deletes first; `None` leaves it to the provider.

@@ -2,6 +2,7 @@
 
 mod alias;
 pub(crate) mod duration;
+mod extension;
 mod goal;
 mod options;
 mod property_dependencies;
@@ -10,6 +11,8 @@ mod state;
 pub(crate) mod wire;
 
 pub use alias::Alias;
+pub use extension::Extension;
+pub(crate) use extension::ExtensionJson;
 pub(crate) use goal::Goal;
 pub use options::SharedOptions;
 pub use options::{CustomTimeouts, ResourceOptions};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     event::DetailedDiff,
-    resource::{PendingOperationKind, ResourceState},
+    resource::{Extension, PendingOperationKind, ResourceState},
     step::StepOp,
 };
 
@@ -119,6 +119,12 @@ pub enum JournalRecord {
         repaired: Vec<StateRef>,
         /// True when pending operations other than creations are removed.
         clear_pending: bool,
+    },
+    /// A provider has been given an extension that the base does not have. It becomes part of the state with the first
+    /// record that refers to it.
+    ExtensionAdded {
+        /// The extension.
+        extension: Arc<Extension>,
     },
 }
 

@@ -3,6 +3,7 @@
 mod ciphertext;
 mod elision;
 mod entry;
+mod extensions;
 mod normalise;
 mod prior_state;
 mod rebase;
@@ -20,6 +21,7 @@ pub(crate) use elision::may_elide_write;
 pub use entry::StateId;
 pub use entry::StateMark;
 pub use entry::{JournalEntry, JournalRecord, OperationId, StateRef};
+pub(crate) use extensions::Extensions;
 pub use graph::DependencyGraph;
 pub use graph::EdgeKind;
 pub(crate) use graph::{Cycles, stable_order, valid_order};

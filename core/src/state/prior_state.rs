@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     error::{Error, ErrorKind, Result},
     resource::ResourceState,
-    state::{DependencyGraph, StateRef},
+    state::{DependencyGraph, Extensions, StateRef},
     urn::Urn,
 };
 
@@ -18,6 +18,7 @@ pub(crate) struct PriorState {
     live: FxHashMap<Urn, usize>,
     graph: OnceLock<DependencyGraph>,
     plugins: Vec<serde_json::Value>,
+    extensions: Arc<Extensions>,
 }
 
 impl PriorState {
@@ -41,6 +42,7 @@ impl PriorState {
             live,
             graph: OnceLock::new(),
             plugins: Vec::new(),
+            extensions: Arc::default(),
         })
     }
 
@@ -57,6 +59,18 @@ impl PriorState {
     #[must_use]
     pub(crate) fn plugins(&self) -> &[serde_json::Value] {
         &self.plugins
+    }
+
+    /// Adds the extensions that the records refer to.
+    #[must_use]
+    pub(crate) fn with_extensions(self, extensions: Arc<Extensions>) -> Self {
+        Self { extensions, ..self }
+    }
+
+    /// Returns the extensions that the records refer to.
+    #[must_use]
+    pub(crate) const fn extensions(&self) -> &Arc<Extensions> {
+        &self.extensions
     }
 
     /// Returns all records in order.

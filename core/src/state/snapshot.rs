@@ -34,7 +34,9 @@ pub struct Snapshot {
     pub pending_operations: Vec<PendingOperation>,
     /// The format's metadata; kept unchanged.
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// Members of the format that this engine keeps, but does not interpret (snippets, extensions).
+    /// Members of the format that have no field here: `snippets` and unknown ones, which are kept unchanged, and
+    /// `extensions`, the extensions of providers by the references in records. A snapshot that an operation writes has
+    /// those alone that its records refer to.
     pub extra: BTreeMap<String, serde_json::Value>,
 }
 

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and reports that it was skipped"
 )]
 
+mod extensions;
 mod full;
 mod hosts;
 mod killed;

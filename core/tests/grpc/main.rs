@@ -8,6 +8,7 @@
 )]
 
 mod exists;
+mod extensions;
 mod faulty_callbacks;
 mod faulty_components;
 mod fixture;

@@ -229,21 +229,11 @@ async fn invalid_packages_are_refused_with_the_reason() {
     let stack = stack(&asked).await;
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
-        let extension = RegisterPackageRequest {
-            extension: made("more", "1.0.0").parameterization,
-            parameterization: None,
-            ..made("", "")
-        };
         let unversioned = RegisterPackageRequest {
             version: "new".to_owned(),
             ..made("made", "1.0.0")
         };
         for (request, code, expected) in [
-            (
-                extension,
-                Code::Unimplemented,
-                "package 'more' is an extension of package 'base', which is not supported by this engine",
-            ),
             (unversioned, Code::Unknown, "parse package version new: "),
             (
                 made("made", "newer"),

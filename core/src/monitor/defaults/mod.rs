@@ -16,11 +16,13 @@ use crate::{
     error::Error,
     generator::{Generator, RunEnded},
     monitor::{
-        PackageChoice, Registration, RunInfo, WireStatus, in_flight::InFlight, packages::Packages,
+        PackageChoice, Registration, RunInfo, WireStatus,
+        in_flight::InFlight,
+        packages::{AnnouncedPackage, Packages},
         register::Refused,
     },
     provider::settings::ProviderSettings,
-    resource::ProviderReference,
+    resource::{Extension, ProviderReference},
     urn::Urn,
 };
 
@@ -127,9 +129,17 @@ impl DefaultProviders {
     }
 
     /// Announces a package and returns its reference.
-    pub(super) fn announce(&self, settings: ProviderSettings) -> String {
+    pub(super) fn announce(&self, package: AnnouncedPackage) -> String {
         let random = &self.generator.executor().runtime().random;
-        self.announced.register(settings, random.as_ref())
+        self.announced.register(package, random.as_ref())
+    }
+
+    /// Returns the extension that a request needs of its provider.
+    ///
+    /// # Errors
+    /// When the request names an unknown package.
+    pub(super) fn extension_of(&self, choice: &PackageChoice) -> Result<Option<Arc<Extension>>, WireStatus> {
+        Ok(self.announced_by(choice)?.and_then(|package| package.extension))
     }
 
     /// Returns the packages with known settings, then those that the program has announced.
@@ -149,7 +159,7 @@ impl DefaultProviders {
         choice: &PackageChoice,
     ) -> Result<ProviderSettings, WireStatus> {
         if let Some(announced) = self.announced_by(choice)? {
-            return Ok(announced);
+            return Ok(announced.settings);
         }
         Ok(ProviderSettings {
             package: package.to_owned(),
@@ -161,7 +171,7 @@ impl DefaultProviders {
     }
 
     /// Returns the package that a request names by its reference, if it does.
-    fn announced_by(&self, choice: &PackageChoice) -> Result<Option<ProviderSettings>, WireStatus> {
+    fn announced_by(&self, choice: &PackageChoice) -> Result<Option<AnnouncedPackage>, WireStatus> {
         if choice.package_ref.is_empty() {
             return Ok(None);
         }

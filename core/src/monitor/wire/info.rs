@@ -1,12 +1,16 @@
 //! GetDeploymentInfo, SupportsFeature and RegisterPackage.
 
+use std::sync::Arc;
+
 use stackwright_proto::pulumirpc::{
-    DeploymentInfo, RegisterPackageRequest, RegisterPackageResponse, SupportsFeatureResponse,
+    DeploymentInfo, Parameterization, RegisterPackageRequest, RegisterPackageResponse,
+    SupportsFeatureResponse,
 };
 
 use crate::{
-    monitor::{Monitor, WireStatus, features},
-    provider::{BasePlugin, ProviderStatus, settings::ProviderSettings},
+    monitor::{Monitor, WireStatus, features, packages::AnnouncedPackage},
+    provider::{BasePlugin, settings::ProviderSettings},
+    resource::Extension,
 };
 
 /// Returns the run of a program, and the features of its monitor.
@@ -41,13 +45,7 @@ pub(in crate::monitor) fn register_package(
     if request.name.is_empty() {
         return Err(WireStatus::unknown("package name is empty"));
     }
-    if let Some(extension) = &request.extension {
-        let text = format!(
-            "package '{}' is an extension of package '{}', which is not supported by this engine",
-            extension.name, request.name
-        );
-        return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
-    }
+    let extension = extension(&request)?;
     let package_version = version("package", &request.version)?;
     let choice = super::options::package(
         String::new(),
@@ -80,8 +78,34 @@ pub(in crate::monitor) fn register_package(
         base,
         ..ProviderSettings::default()
     };
-    let reference = monitor.0.defaults.announce(settings);
+    let reference = monitor
+        .0
+        .defaults
+        .announce(AnnouncedPackage { settings, extension });
     Ok(RegisterPackageResponse { r#ref: reference })
+}
+
+/// Reads the extension of a package: the package itself is the one whose provider serves the extension.
+fn extension(request: &RegisterPackageRequest) -> Result<Option<Arc<Extension>>, WireStatus> {
+    let Some(extension) = &request.extension else {
+        return Ok(None);
+    };
+    let refused = |text: String| Err(WireStatus::invalid(text));
+    if extension.name.is_empty() {
+        return refused(format!(
+            "the extension of the package '{}' has no name",
+            request.name
+        ));
+    }
+    if let Some(made) = &request.parameterization {
+        return refused(format!(
+            "the package '{}' has both a parameterization ('{}') and an extension ('{}'), which are mutually exclusive",
+            request.name, made.name, extension.name
+        ));
+    }
+    version("extension", &extension.version)?;
+    let Parameterization { name, version, value } = extension.clone();
+    Ok(Some(Arc::new(Extension::new(name, version, value))))
 }
 
 /// Reads a version that may be left out.

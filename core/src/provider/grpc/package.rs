@@ -1,5 +1,6 @@
 //! The calls about a package: functions, parameterization, schema and mappings.
 
+use async_trait::async_trait;
 use stackwright_proto::pulumirpc;
 
 use super::{
@@ -7,10 +8,13 @@ use super::{
     resource::failures,
     values::{Unknowns, decode_with, encode, sending},
 };
-use crate::property::wire::EncodeOptions;
-use crate::provider::{
-    InvokeRequest, InvokeResponse, Mapping, MappingRequest, ProviderError, ProviderResult, ProviderStatus,
-    SchemaRequest, package::SCHEMA_FORMAT,
+use crate::{
+    property::wire::EncodeOptions,
+    provider::{
+        Extensible, InvokeRequest, InvokeResponse, Mapping, MappingRequest, ProviderError, ProviderResult,
+        ProviderStatus, SchemaRequest, package::SCHEMA_FORMAT,
+    },
+    resource::Extension,
 };
 
 /// The parameter that turns the provider of many packages into that of one.
@@ -22,6 +26,26 @@ pub(crate) struct Parameter {
     pub version: String,
     /// The value; opaque to the engine.
     pub value: Vec<u8>,
+}
+
+#[async_trait]
+impl Extensible for GrpcProvider {
+    async fn extend(&self, extension: &Extension) -> ProviderResult<()> {
+        // A configuration that fails is the reason, and one that is under way comes first.
+        self.configured().await?;
+        let parameter = Parameter {
+            name: extension.name.clone(),
+            version: extension.version.clone(),
+            value: extension.value.clone(),
+        };
+        let name = self.send_parameter(&parameter).await?;
+        if name == extension.name {
+            return Ok(());
+        }
+        let plugin = self.name();
+        let text = format!("plugin {plugin} answered with the extension {name:?}");
+        Err(ProviderError::new(ProviderStatus::FailedPrecondition, text))
+    }
 }
 
 impl GrpcProvider {
@@ -52,6 +76,17 @@ impl GrpcProvider {
     /// # Errors
     /// The provider's error, or that it serves another package than requested.
     pub(crate) async fn parameterize(&self, parameter: &Parameter) -> ProviderResult<()> {
+        let name = self.send_parameter(parameter).await?;
+        if name == parameter.name {
+            return Ok(());
+        }
+        let (plugin, expected) = (self.name(), &parameter.name);
+        let text = format!("plugin {plugin} was to serve the package {expected:?}, but serves {name:?}");
+        Err(ProviderError::new(ProviderStatus::FailedPrecondition, text))
+    }
+
+    /// Sends a parameter; returns the name of the resulting package.
+    async fn send_parameter(&self, parameter: &Parameter) -> ProviderResult<String> {
         use pulumirpc::parameterize_request::{Parameters, ParametersValue};
         let message = pulumirpc::ParameterizeRequest {
             parameters: Some(Parameters::Value(ParametersValue {
@@ -61,18 +96,7 @@ impl GrpcProvider {
             })),
         };
         match self.client().parameterize(message).await {
-            Ok(answer) => {
-                let name = answer.into_inner().name;
-                if name == parameter.name {
-                    return Ok(());
-                }
-                let expected = &parameter.name;
-                let text = format!(
-                    "plugin {} was to serve the package {expected:?}, but serves {name:?}",
-                    self.name()
-                );
-                Err(ProviderError::new(ProviderStatus::FailedPrecondition, text))
-            }
+            Ok(answer) => Ok(answer.into_inner().name),
             Err(failure) => Err(self.peer.call_error("Parameterize", failure, &self.runtime).await),
         }
     }

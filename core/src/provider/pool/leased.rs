@@ -5,12 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
 use async_trait::async_trait;
 
 use super::{Instance, Launcher, ProviderPool};
-use crate::provider::{
-    Call, ConfigureRequest, ProviderBackend, ProviderError, ProviderResult, ProviderStatus, Reply,
+use crate::{
+    provider::{
+        Call, ConfigureRequest, Extensible, ProviderBackend, ProviderError, ProviderResult, ProviderStatus,
+        Reply,
+    },
+    resource::Extension,
 };
 
 /// A leased process. Configuring it may exchange it for one that already has the same configuration.
-pub(super) struct LeasedProvider {
+pub(in crate::provider) struct LeasedProvider {
     pool: ProviderPool,
     launcher: Arc<dyn Launcher>,
     /// `None` after its return.
@@ -101,6 +105,15 @@ impl Drop for LeasedProvider {
         if let Some(instance) = self.exchange(None) {
             self.pool.put_in_background(self.launcher.key(), instance);
         }
+    }
+}
+
+#[async_trait]
+impl Extensible for LeasedProvider {
+    async fn extend(&self, extension: &Extension) -> ProviderResult<()> {
+        let instance = self.instance()?;
+        instance.spent.store(true, Ordering::Release);
+        instance.provider.extend(extension).await
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     error::Result,
     plugin::{DiagnosticSink, HostEnvironmentDigest, PluginCode, PluginCommand},
     provider::{
-        Capabilities, ConfigureRequest, PluginOperation, ProviderBackend,
+        Capabilities, ConfigureRequest, PluginOperation,
         grpc::{GrpcProvider, Parameter},
     },
     runtime::Runtime,
@@ -24,12 +24,12 @@ use crate::{
 
 mod leased;
 
-use leased::LeasedProvider;
+pub(super) use leased::LeasedProvider;
 
 /// The limits of idle plugin processes.
 ///
 /// Plugins that read changing data (credential files for instance) only when they are configured need a shorter
-/// [`Self::age_limit`] or a [`Self::capacity`] of 0.
+/// [`Self::age_limit`] or a [`Self::capacity`] of 0. A process that has been given an extension of its package is never kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
     /// The maximum number of idle processes; 0 ends each process after its use.
@@ -130,8 +130,9 @@ impl Instance {
 ///
 /// A process is leased to one user at a time. It is reused only by operations of the same stack, with the same command
 /// line, executable, environment (of the host and the project), directory, provider resource and inputs. Processes of
-/// scripts and interpreters are not reused, because their loaded code cannot be identified. Every process ends with the
-/// pool.
+/// scripts and interpreters are not reused, because their loaded code cannot be identified. A process that has been given
+/// an extension is not reused either: it would serve the extension to operations that do not ask for it, or that ask for
+/// another version of it. Every process ends with the pool.
 #[derive(Clone)]
 pub(crate) struct ProviderPool(Arc<PoolInner>);
 
@@ -175,10 +176,10 @@ impl ProviderPool {
 
     /// Leases an idle process of the launcher's key, or starts one. The process returns when the lease is closed or
     /// dropped.
-    pub(crate) async fn lease(
+    pub(super) async fn lease(
         &self,
         launcher: Arc<dyn Launcher>,
-    ) -> Result<(Arc<dyn ProviderBackend>, Capabilities)> {
+    ) -> Result<(Arc<LeasedProvider>, Capabilities)> {
         let instance = match self.take(launcher.as_ref(), |_| true) {
             Some(instance) => instance,
             None => Arc::new(launcher.launch().await?),

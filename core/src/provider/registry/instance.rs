@@ -1,13 +1,16 @@
 //! Provider instances: loaded by their settings, then configured and registered under their reference.
 
+use std::sync::Arc;
+
 use super::{ProviderHandle, ProviderRegistry};
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     property::PropertyMap,
     provider::{
-        Adapter, AdapterOptions, ConfigureRequest, ProviderResult, builtin, settings::ProviderSettings,
+        Adapter, AdapterOptions, CallLimit, ConfigureRequest, Extensible, ProviderResult, builtin,
+        extensible::Extended, settings::ProviderSettings,
     },
-    resource::ProviderReference,
+    resource::{Extension, ProviderReference},
     urn::Urn,
 };
 
@@ -17,6 +20,12 @@ pub(super) struct Instance {
     pub(super) adapter: Adapter,
     /// Whether calls may wait for later registrations, by the provider or the settings.
     waits_for_registrations: bool,
+    /// How long its calls may take; `None` without a limit.
+    limit: Option<CallLimit>,
+    /// The plugin, for its extensions; `None` for code of this process.
+    plugin: Option<Arc<dyn Extensible>>,
+    /// The extensions that it has been given since its configuration.
+    extended: Extended,
 }
 
 impl Instance {
@@ -42,6 +51,9 @@ impl ProviderRegistry {
         };
         let instance = Instance {
             waits_for_registrations: loaded.capabilities.waits_for_registrations,
+            limit: loaded.call_limit.clone(),
+            plugin: loaded.plugin,
+            extended: Extended::default(),
             adapter: Adapter::with_limit(loaded.provider, loaded.capabilities, options, loaded.call_limit),
         };
         self.state().all.push(instance.clone());
@@ -55,6 +67,8 @@ impl ProviderRegistry {
         reference: &ProviderReference,
         inputs: &PropertyMap,
     ) -> ProviderResult<Instance> {
+        // Configuring may exchange the process of a plugin for another one.
+        instance.extended = Extended::default();
         let inputs = ProviderSettings::strip(inputs);
         if inputs.contains_unknowns() {
             // The configuration depends on values that are unknown in this preview.
@@ -75,5 +89,33 @@ impl ProviderRegistry {
             .configured
             .insert(reference.to_string(), instance.clone());
         Ok(instance)
+    }
+
+    /// Gives an instance an extension, once. `reference` is that of its provider resource, `user` what needs the extension:
+    /// a resource or a function.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Plugin`] for code of the host; [`ErrorKind::Provider`] when the plugin fails or makes another package of
+    /// the extension. Both name the extension, the provider and the user.
+    pub(super) async fn add_extension(
+        &self,
+        instance: &Instance,
+        reference: &str,
+        extension: &Arc<Extension>,
+        user: &str,
+    ) -> Result<()> {
+        let head = || {
+            format!("could not add the extension '{extension}' to the provider '{reference}' for '{user}'")
+        };
+        let Some(plugin) = &instance.plugin else {
+            let text = format!("{}: code of the host serves it, which has no extensions", head());
+            return Err(Error::new(ErrorKind::Plugin, text).with_phase("parameterize"));
+        };
+        let limit = instance.limit.as_ref();
+        let extending = instance.extended.extend(plugin, extension, limit, &self.runtime);
+        extending.await.map_err(|error| {
+            let text = format!("{}: {}", head(), error.message);
+            Error::new(ErrorKind::Provider, text).with_phase("parameterize")
+        })
     }
 }

@@ -10,6 +10,7 @@ use std::{
 
 use futures::future::join_all;
 use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 use tokio::sync::OnceCell;
 
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
         Adapter, AdapterOptions, Capabilities, DiffRequest, DiffResponse, ProviderError, ProviderResult,
         ProviderSource, settings::ProviderSettings,
     },
-    resource::{ProviderReference, ResourceState},
+    resource::{Extension, ProviderReference, ResourceState},
     runtime::Runtime,
     state::PriorState,
     urn::Urn,
@@ -66,6 +67,8 @@ struct Instances {
     renamed: FxHashMap<Urn, Urn>,
     /// The inputs of each provider resource in this run.
     news: FxHashMap<Urn, PropertyMap>,
+    /// The extensions of this run's program, by their references.
+    extensions: FxHashMap<SmolStr, Arc<Extension>>,
     /// Every loaded instance, for cancelling and closing.
     all: Vec<Instance>,
     /// How many of them have been asked to cancel.
@@ -141,20 +144,46 @@ impl ProviderRegistry {
         self.state().configured.get(reference).map(Instance::for_steps)
     }
 
+    /// Gives the configured provider of a reference an extension, once in the run. `user` is what needs it: a resource or a
+    /// function.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Plugin`] when code of the host serves it; [`ErrorKind::Provider`] when the plugin fails, or makes another
+    /// package of the extension. Both name the extension, the provider and the user.
+    pub(crate) async fn extend(&self, reference: &str, extension: &Arc<Extension>, user: &str) -> Result<()> {
+        let instance = {
+            let mut state = self.state();
+            let known = state.extensions.entry(extension.reference().clone());
+            known.or_insert_with(|| Arc::clone(extension));
+            state.configured.get(reference).cloned()
+        };
+        let instance = instance.ok_or_else(|| {
+            let text = format!("unknown provider '{reference}' for '{user}'");
+            Error::new(ErrorKind::State, text)
+        })?;
+        self.add_extension(&instance, reference, extension, user).await
+    }
+
     /// Registers that a provider has another URN now: records with its former URN use it.
     pub(crate) fn rename(&self, before: &Urn, after: &Urn) {
         self.state().renamed.insert(before.clone(), after.clone());
     }
 
-    fn get_renamed(&self, reference: &ProviderReference) -> Option<ProviderHandle> {
-        let now = self.state().renamed.get(&reference.urn).cloned()?;
-        self.get(&ProviderReference::new(now, reference.id.clone()))
+    /// Returns the configured instance of a recorded reference, whose provider may have another URN now.
+    fn current(&self, reference: &ProviderReference) -> Option<Instance> {
+        let state = self.state();
+        if let Some(instance) = state.configured.get(&reference.to_string()) {
+            return Some(instance.clone());
+        }
+        let now = state.renamed.get(&reference.urn)?;
+        let reference = ProviderReference::new(now.clone(), reference.id.clone());
+        state.configured.get(&reference.to_string()).cloned()
     }
 
-    /// Returns the provider of a record, loaded from its own record if this run has none.
+    /// Returns the provider of a record, loaded from its own record if this run has none, with the extension of the record.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] if the record of the provider is missing; any error of loading it.
+    /// [`ErrorKind::State`] if the record of the provider is missing; any error of loading it, and of its extension.
     pub(crate) async fn of_record(
         self: &Arc<Self>,
         base: &PriorState,
@@ -168,14 +197,29 @@ impl ProviderRegistry {
         }
         let reference = ProviderReference::parse(&state.provider)
             .map_err(|error| Error::new(ErrorKind::State, error.message()).with_urn(state.urn.clone()))?;
-        if let Some(provider) = self.get(&reference).or_else(|| self.get_renamed(&reference)) {
-            return Ok(Some(provider));
-        }
-        let Some(recorded) = base.provider(&reference) else {
-            let text = format!("unknown provider '{reference}' for resource '{}'", state.urn);
-            return Err(Error::new(ErrorKind::State, text).with_urn(state.urn.clone()));
+        let instance = match (self.current(&reference), base.provider(&reference)) {
+            (Some(instance), _) => instance,
+            (None, Some(recorded)) => self.ensure_instance(recorded).await?,
+            (None, None) => {
+                let text = format!("unknown provider '{reference}' for resource '{}'", state.urn);
+                return Err(Error::new(ErrorKind::State, text).with_urn(state.urn.clone()));
+            }
         };
-        self.ensure(recorded).await.map(Some)
+        if let Some(extension) = self.extension_of(base, state)? {
+            let (provider, user) = (state.provider.as_str(), state.urn.as_str());
+            let extended = self.add_extension(&instance, provider, &extension, user).await;
+            extended.map_err(|error| error.with_urn(state.urn.clone()))?;
+        }
+        Ok(Some(instance.for_steps()))
+    }
+
+    /// Returns the extension of a record: of this run, or of the recorded state.
+    fn extension_of(&self, base: &PriorState, state: &ResourceState) -> Result<Option<Arc<Extension>>> {
+        let of_run = self.state().extensions.get(&state.extension_ref).cloned();
+        match of_run {
+            Some(extension) => Ok(Some(extension)),
+            None => Ok(base.extensions().of_record(state)?.cloned()),
+        }
     }
 
     /// Returns the providers of `states`; missing ones are loaded concurrently. If loading fails, only the calls of the
@@ -189,9 +233,9 @@ impl ProviderRegistry {
         let named = |state: &ResourceState| state.custom && !state.is_provider();
         let mut users = FxHashMap::default();
         for state in states.iter().filter(|state| named(state)) {
-            users.entry(&state.provider).or_insert(*state);
+            users.entry(served_by(state)).or_insert(*state);
         }
-        let loading = users.into_iter().map(|(reference, user)| async move {
+        let loading = users.into_iter().map(|(key, user)| async move {
             let provider = match self.of_record(base, user).await {
                 Ok(provider) => provider,
                 Err(error) => Some(ProviderHandle {
@@ -200,12 +244,12 @@ impl ProviderRegistry {
                     waits_for_registrations: false,
                 }),
             };
-            (reference, provider)
+            (key, provider)
         });
         let loaded: FxHashMap<_, _> = join_all(loading).await.into_iter().collect();
         let provider = |state: &ResourceState| {
             if named(state) {
-                loaded.get(&state.provider).cloned().flatten()
+                loaded.get(&served_by(state)).cloned().flatten()
             } else {
                 (state.custom && state.is_provider()).then(|| self.manager())
             }
@@ -218,6 +262,11 @@ impl ProviderRegistry {
     /// # Errors
     /// Any error of loading or configuring.
     pub(crate) async fn ensure(&self, recorded: &ResourceState) -> Result<ProviderHandle> {
+        let instance = self.ensure_instance(recorded).await?;
+        Ok(instance.for_steps())
+    }
+
+    async fn ensure_instance(&self, recorded: &ResourceState) -> Result<Instance> {
         let reference = ProviderReference::new(recorded.urn.clone(), recorded.id.clone());
         let cell = Arc::clone(self.state().recorded.entry(reference.to_string()).or_default());
         let instance = cell
@@ -233,7 +282,7 @@ impl ProviderRegistry {
                 instance.map_err(|error| provider_failure(&error, &recorded.urn, "configure"))
             })
             .await?;
-        Ok(instance.for_steps())
+        Ok(instance.clone())
     }
 
     /// Asks the provider `after` whether it can manage the resources of `before`, a provider record.
@@ -303,6 +352,13 @@ impl ProviderRegistry {
         )
         .await;
     }
+}
+
+/// Returns what all records of one key share a provider by. A record with an extension has a key of its own: an error of
+/// the extension names the resource.
+fn served_by(state: &ResourceState) -> (&str, Option<(&Urn, &str)>) {
+    let user = (!state.extension_ref.is_empty()).then_some((&state.urn, state.extension_ref.as_str()));
+    (state.provider.as_str(), user)
 }
 
 fn provider_failure(error: &ProviderError, urn: &Urn, phase: &'static str) -> Error {

@@ -48,6 +48,7 @@ impl ProviderSource for Source {
         Ok(LoadedProvider {
             provider: Arc::new(Strict),
             capabilities: Capabilities::all(),
+            plugin: None,
             is_plugin: false,
             call_limit: None,
         })

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{runtime::Timestamp, secrets::SecretsManager};
 
 /// The version of the journal format that this engine writes.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// The content of the first line of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

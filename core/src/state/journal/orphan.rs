@@ -10,7 +10,7 @@ use crate::{
     property::PropertyMap,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
     secrets::{SecretsProvider, open_or_lock},
-    state::{JournalEntry, JournalRecord, OperationId, Snapshot, StateId, deployment::decrypt},
+    state::{Extensions, JournalEntry, JournalRecord, OperationId, Snapshot, StateId, deployment::decrypt},
     step::StepOp,
 };
 
@@ -36,6 +36,8 @@ pub(crate) struct Orphan {
     shown: FxHashSet<Identity>,
     /// The number of the first entry that no refreshed checkpoint of the operation is known to contain.
     unseen_from: u64,
+    /// The extensions that the operation added.
+    extensions: Extensions,
 }
 
 /// The effects of completed steps on real resources.
@@ -75,6 +77,7 @@ impl Orphan {
             done_since: CompletedSteps::default(),
             shown: FxHashSet::default(),
             unseen_from: decoded.rebases.last().map_or(0, |rebase| rebase.written),
+            extensions: Extensions::default(),
         };
         orphan.apply_all(entries, states);
         orphan
@@ -117,6 +120,7 @@ impl Orphan {
                 }
             }
             JournalRecord::Failure { .. } => drop(self.begun.remove(&entry.operation)),
+            JournalRecord::ExtensionAdded { extension } => self.extensions.insert(&extension),
             JournalRecord::Success { op, new, view, .. } => {
                 let begun = self.begun.remove(&entry.operation).map(|(_, pending)| pending);
                 if view {
@@ -132,6 +136,12 @@ impl Orphan {
             }
             _ => {}
         }
+    }
+
+    /// Adds the extensions of the operation that its unseen steps may refer to.
+    pub(crate) fn add_extensions(&self, snapshot: &mut Snapshot) {
+        self.extensions.add_to(snapshot);
+        snapshot.drop_unused_extensions();
     }
 
     /// Returns the operation's completed and interrupted steps that `snapshot` does not contain.

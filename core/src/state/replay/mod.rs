@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    resource::{PendingOperation, PendingOperationKind, ResourceState},
+    resource::{Extension, PendingOperation, PendingOperationKind, ResourceState},
     state::{
-        JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateMark, StateRef, ciphertext,
-        rebase::Rebase, rebuild,
+        Extensions, JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateMark, StateRef,
+        ciphertext, rebase::Rebase, rebuild,
     },
     step::StepOp,
 };
@@ -45,6 +45,8 @@ pub struct JournalReplay {
     /// The position of each record. Those of the base that never moved have no entry.
     places: FxHashMap<StateId, Place>,
     begun: BTreeMap<OperationId, PendingOperation>,
+    /// The extensions that are not in the base.
+    extensions: Extensions,
     /// True once a refresh has removed a record to which dependents may still refer.
     has_dangling: bool,
     settled: Settled,
@@ -72,6 +74,7 @@ impl JournalReplay {
             new: Vec::new(),
             places: FxHashMap::default(),
             begun: BTreeMap::new(),
+            extensions: Extensions::default(),
             has_dangling: false,
             settled: Settled::default(),
             changes: Changes::None,
@@ -230,8 +233,16 @@ impl JournalReplay {
                 }
                 self.has_dangling = false;
             }
+            // No record refers to it yet: nothing has changed that a state would show.
+            JournalRecord::ExtensionAdded { extension } => self.extensions.insert(extension),
         }
         Ok(())
+    }
+
+    /// Returns whether the current snapshot can hold records that refer to an extension.
+    #[must_use]
+    pub(crate) fn has_extension(&self, extension: &Extension) -> bool {
+        self.extensions.contains(extension) || self.base.has_extension(extension)
     }
 
     /// Removes the begin of a step: it did not become durable, so that the step was not executed.

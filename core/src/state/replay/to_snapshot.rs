@@ -30,8 +30,9 @@ impl JournalReplay {
     /// # Errors
     /// [`crate::ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
     pub fn to_snapshot(&self) -> Result<Snapshot> {
-        self.ordered_snapshot(self.pending_operations())
-            .map(|ordered| ordered.snapshot)
+        let mut snapshot = self.ordered_snapshot(self.pending_operations())?.snapshot;
+        snapshot.drop_unused_extensions();
+        Ok(snapshot)
     }
 
     /// Returns the current snapshot after checking that it is valid (see [`integrity::verify`]). The metadata of an
@@ -40,12 +41,14 @@ impl JournalReplay {
     /// # Errors
     /// As [`Self::to_snapshot`], and [`crate::ErrorKind::State`] when it is not valid.
     pub fn to_valid_snapshot(&self) -> Result<Snapshot> {
-        self.checked_snapshot(self.pending_operations())
-            .map(|ordered| ordered.snapshot)
+        let mut snapshot = self.checked_snapshot(self.pending_operations())?.snapshot;
+        snapshot.drop_unused_extensions();
+        Ok(snapshot)
     }
 
     /// Returns the current snapshot as [`Self::to_valid_snapshot`] does, with the line that lets the journal continue
-    /// from it. `sequence` is the number of the next entry; the hash of the checkpoint is left empty.
+    /// from it: extensions that no record refers to yet are part of it. `sequence` is the number of the next entry; the
+    /// hash of the checkpoint is left empty.
     ///
     /// # Errors
     /// As [`Self::to_valid_snapshot`].
@@ -104,14 +107,16 @@ impl JournalReplay {
     }
 
     fn base_without_records(&self) -> Snapshot {
-        Snapshot {
+        let mut snapshot = Snapshot {
             manifest: self.base.manifest.clone(),
             secrets: self.base.secrets.clone(),
             resources: Vec::new(),
             pending_operations: Vec::new(),
             metadata: self.base.metadata.clone(),
             extra: self.base.extra.clone(),
-        }
+        };
+        self.extensions.add_to(&mut snapshot);
+        snapshot
     }
 
     fn repaired_records(&self) -> Vec<StateRef> {
@@ -169,7 +174,12 @@ fn order_past_copies(records: &[Arc<ResourceState>]) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{token::TypeToken, urn::Urn};
+    use crate::{
+        resource::Extension,
+        state::{JournalEntry, JournalRecord, OperationId},
+        token::TypeToken,
+        urn::Urn,
+    };
 
     #[test]
     fn a_record_stands_after_the_live_record_that_it_refers_to_not_only_after_its_old_copy() {
@@ -192,6 +202,46 @@ mod tests {
             names.collect::<Vec<_>>(),
             [("a", true), ("a", false), ("b", false)]
         );
+    }
+
+    #[test]
+    fn an_extension_is_kept_for_the_rest_of_the_journal_before_a_record_refers_to_it() {
+        let extension = Arc::new(Extension::new("more", "1.0.0", vec![1]));
+        let mut replay = JournalReplay::new(Snapshot::default());
+        assert!(!replay.has_extension(&extension));
+        let added = JournalEntry {
+            sequence: 0,
+            operation: OperationId(0),
+            record: JournalRecord::ExtensionAdded {
+                extension: Arc::clone(&extension),
+            },
+        };
+        replay.apply(&added).unwrap();
+        assert!(replay.has_extension(&extension) && !replay.is_dirty());
+        // A checkpoint in the middle of the operation has what later entries refer to.
+        let (rebased, rebase) = replay.to_rebase(1).unwrap();
+        assert!(rebased.has_extension(&extension));
+        let resumed = JournalReplay::resume(rebased, &rebase).unwrap();
+        assert!(resumed.has_extension(&extension));
+        for unused in [replay.to_valid_snapshot(), resumed.to_snapshot()] {
+            assert!(unused.unwrap().extra.is_empty());
+        }
+        let urn = Urn::new("dev", "shop", "", "more:index:Thing", "a");
+        let mut user = ResourceState::new(urn, TypeToken::from("more:index:Thing"), true);
+        user.extension_ref = extension.reference().clone();
+        let record = JournalRecord::BaseWritten {
+            resources: vec![StateRef {
+                id: StateId(0),
+                state: Arc::new(user),
+            }],
+        };
+        let entry = JournalEntry {
+            sequence: 1,
+            operation: OperationId(0),
+            record,
+        };
+        replay.apply(&entry).unwrap();
+        assert!(replay.to_valid_snapshot().unwrap().has_extension(&extension));
     }
 
     #[test]

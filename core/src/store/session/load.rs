@@ -200,7 +200,10 @@ impl StackStorage {
             leftover = Leftover::SetAside {
                 is_adopted: !unseen.is_empty(),
             };
-            snapshot.pending_operations.extend(unseen);
+            if !unseen.is_empty() {
+                snapshot.pending_operations.extend(unseen);
+                orphan.add_extensions(&mut snapshot);
+            }
         }
         Ok(LoadedStack {
             snapshot,

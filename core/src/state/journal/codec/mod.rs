@@ -7,8 +7,9 @@
 //! has no effect. Likewise `{"rebase": {…}}` ([`Rebase`]) is written before a checkpoint that contains the entries so
 //! far.
 //!
-//! In format 2 the checksum of a line continues that of the line before, so that a removed, doubled, moved or changed
-//! line is detected. In format 1, which is only read, each checksum covers its own line.
+//! In formats 2 and 3 the checksum of a line continues that of the line before, so that a removed, doubled, moved or
+//! changed line is detected. Format 2, which has no entries of extensions, and format 1, in which each checksum covers its
+//! own line, are only read.
 
 use serde::{Deserialize, Serialize};
 

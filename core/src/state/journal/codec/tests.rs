@@ -244,7 +244,7 @@ fn an_unknown_format_is_an_error_that_names_the_writer() {
     lines.extend_from_slice(b"anything");
     assert_eq!(
         read(&lines).unwrap_err(),
-        "the journal has format 7, written by engine v9.1.0; this engine reads formats 1 to 2"
+        "the journal has format 7, written by engine v9.1.0; this engine reads formats 1 to 3"
     );
 }
 

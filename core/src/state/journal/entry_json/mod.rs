@@ -10,6 +10,7 @@
 //! | `outputs` | `new` `{id, state}`; `elided` |
 //! | `base-written` | `records` `[{id, state}]` |
 //! | `base-rebuilt` | `order` `[id]`; `records` (the repaired ones) `[{id, state}]`; `clearPending` |
+//! | `extension` | `extensionRef`, by which later records name it; `extension` `{name, version, value}`, the value in base64 |
 //!
 //! A record's JSON is that of deployments. An old record is named by its identity alone: the base's records 0, 1, 2…
 //! and the entries before it have its content. In stores its `urn` and `resourceId` are added, for a journal whose base
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     event::DiffKind,
     property::json::SecretForm,
-    resource::{PendingOperationKind, ResourceState},
+    resource::{ExtensionJson, PendingOperationKind, ResourceState},
     state::{JournalEntry, JournalRecord, OperationId, StateId, StateMark, StateRef, deployment::RecordJson},
     step::StepOp,
     urn::Urn,
@@ -51,7 +52,7 @@ pub(super) fn for_each_state<'a>(entry: &'a JournalEntry, mut visit: impl FnMut(
         } => {
             records.iter().for_each(|record| visit(&record.state));
         }
-        JournalRecord::Failure { .. } => {}
+        JournalRecord::Failure { .. } | JournalRecord::ExtensionAdded { .. } => {}
     }
 }
 
@@ -135,6 +136,7 @@ enum Kind {
     Outputs,
     BaseWritten,
     BaseRebuilt,
+    Extension,
 }
 
 /// The members that identify an entry and its kind; the others are ignored.
@@ -227,6 +229,16 @@ pub(super) struct FailureJson {
     operation: OperationId,
     kind: Kind,
     op: StepOp,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ExtensionAddedJson {
+    sequence: u64,
+    operation: OperationId,
+    kind: Kind,
+    extension_ref: String,
+    extension: ExtensionJson,
 }
 
 /// A default for members of types without `Default`.

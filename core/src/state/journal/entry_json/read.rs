@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    BaseRebuiltJson, BaseWrittenJson, BeginJson, DiffJson, FailureJson, Head, Kind, OldJson, OutputsJson,
-    SuccessJson,
+    BaseRebuiltJson, BaseWrittenJson, BeginJson, DiffJson, ExtensionAddedJson, FailureJson, Head, Kind,
+    OldJson, OutputsJson, SuccessJson,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     event::{DetailedDiff, PropertyDiff},
-    resource::ResourceState,
+    resource::{Extension, ResourceState},
     state::{
         JournalEntry, JournalRecord, StateId, StateRef,
         deployment::{StateJson, parse},
@@ -31,6 +31,7 @@ enum Members {
     Outputs(Box<OutputsJson<StateJson>>),
     BaseWritten(BaseWrittenJson<StateJson>),
     BaseRebuilt(BaseRebuiltJson<StateJson>),
+    Extension(ExtensionAddedJson),
 }
 
 impl EntryFields {
@@ -47,6 +48,7 @@ impl EntryFields {
             Kind::Outputs => Members::Outputs(parse(text)?),
             Kind::BaseWritten => Members::BaseWritten(parse(text)?),
             Kind::BaseRebuilt => Members::BaseRebuilt(parse(text)?),
+            Kind::Extension => Members::Extension(parse(text)?),
         };
         Ok(Self { sequence, members })
     }
@@ -68,7 +70,7 @@ impl EntryFields {
             | Members::BaseRebuilt(BaseRebuiltJson { records, .. }) => {
                 records.iter_mut().for_each(|record| take(&mut record.state));
             }
-            Members::Failure(_) => {}
+            Members::Failure(_) | Members::Extension(_) => {}
         }
     }
 
@@ -146,6 +148,11 @@ impl EntryFields {
                 };
                 (rebuilt.operation, record)
             }
+            Members::Extension(added) => {
+                let extension = Extension::of_json(&added.extension_ref, added.extension)?;
+                let extension = Arc::new(extension);
+                (added.operation, JournalRecord::ExtensionAdded { extension })
+            }
         };
         Ok(JournalEntry {
             sequence,
@@ -186,6 +193,11 @@ mod tests {
             ("failure", r#""op": "create""#, "new"),
             ("base-written", r#""records": []"#, "op"),
             ("base-rebuilt", r#""order": []"#, "elided"),
+            (
+                "extension",
+                r#""extensionRef": "r", "extension": {"name": "more"}"#,
+                "state",
+            ),
         ] {
             let head = format!(r#"{{"sequence": 0, "operation": 1, "kind": "{kind}", {members}"#);
             assert_eq!(refusal(&format!("{head}}}")), "", "{kind}");

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::{
-    BaseRebuiltJson, BaseWrittenJson, BeginJson, DiffJson, FailureJson, Kind, MarkJson, OldJson, OutputsJson,
-    RefJson, SuccessJson,
+    BaseRebuiltJson, BaseWrittenJson, BeginJson, DiffJson, ExtensionAddedJson, FailureJson, Kind, MarkJson,
+    OldJson, OutputsJson, RefJson, SuccessJson,
 };
 use crate::{
     event::{DetailedDiff, PropertyDiff},
@@ -148,6 +148,14 @@ impl Serialize for EntryJson<'_> {
                 order: order.clone(),
                 records: repaired.iter().map(named).collect(),
                 clear_pending: *clear_pending,
+            }
+            .serialize(serializer),
+            JournalRecord::ExtensionAdded { extension } => ExtensionAddedJson {
+                sequence,
+                operation,
+                kind: Kind::Extension,
+                extension_ref: extension.reference().to_string(),
+                extension: extension.to_json(),
             }
             .serialize(serializer),
         }
