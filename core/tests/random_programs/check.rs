@@ -1,0 +1,186 @@
+//! The checks after each operation: a valid state, nothing lost or created twice, and an outcome that has a reason.
+
+use std::collections::BTreeMap;
+
+use stackwright::{
+    event::EventPayload,
+    resource::{PendingOperationKind, ResourceState},
+    state::{Snapshot, integrity},
+    step::StepOp,
+    urn::Urn,
+};
+
+use crate::{
+    plan::{Act, Fault, MOMENTS, Plan, Point, Trouble, Verb, number_of},
+    stage::Report,
+    world::World,
+};
+
+/// The refusals of operations that nothing disturbs, and that are about some resources only.
+const REFUSALS_OF_TARGETS: [&str; 6] = [
+    "which does not exist yet and is not among the targets",
+    "which does not exist and is excluded",
+    "which stays as it was recorded and so needs",
+    "would have to be deleted and is not among the targets",
+    "is not a resource of the stack",
+    "is not among the targets, and its new provider",
+];
+
+/// Checks the state and the outcome of an operation.
+pub(crate) fn check(plan: &Plan, act: &Act, report: &Report, world: &World) {
+    integrity::verify(&report.after).expect("the state is valid");
+    let fired = world.state().fired.clone();
+    check_outcome(plan, act, report, &fired);
+    check_pending(act, report, &fired);
+    if act.verb == Verb::Preview {
+        assert_eq!(text(&report.before), text(&report.after), "a preview changed the state");
+        return;
+    }
+    check_creations(report, &fired);
+    check_things(report, world);
+    check_records(report, world);
+}
+
+fn check_outcome(plan: &Plan, act: &Act, report: &Report, fired: &[Fault]) {
+    let error = report.result.error.as_ref();
+    let is_disturbed = fired.iter().any(|fault| fault.trouble != Trouble::Late);
+    if let Some(error) = error {
+        let has_targets = !report.options.targets.is_empty() || !report.options.excludes.is_empty();
+        let text = error.message();
+        let has_reason = is_disturbed
+            || report.store_failed
+            || report.cancelled
+            || !act.ignores_protection && text.contains("is protected and cannot be")
+            || has_targets && REFUSALS_OF_TARGETS.iter().any(|refusal| text.contains(refusal))
+            || act.verb == Verb::Destroy && !act.runs_program && text.contains("delete hooks");
+        assert!(has_reason, "{:?} failed: {error}\n{}", act.verb, report.result.tree());
+    }
+    let is_retried = |number: usize| {
+        let mut declared = plan.scripts.iter().filter_map(|script| script.declared.get(number));
+        declared.any(|declared| declared.hooks.iter().any(|hook| MOMENTS[*hook] == "OnError"))
+    };
+    let fails = |fault: &&Fault| {
+        let certainly = matches!(fault.trouble, Trouble::Fails | Trouble::Half | Trouble::Unanswered);
+        certainly && !is_retried(fault.number)
+    };
+    if let Some(fault) = fired.iter().find(fails) {
+        assert!(error.is_some(), "{:?} succeeded in spite of {fault:?}", act.verb);
+    }
+}
+
+fn pending_creations(snapshot: &Snapshot) -> Vec<&Urn> {
+    let pending = snapshot.pending_operations.iter();
+    let creations = pending.filter(|pending| pending.kind == PendingOperationKind::Creating);
+    creations.map(|pending| &pending.resource.urn).collect()
+}
+
+/// Checks that operations are pending only where the outcome of a call is unknown, and that pending creations stay.
+fn check_pending(act: &Act, report: &Report, fired: &[Fault]) {
+    let after = pending_creations(&report.after);
+    if !report.options.clear_pending_creates {
+        for urn in pending_creations(&report.before) {
+            let number = number_of(urn.name());
+            let stays = after.iter().any(|other| number_of(other.name()) == number);
+            assert!(stays, "the pending creation of {urn} is lost in {:?}", act.verb);
+        }
+    }
+    let is_known = !report.terminated
+        && !report.store_failed
+        && report.before.pending_operations.is_empty()
+        && !fired.iter().any(|fault| fault.trouble == Trouble::Unanswered);
+    if is_known {
+        assert!(
+            report.after.pending_operations.is_empty(),
+            "operations are pending: {:?}",
+            report.after.pending_operations
+        );
+    }
+}
+
+/// Checks that no resource is created twice in one operation.
+fn check_creations(report: &Report, fired: &[Fault]) {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for call in report.calls.iter().filter(|call| call.point == Point::Create) {
+        *counts.entry(call.number).or_default() += 1;
+    }
+    for (number, count) in counts {
+        let failed = fired.iter();
+        let failed = failed.filter(|fault| fault.point == Point::Create && fault.number == number);
+        let without_effect = failed.filter(|fault| fault.trouble != Trouble::Half).count();
+        assert!(count <= 1 + without_effect, "number {number} was created {count} times");
+    }
+}
+
+/// Checks that each thing that the engine has made is recorded, or its creation is pending because its outcome is unknown.
+fn check_things(report: &Report, world: &World) {
+    let recorded: Vec<&str> = report.after.resources.iter().map(|state| state.id.as_str()).collect();
+    let creations = pending_creations(&report.after);
+    let mut state = world.state();
+    let lost: Vec<String> = state
+        .things
+        .iter()
+        .filter(|(id, thing)| !thing.foreign && !recorded.contains(&id.as_str()))
+        .map(|(id, _)| id.clone())
+        .collect();
+    for id in lost {
+        let thing = state.things.get_mut(&id).expect("it exists");
+        let is_pending = creations.iter().any(|urn| number_of(urn.name()) == Some(thing.number));
+        if is_pending && (thing.unsettled || report.store_failed || report.terminated) {
+            thing.unsettled = true;
+            continue;
+        }
+        let record = report.records.get(&id);
+        let is_released = record.is_some_and(|record| is_released(report, record));
+        assert!(is_released, "{id} is lost: {thing:?}, {record:?}\n{}", report.result.tree());
+        state.things.remove(&id);
+    }
+}
+
+/// Returns whether a thing may remain without a record: its record says so, or it ends with the resource of its
+/// `deletedWith`.
+fn is_released(report: &Report, record: &ResourceState) -> bool {
+    let is_deleted = |urn: &Urn| {
+        report.events.iter().any(|event| match &event.payload {
+            EventPayload::ResourcePre(step) => {
+                let metadata = &step.metadata;
+                matches!(metadata.op, StepOp::Delete | StepOp::DeleteReplaced)
+                    && number_of(metadata.urn.name()) == number_of(urn.name())
+            }
+            _ => false,
+        })
+    };
+    record.retain_on_delete || record.options.deleted_with.as_ref().is_some_and(is_deleted)
+}
+
+/// Checks that what is recorded exists, or that its deletion had an unknown outcome.
+fn check_records(report: &Report, world: &World) {
+    let mut state = world.state();
+    let managed = |record: &&std::sync::Arc<ResourceState>| {
+        record.custom && !record.pending_replacement && number_of(record.urn.name()).is_some()
+    };
+    for record in report.after.resources.iter().filter(managed) {
+        let id = record.id.as_str();
+        if state.things.contains_key(id) {
+            continue;
+        }
+        let gone = state.gone.get_mut(id);
+        let gone = gone.unwrap_or_else(|| panic!("{id} was never made: {record:?}"));
+        gone.excused |= report.store_failed || report.terminated;
+        assert!(gone.excused, "{id} was deleted, and is still recorded: {}", record.urn);
+    }
+}
+
+/// Describes records, without times.
+pub(crate) fn text(snapshot: &Snapshot) -> Vec<String> {
+    let describe = |state: &std::sync::Arc<ResourceState>| {
+        let plain = ResourceState {
+            created: None,
+            modified: None,
+            ..(**state).clone()
+        };
+        format!("{plain:?}")
+    };
+    let mut lines: Vec<String> = snapshot.resources.iter().map(describe).collect();
+    lines.sort();
+    lines
+}

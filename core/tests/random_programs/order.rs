@@ -1,0 +1,170 @@
+//! The checks of the order of calls, and of events against steps.
+
+use std::collections::BTreeMap;
+
+use stackwright::{
+    event::{EventPayload, OperationOutcome, StepStatus},
+    resource::ResourceState,
+    step::StepOp,
+    urn::Urn,
+};
+
+use crate::{
+    plan::{Act, PARTS, Point, Script, Verb, number_of},
+    stage::Report,
+    world::Called,
+};
+
+/// Checks that a resource is created and updated after what it depends on, and deleted before that.
+pub(crate) fn check_order(act: &Act, script: &Script, report: &Report) {
+    if act.verb == Verb::Update {
+        for call in &report.calls {
+            if matches!(call.point, Point::Create | Point::Update) {
+                check_dependencies(script, report, call);
+            }
+        }
+    }
+    if act.verb != Verb::Preview {
+        check_deletions(report);
+    }
+    for call in report.calls.iter().filter(|call| call.too_late) {
+        let changes = matches!(call.point, Point::Create | Point::Update | Point::Delete);
+        assert!(!changes, "{call:?} began after the cancellation");
+    }
+}
+
+/// Returns what a resource depends on, itself or through components.
+fn dependencies(script: &Script, number: usize) -> Vec<usize> {
+    if number == PARTS[1] {
+        return vec![PARTS[0]];
+    }
+    if number >= script.declared.len() {
+        return Vec::new();
+    }
+    script.dependencies(number)
+}
+
+fn check_dependencies(script: &Script, report: &Report, call: &Called) {
+    for other in dependencies(script, call.number) {
+        let mut changes = report.calls.iter().filter(|other_call| {
+            other_call.number == other && matches!(other_call.point, Point::Create | Point::Update)
+        });
+        let in_time = |change: &Called| change.ended.is_some_and(|ended| ended < call.begun);
+        if let Some(late) = changes.clone().find(|change| !in_time(change)) {
+            panic!("{call:?} did not wait for {late:?}");
+        }
+        if let Some(last) = changes.next_back() {
+            assert!(last.succeeded, "{call:?} began after {last:?} had failed");
+        }
+    }
+}
+
+/// Checks the deletions of records that were live at the begin of the operation.
+fn check_deletions(report: &Report) {
+    let live = |state: &&std::sync::Arc<ResourceState>| !state.delete && !state.pending_replacement;
+    let records: BTreeMap<&Urn, &ResourceState> = report
+        .before
+        .resources
+        .iter()
+        .filter(live)
+        .map(|state| (&state.urn, &**state))
+        .collect();
+    let deletion = |record: &ResourceState| {
+        let mut calls = report.calls.iter();
+        calls.find(|call| call.point == Point::Delete && call.id == record.id.as_str())
+    };
+    for record in records.values() {
+        let Some(own) = deletion(record) else { continue };
+        let mut needed: Vec<&Urn> = record.dependencies.iter().chain(&record.parent).collect();
+        needed.extend(record.property_dependencies.lists().flatten());
+        for other in needed.into_iter().filter_map(|urn| records.get(urn)) {
+            let Some(deleted) = deletion(other) else { continue };
+            let is_recreated = report.calls.iter().any(|call| {
+                call.number == deleted.number && call.point == Point::Create && call.begun > deleted.begun
+            });
+            let in_time = own.ended.is_some_and(|ended| ended < deleted.begun);
+            assert!(in_time || is_recreated, "{deleted:?} did not wait for {own:?}");
+        }
+    }
+}
+
+/// Checks that events are complete, and that they agree with the steps of the result.
+pub(crate) fn check_events(act: &Act, report: &Report) {
+    let numbers: Vec<u64> = report.events.iter().map(|event| event.sequence).collect();
+    let expected: Vec<u64> = (0..).take(numbers.len()).collect();
+    assert_eq!(numbers, expected, "the events have gaps");
+    let mut begun: BTreeMap<(StepOp, Urn), i64> = BTreeMap::new();
+    let mut failures: BTreeMap<Urn, usize> = BTreeMap::new();
+    let mut summary = None;
+    for event in &report.events {
+        match &event.payload {
+            EventPayload::ResourcePre(step) => {
+                let metadata = &step.metadata;
+                *begun.entry((metadata.op, metadata.urn.clone())).or_default() += 1;
+            }
+            EventPayload::ResourceOperationFailed { step, .. } => {
+                *failures.entry(step.metadata.urn.clone()).or_default() += 1;
+            }
+            EventPayload::Summary(found) => summary = Some(found.clone()),
+            _ => {}
+        }
+    }
+    let result = &report.result;
+    if let Some(summary) = summary {
+        let changes: BTreeMap<&str, u64> = result.changes.clone();
+        assert_eq!(summary.resource_changes, changes, "the summary differs from the result");
+        let succeeded = summary.result == OperationOutcome::Succeeded;
+        assert!(
+            succeeded == result.error.is_none() || report.store_failed,
+            "{:?}: {:?}",
+            summary.result,
+            result.error
+        );
+    } else {
+        assert!(result.error.is_some(), "there is no summary");
+    }
+    let steps = result.steps.iter();
+    for step in steps.filter(|step| step.status() != StepStatus::Refused) {
+        let metadata = &step.step.metadata;
+        let is_shown = begun.keys().any(|(_, urn)| *urn == metadata.urn);
+        assert!(is_shown, "no event shows the step {} of {}", metadata.op, metadata.urn);
+        if step.failure.is_some() {
+            let shown = failures.get_mut(&metadata.urn).filter(|count| **count > 0);
+            match shown {
+                Some(shown) => *shown -= 1,
+                // Those of calls that were given up follow the last event, and previews show diagnostics alone.
+                None => assert!(
+                    report.terminated || act.verb == Verb::Preview,
+                    "no event shows the failure of {}",
+                    metadata.urn
+                ),
+            }
+        }
+    }
+    failures.retain(|_, count| *count > 0);
+    // A step that was announced before the end of the run is reported as failed alone.
+    assert!(
+        failures.is_empty() || result.error.is_some(),
+        "no steps show the failures of {failures:?}"
+    );
+    if act.verb != Verb::Preview {
+        check_calls_are_shown(report, &begun);
+    }
+}
+
+/// Checks that each change of a thing belongs to a step that events show.
+fn check_calls_are_shown(report: &Report, begun: &BTreeMap<(StepOp, Urn), i64>) {
+    for call in &report.calls {
+        let ops: &[StepOp] = match call.point {
+            Point::Create => &[StepOp::Create, StepOp::CreateReplacement],
+            // A further attempt of a creation updates what the first one has made.
+            Point::Update => &[StepOp::Update, StepOp::Create, StepOp::CreateReplacement],
+            Point::Delete => &[StepOp::Delete, StepOp::DeleteReplaced],
+            _ => continue,
+        };
+        let is_shown = begun
+            .keys()
+            .any(|(op, urn)| ops.contains(op) && number_of(urn.name()) == Some(call.number));
+        assert!(is_shown, "no event shows {call:?}");
+    }
+}

@@ -1,0 +1,425 @@
+//! Plans: the programs, operations and disturbances of one case, as plain data that a failure prints.
+
+use std::fmt;
+
+use proptest::{collection::vec, prelude::*};
+use stackwright::urn::Urn;
+use stackwright_testkit::store::Fault as StoreFault;
+
+/// The number of declarations of a program. Number 0 is a component, number 1 a component that its provider constructs.
+pub(crate) const DECLARED: usize = 7;
+/// The constructed component.
+pub(crate) const KIT: usize = 1;
+/// The children of the constructed component; the second depends on the first.
+pub(crate) const PARTS: [usize; 2] = [DECLARED, DECLARED + 1];
+/// The moments of hooks.
+pub(crate) const MOMENTS: [&str; 7] = [
+    "BeforeCreate",
+    "AfterCreate",
+    "BeforeUpdate",
+    "AfterUpdate",
+    "BeforeDelete",
+    "AfterDelete",
+    "OnError",
+];
+
+/// A program's declaration of one resource.
+#[derive(Clone)]
+pub(crate) struct Declared {
+    pub(crate) present: bool,
+    pub(crate) value: u8,
+    /// A change of it replaces the resource.
+    pub(crate) key: u8,
+    /// The numbers that it depends on; later ones do not count.
+    pub(crate) depends_on: Vec<usize>,
+    /// Whether it uses the ids of its dependencies as an input, instead of depending on them as a whole.
+    pub(crate) uses: bool,
+    /// The component that is its parent, where that comes before it.
+    pub(crate) parent: Option<usize>,
+    /// Whether the program uses its other name, with the usual one as an alias.
+    pub(crate) renamed: bool,
+    pub(crate) deleted_with: Option<usize>,
+    pub(crate) delete_first: Option<bool>,
+    pub(crate) protect: bool,
+    pub(crate) retain: bool,
+    /// Whether it adopts a thing that exists already.
+    pub(crate) imported: bool,
+    /// Whether a transform adds an input.
+    pub(crate) transformed: bool,
+    /// The positions in [`MOMENTS`] of its hooks.
+    pub(crate) hooks: Vec<usize>,
+    /// The seconds that calls about it take.
+    pub(crate) pace: u8,
+}
+
+/// The declarations of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) declared: Vec<Declared>,
+    /// Whether registrations are sequential.
+    pub(crate) in_turn: bool,
+}
+
+/// What a disturbance is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Point {
+    Check,
+    Diff,
+    Create,
+    Update,
+    Delete,
+    Read,
+    Construct,
+    Hook,
+    ErrorHook,
+    Transform,
+}
+
+/// How a call is disturbed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// It changes nothing and fails.
+    Fails,
+    /// It takes effect, and the initialization fails; for calls that cannot report that, as `Fails`.
+    Half,
+    /// It takes effect, and no readable answer arrives.
+    Unanswered,
+    /// It takes effect, and answers much later.
+    Late,
+    /// It does not return until it is cancelled, and then answers if it has taken effect.
+    Hangs { acts: bool },
+    /// It does not return until it is given up.
+    Deaf { acts: bool },
+}
+
+/// One disturbance: of the first call at its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) point: Point,
+    pub(crate) number: usize,
+    pub(crate) trouble: Trouble,
+}
+
+/// How an operation is stopped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Stop {
+    No,
+    /// It is cancelled in one of its calls, counted from 1; a second time after a minute.
+    Cancel { call: usize, twice: bool },
+    /// The store fails or dies at one of its writes.
+    Store(StoreFault),
+}
+
+/// What the host asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Update,
+    Preview,
+    Refresh,
+    Destroy,
+}
+
+/// What happens to a thing without the engine, before a refresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Drift {
+    pub(crate) number: usize,
+    /// Whether it disappears; otherwise its value changes.
+    pub(crate) vanishes: bool,
+}
+
+/// One operation.
+#[derive(Clone)]
+pub(crate) struct Act {
+    pub(crate) verb: Verb,
+    /// The program.
+    pub(crate) script: usize,
+    /// Numbers of the only resources that it is about.
+    pub(crate) targets: Vec<usize>,
+    pub(crate) excludes: bool,
+    pub(crate) dependents: bool,
+    pub(crate) refresh: bool,
+    pub(crate) runs_program: bool,
+    pub(crate) parallel: i32,
+    pub(crate) continues: bool,
+    pub(crate) ignores_protection: bool,
+    pub(crate) replaces: Option<usize>,
+    pub(crate) drift: Option<Drift>,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) stop: Stop,
+}
+
+/// One case.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) scripts: Vec<Script>,
+    pub(crate) acts: Vec<Act>,
+}
+
+/// Writes a name, and the members that are set, on one line.
+fn write_set(
+    formatter: &mut fmt::Formatter<'_>,
+    name: &str,
+    members: &[(&str, String)],
+) -> fmt::Result {
+    let set = members.iter().filter(|(_, value)| {
+        !matches!(value.as_str(), "false" | "0" | "None" | "[]" | "No")
+    });
+    let set: Vec<String> = set.map(|(name, value)| format!("{name}: {value}")).collect();
+    write!(formatter, "{name} {{ {} }}", set.join(", "))
+}
+
+macro_rules! write_set {
+    ($formatter:expr, $name:literal, $self:ident: $($member:ident)*) => {
+        write_set($formatter, $name, &[$((stringify!($member), format!("{:?}", $self.$member))),*])
+    };
+}
+
+impl fmt::Debug for Declared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_set!(formatter, "Declared", self: present value key depends_on uses parent renamed deleted_with
+            delete_first protect retain imported transformed hooks pace)
+    }
+}
+
+impl fmt::Debug for Act {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_set!(formatter, "Act", self: verb script targets excludes dependents refresh runs_program parallel
+            continues ignores_protection replaces drift faults stop)
+    }
+}
+
+impl Script {
+    /// Returns the parent of a declaration, where the program declares it.
+    pub(crate) fn parent(&self, number: usize) -> Option<usize> {
+        let parent = self.declared[number].parent?;
+        (parent < number && self.declared[parent].present).then_some(parent)
+    }
+
+    /// Returns the present dependencies of a declaration.
+    pub(crate) fn dependencies(&self, number: usize) -> Vec<usize> {
+        let declared = &self.declared[number];
+        let mut found = declared.depends_on.clone();
+        found.retain(|other| *other < number && self.declared[*other].present);
+        found
+    }
+
+    /// Returns the present resource with which a declared one is deleted.
+    pub(crate) fn host(&self, number: usize) -> Option<usize> {
+        let host = self.declared[number].deleted_with?;
+        (host < number && self.declared[host].present).then_some(host)
+    }
+
+    /// Returns the URN of a declaration under one of its two names.
+    pub(crate) fn urn(&self, number: usize, renamed: bool) -> Urn {
+        let parent = self.parent(number).map(|parent| self.path_of(parent)).unwrap_or_default();
+        let letter = if renamed { 's' } else { 'r' };
+        Urn::new("dev", "shop", &parent, type_of(number), &format!("{letter}{number}"))
+    }
+
+    /// Returns the types of a declaration and of its parents, as URNs below it have them.
+    fn path_of(&self, number: usize) -> String {
+        match self.parent(number) {
+            Some(parent) => format!("{}${}", self.path_of(parent), type_of(number)),
+            None => type_of(number).to_owned(),
+        }
+    }
+
+    /// Returns whether the program adopts a thing for a declaration.
+    pub(crate) fn imports(&self, number: usize) -> bool {
+        let declared = &self.declared[number];
+        number > KIT && declared.imported && !declared.uses
+    }
+}
+
+/// Returns the type of a resource.
+pub(crate) fn type_of(number: usize) -> &'static str {
+    match number {
+        0 => "box:index:Box",
+        KIT => "things:index:Kit",
+        _ => "things:index:Thing",
+    }
+}
+
+/// Returns the number of a resource from its name.
+pub(crate) fn number_of(name: &str) -> Option<usize> {
+    match name {
+        "part0" => Some(PARTS[0]),
+        "part1" => Some(PARTS[1]),
+        _ => name.strip_prefix(['r', 's'])?.parse().ok(),
+    }
+}
+
+fn declared() -> impl Strategy<Value = Declared> {
+    let rarely = || prop::bool::weighted(0.12);
+    let identity = (
+        prop::bool::weighted(0.75),
+        0..3_u8,
+        prop_oneof![4 => Just(0_u8), 1 => Just(1)],
+        prop::sample::subsequence((0..DECLARED - 1).collect::<Vec<_>>(), 0..3),
+        any::<bool>(),
+        prop::option::weighted(0.3, 0..2_usize),
+        rarely(),
+    );
+    let options = (
+        prop::option::weighted(0.15, prop::sample::select(vec![0_usize, 2, 3])),
+        prop::option::weighted(0.3, any::<bool>()),
+        prop::bool::weighted(0.05),
+        prop::bool::weighted(0.06),
+        rarely(),
+        rarely(),
+        prop_oneof![3 => Just(Vec::new()), 1 => prop::sample::subsequence((0..MOMENTS.len()).collect::<Vec<_>>(), 1..3)],
+        0..5_u8,
+    );
+    (identity, options).prop_map(|(identity, options)| {
+        let (present, value, key, depends_on, uses, parent, renamed) = identity;
+        let (deleted_with, delete_first, protect, retain, imported, transformed, hooks, pace) = options;
+        Declared {
+            present,
+            value,
+            key,
+            depends_on,
+            uses,
+            parent,
+            renamed,
+            deleted_with,
+            delete_first,
+            protect,
+            retain,
+            imported,
+            transformed,
+            hooks,
+            pace,
+        }
+    })
+}
+
+/// Changes some declarations of a script, so that much of it stays.
+fn changed(base: Script) -> impl Strategy<Value = Script> {
+    let changes = vec(prop::option::weighted(0.4, declared()), DECLARED);
+    (changes, any::<bool>()).prop_map(move |(changes, in_turn)| {
+        let kept = base.declared.iter().cloned();
+        let declared = changes.into_iter().zip(kept);
+        Script {
+            declared: declared.map(|(new, old)| new.unwrap_or(old)).collect(),
+            in_turn,
+        }
+    })
+}
+
+pub(crate) fn scripts() -> impl Strategy<Value = Vec<Script>> {
+    let first = (vec(declared(), DECLARED), any::<bool>());
+    first
+        .prop_map(|(declared, in_turn)| Script { declared, in_turn })
+        .prop_flat_map(|first| (Just(first.clone()), changed(first)))
+        .prop_map(|(first, second)| vec![first, second])
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    let point = prop_oneof![
+        2 => Just(Point::Check),
+        2 => Just(Point::Diff),
+        6 => Just(Point::Create),
+        4 => Just(Point::Update),
+        4 => Just(Point::Delete),
+        2 => Just(Point::Read),
+        2 => Just(Point::Construct),
+        3 => Just(Point::Hook),
+        1 => Just(Point::ErrorHook),
+        1 => Just(Point::Transform),
+    ];
+    let trouble = prop_oneof![
+        4 => Just(Trouble::Fails),
+        2 => Just(Trouble::Half),
+        2 => Just(Trouble::Unanswered),
+        2 => Just(Trouble::Late),
+        2 => any::<bool>().prop_map(|acts| Trouble::Hangs { acts }),
+        1 => any::<bool>().prop_map(|acts| Trouble::Deaf { acts }),
+    ];
+    (point, 0..=PARTS[1], trouble).prop_map(|(point, number, trouble)| Fault {
+        point,
+        number,
+        trouble,
+    })
+}
+
+fn stop() -> impl Strategy<Value = Stop> {
+    let cancel = (1..25_usize, any::<bool>()).prop_map(|(call, twice)| Stop::Cancel { call, twice });
+    let store = (1..40_u64, 0..4_u8).prop_map(|(write, kind)| {
+        Stop::Store(match kind {
+            0 => StoreFault::FailsAt(write),
+            1 => StoreFault::DiesAt(write),
+            2 => StoreFault::DiesAfter(write),
+            _ => StoreFault::TearsAt(write),
+        })
+    });
+    prop_oneof![5 => Just(Stop::No), 2 => cancel, 2 => store]
+}
+
+/// An operation that nothing disturbs.
+fn calm() -> impl Strategy<Value = Act> {
+    let verb = prop_oneof![
+        6 => Just(Verb::Update),
+        1 => Just(Verb::Preview),
+        2 => Just(Verb::Refresh),
+        2 => Just(Verb::Destroy),
+    ];
+    let targets = prop_oneof![
+        3 => Just(Vec::new()),
+        1 => prop::sample::subsequence((0..DECLARED).collect::<Vec<_>>(), 1..4),
+    ];
+    let drift = (0..=PARTS[1], any::<bool>()).prop_map(|(number, vanishes)| Drift { number, vanishes });
+    let flags = (
+        prop::bool::weighted(0.3),
+        any::<bool>(),
+        prop::bool::weighted(0.2),
+        any::<bool>(),
+        prop::sample::select(vec![1, 2, 16]),
+        prop::bool::weighted(0.3),
+        prop::bool::weighted(0.7),
+    );
+    let rest = (
+        prop::option::weighted(0.08, 0..DECLARED),
+        prop::option::weighted(0.3, drift),
+    );
+    (verb, 0..2_usize, targets, flags, rest).prop_map(|(verb, script, targets, flags, rest)| {
+        let (excludes, dependents, refresh, runs_program, parallel, continues, ignores_protection) = flags;
+        let (replaces, drift) = rest;
+        Act {
+            verb,
+            script,
+            targets,
+            excludes,
+            dependents,
+            refresh,
+            runs_program,
+            parallel,
+            continues,
+            ignores_protection,
+            replaces,
+            drift,
+            faults: Vec::new(),
+            stop: Stop::No,
+        }
+    })
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let faults = prop_oneof![1 => Just(Vec::new()), 2 => vec(fault(), 1..4)];
+    (calm(), faults, stop()).prop_map(|(calm, faults, stop)| Act { faults, stop, ..calm })
+}
+
+/// Plans in which everything may fail.
+pub(crate) fn plan() -> impl Strategy<Value = Plan> {
+    (scripts(), vec(act(), 1..5)).prop_map(|(scripts, acts)| Plan { scripts, acts })
+}
+
+/// Plans in which nothing fails.
+pub(crate) fn calm_plan() -> impl Strategy<Value = Plan> {
+    (scripts(), vec(calm(), 1..4)).prop_map(|(scripts, mut acts)| {
+        for act in &mut acts {
+            act.ignores_protection = true;
+            act.drift = None;
+        }
+        Plan { scripts, acts }
+    })
+}

@@ -1,0 +1,212 @@
+//! The programs of a plan: registrations as a program of an SDK makes them, with hooks and transforms.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use stackwright::{
+    Error, ErrorKind, Result,
+    callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook},
+    monitor::{Monitor, Registered, Registration, ResourceTransform, TransformArgs},
+    program::{Program, from_fn},
+    property::{PropertyMap, PropertyValue},
+    resource::{Alias, PropertyDependencies, ResourceOptions},
+    urn::Urn,
+};
+use tokio::sync::watch;
+
+use crate::{
+    plan::{KIT, MOMENTS, Point, Script, number_of, type_of},
+    world::World,
+};
+
+/// How often an error hook lets a step be tried.
+const ATTEMPTS: usize = 2;
+
+/// A program, with the ids of the things that it adopts.
+pub(crate) struct Played {
+    pub(crate) script: Script,
+    pub(crate) imports: Vec<Option<String>>,
+    pub(crate) world: Arc<World>,
+}
+
+/// Calls a function of the program.
+async fn call_back(world: &World, point: Point, urn: &Urn, id: &str) -> Result<()> {
+    let number = number_of(urn.name()).expect("a resource of the plan");
+    let call = world.call(point, number, id);
+    let called = call.perform(|_| (), |_, ()| ()).await;
+    called.map_err(|_| Error::new(ErrorKind::Program, "refused by the plan"))
+}
+
+/// The hook before and after steps.
+struct Notes(Arc<World>);
+
+#[async_trait]
+impl ResourceHook for Notes {
+    async fn run(&self, call: HookCall) -> Result<()> {
+        call_back(&self.0, Point::Hook, &call.urn, call.id.as_str()).await
+    }
+}
+
+/// The hook after failed steps.
+struct Again(Arc<World>);
+
+#[async_trait]
+impl ErrorHook for Again {
+    async fn should_retry(&self, call: ErrorHookCall) -> Result<bool> {
+        call_back(&self.0, Point::ErrorHook, &call.urn, call.id.as_str()).await?;
+        Ok(call.errors.len() < ATTEMPTS)
+    }
+}
+
+/// Returns the inputs of a declaration that do not depend on other resources.
+pub(crate) fn plain_inputs(script: &Script, number: usize) -> PropertyMap {
+    let declared = &script.declared[number];
+    let inputs = [
+        ("value", f64::from(declared.value).into()),
+        ("key", f64::from(declared.key).into()),
+    ];
+    inputs.into_iter().collect()
+}
+
+/// Returns the inputs with the one that a transform adds.
+pub(crate) fn transformed_inputs(script: &Script, number: usize) -> PropertyMap {
+    let mut inputs = plain_inputs(script, number);
+    if script.declared[number].transformed {
+        inputs.insert("added", "by a transform".into());
+    }
+    inputs
+}
+
+impl Played {
+    pub(crate) fn program(self) -> Arc<dyn Program> {
+        let played = Arc::new(self);
+        from_fn(move |context| {
+            let played = Arc::clone(&played);
+            async move {
+                let monitor = &context.monitor;
+                let notes = Arc::new(Notes(Arc::clone(&played.world)));
+                monitor.register_resource_hook("notes", notes, HookOptions::default())?;
+                monitor.register_error_hook("again", Arc::new(Again(Arc::clone(&played.world))))?;
+                played.register_all(monitor, context.info.dry_run).await
+            }
+        })
+    }
+
+    /// Registers all resources: each when those that it refers to are registered.
+    async fn register_all(&self, monitor: &Monitor, preview: bool) -> Result<()> {
+        let count = self.script.declared.len();
+        let (done, seen): (Vec<_>, Vec<_>) = (0..count).map(|_| watch::channel(None)).unzip();
+        let present = (0..count).filter(|number| self.script.declared[*number].present);
+        let registering = present.map(|number| {
+            let (done, seen) = (&done, &seen);
+            async move {
+                let registration = self.registration(monitor, number, preview, seen).await?;
+                let registered = monitor.register(registration).await?;
+                done[number].send_replace(Some(registered));
+                Ok::<(), Error>(())
+            }
+        });
+        if self.script.in_turn {
+            for registering in registering {
+                registering.await?;
+            }
+        } else {
+            try_join_all(registering).await?;
+        }
+        Ok(())
+    }
+
+    async fn registration(
+        &self,
+        _monitor: &Monitor,
+        number: usize,
+        preview: bool,
+        seen: &[watch::Receiver<Option<Registered>>],
+    ) -> Result<Registration> {
+        let (script, declared) = (&self.script, &self.script.declared[number]);
+        let parent = registered(seen, script.parent(number)).await?;
+        let host = registered(seen, script.host(number)).await?;
+        let mut dependencies = Vec::new();
+        let mut ids = Vec::new();
+        for other in script.dependencies(number) {
+            let found = registered(seen, Some(other)).await?;
+            let found = found.expect("a present dependency");
+            let is_unknown = found.unknown || preview && found.id.is_empty() && other > KIT;
+            ids.push(match is_unknown {
+                true => PropertyValue::unknown(),
+                false => found.id.as_str().into(),
+            });
+            dependencies.push(found.urn);
+        }
+        let uses = declared.uses && number > KIT;
+        let mut inputs = plain_inputs(script, number);
+        let mut by_property = None;
+        if uses {
+            inputs.insert("uses", PropertyValue::array(ids));
+            by_property = Some(PropertyDependencies::from([("uses".into(), dependencies.clone())]));
+        }
+        let former = script.urn(number, !declared.renamed);
+        let hooks = declared.hooks.iter().map(|position| {
+            let moment = MOMENTS[*position];
+            let hook = if moment == "OnError" { "again" } else { "notes" };
+            (moment.to_owned(), vec![hook.to_owned()])
+        });
+        let options = ResourceOptions {
+            import_id: self.imports[number].as_deref().unwrap_or_default().into(),
+            deleted_with: host.map(|host| host.urn),
+            resource_hooks: hooks.collect(),
+            ..ResourceOptions::default()
+        };
+        Ok(Registration {
+            resource_type: type_of(number).into(),
+            name: script.urn(number, declared.renamed).name().to_owned(),
+            custom: number > KIT,
+            remote: number == KIT,
+            inputs,
+            parent: parent.map(|parent| parent.urn),
+            dependencies,
+            property_dependencies: by_property,
+            protect: declared.protect.then_some(true),
+            delete_before_replace: declared.delete_first,
+            aliases: vec![Alias::Urn(former)],
+            retain_on_delete: declared.retain.then_some(true),
+            options: options.into(),
+            transforms: self.transforms(number),
+            ..Registration::default()
+        })
+    }
+
+    fn transforms(&self, number: usize) -> Vec<Arc<dyn ResourceTransform>> {
+        if !self.script.declared[number].transformed {
+            return Vec::new();
+        }
+        let world = Arc::clone(&self.world);
+        let urn = self.script.urn(number, false);
+        let adds = move |mut args: TransformArgs| {
+            let (world, urn) = (Arc::clone(&world), urn.clone());
+            async move {
+                // Those of a component run for its children, too.
+                if number_of(&args.name) != number_of(urn.name()) {
+                    return Ok(None);
+                }
+                call_back(&world, Point::Transform, &urn, "").await?;
+                args.inputs.insert("added", "by a transform".into());
+                Ok(Some(args))
+            }
+        };
+        vec![Arc::new(adds)]
+    }
+}
+
+/// Waits until a resource is registered.
+async fn registered(
+    seen: &[watch::Receiver<Option<Registered>>],
+    number: Option<usize>,
+) -> Result<Option<Registered>> {
+    let Some(number) = number else { return Ok(None) };
+    let mut seen = seen[number].clone();
+    let found = seen.wait_for(Option::is_some).await;
+    let found = found.map_err(|_| Error::new(ErrorKind::Program, "a dependency is not registered"))?;
+    Ok(found.clone())
+}
