@@ -201,4 +201,17 @@ mod tests {
         let missing = hooks.require(["drain", "note"]).unwrap_err();
         assert_eq!(missing.message(), "hook \"note\" was not registered");
     }
+
+    #[test]
+    fn hooks_are_dropped_when_they_are_cleared() {
+        let hooks = Hooks::default();
+        let hook = Arc::new(Idle);
+        let shared = Arc::downgrade(&hook);
+        hooks
+            .register("drain", Hook::Resource(hook, HookOptions::default()))
+            .unwrap();
+        assert!(shared.upgrade().is_some());
+        hooks.clear();
+        assert!(shared.upgrade().is_none() && hooks.of_resource("drain").is_err());
+    }
 }
