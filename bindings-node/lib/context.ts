@@ -18,7 +18,7 @@ import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
-import { addTo, named, type Named, settingsOf, urnOf, urnsOf } from "./references";
+import { addTo, named, type Named, settingsOf, UNKNOWN_ID, urnOf, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
 import { fullTextOf, isA, wellFormed } from "./thrown";
@@ -168,7 +168,9 @@ export class ProgramContext {
             this.#refuseLate(`the resource "${name}" was read`);
             const [settledId, sent] = [await resolve(id), await resolve(inputs, inputsOf(name))];
             const settings = await settingsOf(this.#below(options));
-            const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
+            const shownId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
+            // The engine reads nothing by an id that is not known, in a preview.
+            const plainId = shownId instanceof Unknown ? UNKNOWN_ID : shownId;
             if (typeof plainId !== "string") {
                 throw new InvalidInputError(`the id of the resource "${name}" is a string, not ${described(plainId)}`);
             }
