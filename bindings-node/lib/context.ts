@@ -18,7 +18,7 @@ import { bindHooks } from "./hooks";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
-import { addTo, named, type Named, settingsOf, urnOf, urnsOf } from "./references";
+import { addTo, named, type Named, settingsOf, UNKNOWN_ID, urnOf, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
 import { checkResourceOptions, type ResourceOptions } from "./resource_options";
 import { type Run, type Severity, stackOf } from "./run";
@@ -172,7 +172,9 @@ export class ProgramContext extends CallbackContext {
             this.#refuseLate(`the resource "${name}" was read`);
             const [settledId, sent] = [await resolve(id), await resolve(inputs, inputsOf(name))];
             const settings = await settingsOf(this.#below(options));
-            const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
+            const shownId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
+            // The engine reads nothing by an id that is not known, in a preview.
+            const plainId = shownId instanceof Unknown ? UNKNOWN_ID : shownId;
             if (typeof plainId !== "string") {
                 throw new InvalidInputError(`the id of the resource "${name}" is a string, not ${described(plainId)}`);
             }

@@ -5,8 +5,8 @@ import { type Inputs, type Origin, Output, resolve } from "./output";
 import { type AnyResource, Resource } from "./resource";
 import type { PropertyMap } from "./values";
 
-/** The protocol's text in place of a provider's unknown id. */
-const UNKNOWN_ID = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+/** The protocol's text in place of an unknown id. */
+export const UNKNOWN_ID = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 
 /** Returns one or several as a list. */
 function listed<T>(one: T | readonly T[]): readonly T[] {
