@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,28 @@ async def test_calls_that_wait_for_construct_never_hang(
     ) as engine:
         stack = await engine.stack("shop/dev", program)
         await Modules(stack, {"parallel": parallel} if parallel else {}).live(memory, resize)
+
+
+@pytest.mark.parametrize("parallel", [1, 0], ids=["one", "unbounded"])
+@on_loop
+async def test_all_threads_of_the_sdk_but_one_can_wait(tmp_path: Path, memory: Memory, parallel: int) -> None:
+    # The number of threads that asyncio makes; each component without another one inside waits on one.
+    count = min(8, (os.cpu_count() or 1) + 4 - 1)
+
+    async def program(ctx: sw.Context) -> None:
+        for number in range(count):
+            ctx.remote_component("pymodule:index:Module", f"module-{number}", {"size": 1, "inner": []})
+
+    command = [sys.executable, "-u", str(ROOT / "testkit" / "python-module")]
+    async with sw.Engine(
+        store=f"file://{tmp_path / 'state'}",
+        secrets=Vault(),
+        providers={"things": memory},
+        plugins=sw.Plugins(commands={"pymodule": command}),
+    ) as engine:
+        stack = await engine.stack("shop/dev", program)
+        limits: dict[str, Any] = {"parallel": parallel} if parallel else {}
+        made = await soon(stack.up(**limits))
+        assert made.changes["create"] == 1 + 4 * count
+        await soon(stack.destroy(**limits))
+        assert memory.things == {}
