@@ -51,6 +51,18 @@ def publish(about: Any, answer: Message) -> None:
         about.publish_views([step(item) for item in answer["viewSteps"]])
 
 
+_OPTIONS = {
+    "delete_before_replace": "deleteBeforeReplace",
+    "retain_on_delete": "retainOnDelete",
+    "ignore_changes": "ignoreChanges",
+    "replace_on_changes": "replaceOnChanges",
+    "additional_secret_outputs": "additionalSecretOutputs",
+    "depends_on": "dependencies",
+    "deleted_with": "deletedWith",
+}
+"""Options of components that have other names in the protocol."""
+
+
 class Forwarding:
     """A provider without ``delete`` that forwards all calls to the director."""
 
@@ -234,7 +246,8 @@ class Forwarding:
     async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> sw.InvokeResult:
         inputs = plain(request.inputs)
         facts = {"type": request.type, "name": request.name, "parent": request.parent, "preview": request.preview}
-        await self._ask("construct", {**facts, "inputs": inputs})
+        options = {_OPTIONS.get(name, name): value for name, value in request.options.items()}
+        await self._ask("construct", {**facts, **options, "inputs": inputs})
         body = {"package": self._package, "method": "construct", "token": request.type, "name": request.name}
         return await self._run(ctx, {**body, "inputs": inputs}, request.inputs)
 

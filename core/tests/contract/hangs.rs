@@ -82,7 +82,7 @@ async fn a_transform_of_functions_that_does_not_return_fails_at_its_deadline() {
         let refused = context.monitor.invoke(call).await.unwrap_err();
         assert_eq!(
             refused.message,
-            "invoke transform: transform 1 of function 'echo:index:look': it did not return within 300 s"
+            "invoke transform: transform 1 of function 'echo:index:look': it did not return within 300 s, which is the operation's callback timeout"
         );
         Ok(())
     });
@@ -103,7 +103,7 @@ async fn an_error_hook_that_does_not_return_fails_its_step_at_its_deadline() {
     let result = run(program, Vec::new()).await;
     assert_failed(
         &result,
-        "error hook \"again\" failed: it did not return within 300 s",
+        "error hook \"again\" failed: it did not return within 300 s, which is the operation's callback timeout",
     );
     assert_failed(&result, "refused by the provider");
 }
