@@ -26,6 +26,20 @@ impl Monitor {
         added.map_err(|error| WireStatus::unknown(error.message()).into())
     }
 
+    /// Completes a registration with what its parent hands down. An extension that the registration names itself stays:
+    /// children inherit providers, and another version of an extension may be one of the parent's.
+    pub(super) fn inheriting(
+        &self,
+        registration: &mut Registration,
+        complete: impl FnOnce(&mut Registration),
+    ) {
+        let own = registration.package.package_ref.clone();
+        complete(registration);
+        if registration.package.package_ref != own && self.0.defaults.is_extension(&own) {
+            registration.package.package_ref = own;
+        }
+    }
+
     /// Refuses a provider resource of a package that is an extension: a provider of the package `base` serves it.
     pub(super) fn refuse_provider_of_extension(
         &self,

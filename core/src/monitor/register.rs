@@ -210,7 +210,9 @@ impl Monitor {
     /// Completes a registration with its parent, and with the options that it inherits from that.
     pub(super) fn inherit(&self, registration: &mut Registration) {
         self.place(registration);
-        self.0.parents.complete(registration);
+        self.inheriting(registration, |registration| {
+            self.0.parents.complete(registration);
+        });
     }
 
     /// Completes a registration with its parent.

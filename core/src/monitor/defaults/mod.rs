@@ -142,6 +142,12 @@ impl DefaultProviders {
         Ok(self.announced_by(choice)?.and_then(|package| package.extension))
     }
 
+    /// Returns whether an announced package is an extension.
+    pub(super) fn is_extension(&self, package_ref: &str) -> bool {
+        let announced = self.announced.get(package_ref);
+        announced.is_some_and(|package| package.extension.is_some())
+    }
+
     /// Returns the packages with known settings, then those that the program has announced.
     pub(super) fn known(&self) -> impl Iterator<Item = ProviderSettings> {
         self.at_hand().packages().chain(self.announced.announced())

@@ -130,7 +130,10 @@ impl Monitor {
     ) -> Result<Option<Arc<Lineage>>, Refused> {
         self.until_claimed(deferred.announcement.earlier(registration.parent.iter()))
             .await?;
-        self.0.parents.complete_options(registration);
+        let parents = &self.0.parents;
+        self.inheriting(registration, |registration| {
+            parents.complete_options(registration);
+        });
         let transforms = &self.0.transforms;
         let above = transforms.lineage(registration.parent.as_ref());
         if !deferred.own.is_empty() || above.is_some() || !deferred.stack.is_empty() {

@@ -184,3 +184,27 @@ async fn reads_functions_methods_and_components_get_their_extension_too() {
     let blobs = json!({four.as_str(): blob("four", "1.0.0", "aW50byBmb3Vy")});
     assert_eq!(extensions(&result), Some(&blobs));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_has_its_own_version_of_an_extension_or_that_of_its_parent() {
+    let plugins = ExtensiblePlugins::default();
+    let stack = open(memory(), &plugins).await;
+    let program = over_loopback(|address| async move {
+        let mut client = client(&address).await;
+        let old = announce(&mut client, extension("more", "1.0.0")).await.unwrap();
+        let new = announce(&mut client, extension("more", "2.0.0")).await.unwrap();
+        let parent = register(&mut client, thing("a", "more", &old)).await.unwrap();
+        for (name, package_ref) in [("b", new.as_str()), ("c", "")] {
+            let child = RegisterResourceRequest {
+                parent: parent.urn.clone(),
+                ..thing(name, "more", package_ref)
+            };
+            register(&mut client, child).await.unwrap();
+        }
+    });
+    let result = run(&stack, OperationKind::Update, Some(program)).await;
+    let (old, new) = (reference("more", "1.0.0"), reference("more", "2.0.0"));
+    let expected = [("a", &old), ("b", &new), ("c", &old)];
+    let expected = expected.map(|(name, reference)| (name.to_owned(), reference.clone()));
+    assert_eq!(recorded(&result), expected);
+}
