@@ -178,8 +178,8 @@ test("a failure of the code fails the component", async (t) => {
         memory.check = ({ inputs }) => (inputs.content === "refused" ? { failures: [{ property: "content", reason: "no such thing" }] } : { inputs });
         const stack = await stackOf(t, (context) => void context.remoteComponent("box:index:Box", "box"), { box: failing(code) }, memory);
         const error = await failureOf(stack.up());
-        const said = JSON.stringify([error.message, error.result?.diagnostics]);
-        assert.ok(said.includes(text), `${said} does not contain ${text}`);
+        const texts = JSON.stringify([error.message, error.result?.diagnostics]);
+        assert.ok(texts.includes(text), `${texts} does not contain ${text}`);
     }
 });
 

@@ -222,8 +222,8 @@ async def test_a_failure_of_the_code_fails_the_component(
             await stack.up()
         result = caught.value.result
         assert result is not None
-        said = [str(caught.value), *(str(diagnostic) for diagnostic in result.diagnostics)]
-        assert any(text in line for line in said), said
+        texts = [str(caught.value), *(str(diagnostic) for diagnostic in result.diagnostics)]
+        assert any(text in line for line in texts), texts
 
 
 @on_loop

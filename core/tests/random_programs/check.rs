@@ -33,7 +33,11 @@ pub(crate) fn check(plan: &Plan, act: &Act, report: &Report, world: &World) {
     check_outcome(plan, act, report, &fired);
     check_pending(act, report, &fired);
     if act.verb == Verb::Preview {
-        assert_eq!(text(&report.before), text(&report.after), "a preview changed the state");
+        assert_eq!(
+            text(&report.before),
+            text(&report.after),
+            "a preview changed the state"
+        );
         return;
     }
     check_creations(report, &fired);
@@ -53,14 +57,25 @@ fn check_outcome(plan: &Plan, act: &Act, report: &Report, fired: &[Fault]) {
             || !act.ignores_protection && text.contains("is protected and cannot be")
             || has_targets && REFUSALS_OF_TARGETS.iter().any(|refusal| text.contains(refusal))
             || act.verb == Verb::Destroy && !act.runs_program && text.contains("delete hooks");
-        assert!(has_reason, "{:?} failed: {error}\n{}", act.verb, report.result.tree());
+        assert!(
+            has_reason,
+            "{:?} failed: {error}\n{}",
+            act.verb,
+            report.result.tree()
+        );
     }
     let is_retried = |number: usize| {
-        let mut declared = plan.scripts.iter().filter_map(|script| script.declared.get(number));
+        let mut declared = plan
+            .scripts
+            .iter()
+            .filter_map(|script| script.declared.get(number));
         declared.any(|declared| declared.hooks.iter().any(|hook| MOMENTS[*hook] == "OnError"))
     };
     let fails = |fault: &&Fault| {
-        let certainly = matches!(fault.trouble, Trouble::Fails | Trouble::Half | Trouble::Unanswered);
+        let certainly = matches!(
+            fault.trouble,
+            Trouble::Fails | Trouble::Half | Trouble::Unanswered
+        );
         certainly && !is_retried(fault.number)
     };
     if let Some(fault) = fired.iter().find(fails) {
@@ -107,13 +122,21 @@ fn check_creations(report: &Report, fired: &[Fault]) {
         let failed = fired.iter();
         let failed = failed.filter(|fault| fault.point == Point::Create && fault.number == number);
         let without_effect = failed.filter(|fault| fault.trouble != Trouble::Half).count();
-        assert!(count <= 1 + without_effect, "number {number} was created {count} times");
+        assert!(
+            count <= 1 + without_effect,
+            "number {number} was created {count} times"
+        );
     }
 }
 
 /// Checks that each thing that the engine has made is recorded, or its creation is pending because its outcome is unknown.
 fn check_things(report: &Report, world: &World) {
-    let recorded: Vec<&str> = report.after.resources.iter().map(|state| state.id.as_str()).collect();
+    let recorded: Vec<&str> = report
+        .after
+        .resources
+        .iter()
+        .map(|state| state.id.as_str())
+        .collect();
     let creations = pending_creations(&report.after);
     let mut state = world.state();
     let lost: Vec<String> = state
@@ -124,14 +147,20 @@ fn check_things(report: &Report, world: &World) {
         .collect();
     for id in lost {
         let thing = state.things.get_mut(&id).expect("it exists");
-        let is_pending = creations.iter().any(|urn| number_of(urn.name()) == Some(thing.number));
+        let is_pending = creations
+            .iter()
+            .any(|urn| number_of(urn.name()) == Some(thing.number));
         if is_pending && (thing.unsettled || report.store_failed || report.terminated) {
             thing.unsettled = true;
             continue;
         }
         let record = report.records.get(&id);
         let is_released = record.is_some_and(|record| is_released(report, record));
-        assert!(is_released, "{id} is lost: {thing:?}, {record:?}\n{}", report.result.tree());
+        assert!(
+            is_released,
+            "{id} is lost: {thing:?}, {record:?}\n{}",
+            report.result.tree()
+        );
         state.things.remove(&id);
     }
 }
@@ -166,7 +195,11 @@ fn check_records(report: &Report, world: &World) {
         let gone = state.gone.get_mut(id);
         let gone = gone.unwrap_or_else(|| panic!("{id} was never made: {record:?}"));
         gone.excused |= report.store_failed || report.terminated;
-        assert!(gone.excused, "{id} was deleted, and is still recorded: {}", record.urn);
+        assert!(
+            gone.excused,
+            "{id} was deleted, and is still recorded: {}",
+            record.urn
+        );
     }
 }
 

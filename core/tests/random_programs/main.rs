@@ -81,7 +81,11 @@ async fn play(stage: &Stage, plan: &Plan) {
     changes_nothing(stage, plan, last, Verb::Update, &settled).await;
     let destroyed = act_out(stage, plan, &whole(Verb::Destroy, last)).await;
     succeeded(&destroyed.result);
-    assert!(destroyed.after.resources.is_empty(), "{:?}", destroyed.after.resources);
+    assert!(
+        destroyed.after.resources.is_empty(),
+        "{:?}",
+        destroyed.after.resources
+    );
 }
 
 /// Checks that a program changes nothing after its own update.
@@ -90,7 +94,13 @@ async fn changes_nothing(stage: &Stage, plan: &Plan, script: usize, verb: Verb, 
     succeeded(&again.result);
     let is_same = again.result.changes.keys().all(|op| *op == "same");
     assert!(is_same, "{}after\n{}", again.result.tree(), earlier.result.tree());
-    assert!(again.after.resources.iter().all(|state| state.init_errors.is_empty()));
+    assert!(
+        again
+            .after
+            .resources
+            .iter()
+            .all(|state| state.init_errors.is_empty())
+    );
 }
 
 /// Checks that a state contains what a program declares, and nothing else.

@@ -112,7 +112,10 @@ pub(crate) fn check_events(act: &Act, report: &Report) {
     let result = &report.result;
     if let Some(summary) = summary {
         let changes: BTreeMap<&str, u64> = result.changes.clone();
-        assert_eq!(summary.resource_changes, changes, "the summary differs from the result");
+        assert_eq!(
+            summary.resource_changes, changes,
+            "the summary differs from the result"
+        );
         let succeeded = summary.result == OperationOutcome::Succeeded;
         assert!(
             succeeded == result.error.is_none() || report.store_failed,
@@ -127,7 +130,11 @@ pub(crate) fn check_events(act: &Act, report: &Report) {
     for step in steps.filter(|step| step.status() != StepStatus::Refused) {
         let metadata = &step.step.metadata;
         let is_shown = begun.keys().any(|(_, urn)| *urn == metadata.urn);
-        assert!(is_shown, "no event shows the step {} of {}", metadata.op, metadata.urn);
+        assert!(
+            is_shown,
+            "no event shows the step {} of {}",
+            metadata.op, metadata.urn
+        );
         if step.failure.is_some() {
             let shown = failures.get_mut(&metadata.urn).filter(|count| **count > 0);
             match shown {

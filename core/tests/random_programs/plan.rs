@@ -105,7 +105,10 @@ pub(crate) struct Fault {
 pub(crate) enum Stop {
     No,
     /// It is cancelled in one of its calls, counted from 1; a second time after a minute.
-    Cancel { call: usize, twice: bool },
+    Cancel {
+        call: usize,
+        twice: bool,
+    },
     /// The store fails or dies at one of its writes.
     Store(StoreFault),
 }
@@ -156,14 +159,10 @@ pub(crate) struct Plan {
 }
 
 /// Writes a name, and the members that are set, on one line.
-fn write_set(
-    formatter: &mut fmt::Formatter<'_>,
-    name: &str,
-    members: &[(&str, String)],
-) -> fmt::Result {
-    let set = members.iter().filter(|(_, value)| {
-        !matches!(value.as_str(), "false" | "0" | "None" | "[]" | "No")
-    });
+fn write_set(formatter: &mut fmt::Formatter<'_>, name: &str, members: &[(&str, String)]) -> fmt::Result {
+    let set = members
+        .iter()
+        .filter(|(_, value)| !matches!(value.as_str(), "false" | "0" | "None" | "[]" | "No"));
     let set: Vec<String> = set.map(|(name, value)| format!("{name}: {value}")).collect();
     write!(formatter, "{name} {{ {} }}", set.join(", "))
 }
@@ -211,9 +210,18 @@ impl Script {
 
     /// Returns the URN of a declaration under one of its two names.
     pub(crate) fn urn(&self, number: usize, renamed: bool) -> Urn {
-        let parent = self.parent(number).map(|parent| self.path_of(parent)).unwrap_or_default();
+        let parent = self
+            .parent(number)
+            .map(|parent| self.path_of(parent))
+            .unwrap_or_default();
         let letter = if renamed { 's' } else { 'r' };
-        Urn::new("dev", "shop", &parent, type_of(number), &format!("{letter}{number}"))
+        Urn::new(
+            "dev",
+            "shop",
+            &parent,
+            type_of(number),
+            &format!("{letter}{number}"),
+        )
     }
 
     /// Returns the types of a declaration and of its parents, as URNs below it have them.

@@ -144,7 +144,10 @@ impl Played {
         let mut by_property = None;
         if uses {
             inputs.insert("uses", PropertyValue::array(ids));
-            by_property = Some(PropertyDependencies::from([("uses".into(), dependencies.clone())]));
+            by_property = Some(PropertyDependencies::from([(
+                "uses".into(),
+                dependencies.clone(),
+            )]));
         }
         let former = script.urn(number, !declared.renamed);
         let hooks = declared.hooks.iter().map(|position| {

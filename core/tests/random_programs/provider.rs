@@ -63,7 +63,9 @@ impl Cloud {
             resource_type: "things:index:Thing".into(),
             name: name.to_owned(),
             custom: true,
-            inputs: [("value", value.clone()), ("key", 0.0.into())].into_iter().collect(),
+            inputs: [("value", value.clone()), ("key", 0.0.into())]
+                .into_iter()
+                .collect(),
             dependencies,
             ..Registration::default()
         };
@@ -72,7 +74,9 @@ impl Cloud {
             return Err(error(Failing::Refused));
         }
         component.register_child(part("part1", vec![first.urn])).await?;
-        component.finish([("value", value.clone())].into_iter().collect()).await
+        component
+            .finish([("value", value.clone())].into_iter().collect())
+            .await
     }
 }
 
@@ -102,8 +106,16 @@ impl Provider for Cloud {
         let same = request.old_inputs == request.news;
         let replaces = request.old_inputs.get("key") != request.news.get("key");
         Ok(DiffResponse {
-            changes: if same { DiffChanges::None } else { DiffChanges::Some },
-            replaces: if replaces { vec!["key".to_owned()] } else { Vec::new() },
+            changes: if same {
+                DiffChanges::None
+            } else {
+                DiffChanges::Some
+            },
+            replaces: if replaces {
+                vec!["key".to_owned()]
+            } else {
+                Vec::new()
+            },
             delete_before_replace: replaces && number(&request.name) == 2,
             ..DiffResponse::default()
         })
@@ -125,7 +137,10 @@ impl Provider for Cloud {
                 thing.unsettled = false;
             }
         };
-        match call.perform(move |state| state.create(number, inputs), settle).await {
+        match call
+            .perform(move |state| state.create(number, inputs), settle)
+            .await
+        {
             Ok(id) => Ok(CreateResponse {
                 id: id.as_str().into(),
                 outputs: request.inputs,

@@ -85,7 +85,9 @@ impl Stage {
             runtime,
             records: Arc::default(),
         };
-        let engine = stage.engine(Arc::clone(&stage.store)).expect("the engine is built");
+        let engine = stage
+            .engine(Arc::clone(&stage.store))
+            .expect("the engine is built");
         let created = engine.create_stack("shop/dev", StackSettings::default()).await;
         created.expect("the stack is created");
         stage
@@ -147,7 +149,10 @@ impl Stage {
         };
         let begun = self.world.clock.elapsed();
         let program = with_program.then(|| played.program());
-        let stack = self.open(Arc::clone(&faulty) as _).await.expect("the stack opens");
+        let stack = self
+            .open(Arc::clone(&faulty) as _)
+            .await
+            .expect("the stack opens");
         let operation = stack.start(kind, options.clone(), program);
         self.world.runs(&operation);
         let mut stream = operation.events();
@@ -226,10 +231,13 @@ impl Stage {
             let urns = [script.urn(number, false), script.urn(number, true)];
             let live = before.resources.iter();
             let mut live = live.filter(|state| !state.delete && !state.pending_replacement);
-            let recorded = live.find(|state| urns.contains(&state.urn) && state.id.as_str().starts_with("pre-"));
+            let recorded =
+                live.find(|state| urns.contains(&state.urn) && state.id.as_str().starts_with("pre-"));
             Some(match recorded {
                 Some(state) => state.id.to_string(),
-                None => self.world.make_foreign(number, transformed_inputs(script, number)),
+                None => self
+                    .world
+                    .make_foreign(number, transformed_inputs(script, number)),
             })
         };
         (0..script.declared.len()).map(import).collect()
@@ -256,7 +264,11 @@ fn options(act: &Act, script: &Script, before: &Snapshot) -> OperationOptions {
         let live = before.resources.iter().filter(|state| !state.delete);
         let recorded = live.filter(|state| number_of(state.urn.name()) == Some(*number));
         let mut urns: Vec<String> = recorded.map(|state| state.urn.to_string()).collect();
-        if let Some(declared) = script.declared.get(*number).filter(|it| it.present && runs_program) {
+        if let Some(declared) = script
+            .declared
+            .get(*number)
+            .filter(|it| it.present && runs_program)
+        {
             let urn = script.urn(*number, declared.renamed).to_string();
             if !urns.contains(&urn) {
                 urns.push(urn);
@@ -265,7 +277,11 @@ fn options(act: &Act, script: &Script, before: &Snapshot) -> OperationOptions {
         urns
     };
     let named: Vec<String> = act.targets.iter().flat_map(urns_of).collect();
-    let (targets, excludes) = if act.excludes { (Vec::new(), named) } else { (named, Vec::new()) };
+    let (targets, excludes) = if act.excludes {
+        (Vec::new(), named)
+    } else {
+        (named, Vec::new())
+    };
     OperationOptions {
         dry_run: act.verb == Verb::Preview,
         targets,

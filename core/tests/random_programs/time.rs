@@ -96,7 +96,11 @@ impl Idleness {
             Some(_) if !rounds.ended => return,
             Some(begun) => {
                 // The end of the round itself lets the runtime continue once.
-                rounds.quiet = if continued <= begun + 1 { rounds.quiet + 1 } else { 0 };
+                rounds.quiet = if continued <= begun + 1 {
+                    rounds.quiet + 1
+                } else {
+                    0
+                };
             }
             None => {}
         }
