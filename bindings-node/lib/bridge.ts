@@ -55,7 +55,12 @@ const enum Tag {
     ProgramStop,
     ProgramDropped,
     HostDropped,
+    FunctionCall,
+    FunctionsDropped,
 }
+
+/** Calls a function of a program by its token, with an encoded request; returns the encoded response. */
+export type ProgramFunctions = (token: string, request: Uint8Array) => Promise<Uint8Array>;
 
 /** A provider's object as the native side takes it. */
 export interface ProviderEntry {
@@ -95,6 +100,7 @@ export class Bridge {
     readonly #providerCalls = new Map<number, Asked>();
     readonly #programs = new Map<number, ProgramStart>();
     readonly #stops = new Map<number, () => void>();
+    readonly #functions = new Map<number, ProgramFunctions>();
     /** Answers that wait to go back together: number, succeeded, value. */
     #answers: unknown[] = [];
     #dispatching = false;
@@ -154,6 +160,18 @@ export class Bridge {
     /** Calls `stop` when the operation of a run fails or is cancelled. */
     onStop(run: number, stop: () => void): void {
         this.#stops.set(run, stop);
+    }
+
+    /**
+     * Has the engine call a run's functions at a target, as long as its operation goes on. Returns false when the target has
+     * functions already.
+     */
+    serveFunctions(run: number, target: string, functions: ProgramFunctions): boolean {
+        const isServed = guarded(() => this.native.serveFunctions(run, target));
+        if (isServed) {
+            this.#functions.set(run, functions);
+        }
+        return isServed;
     }
 
     /** Ends a run; `ending` is absent unless the program failed. */
@@ -224,7 +242,25 @@ export class Bridge {
                 return;
             case Tag.HostDropped:
                 this.#providers[number] = undefined;
+                return;
+            case Tag.FunctionCall:
+                return this.#callFunction(number, a as number, b as { token: string; request: Uint8Array });
+            case Tag.FunctionsDropped:
+                this.#functions.delete(number);
         }
+    }
+
+    /** Calls a function of a program. Each call is answered. */
+    #callFunction(call: number, run: number, { token, request }: { token: string; request: Uint8Array }): void {
+        const functions = this.#functions.get(run);
+        if (functions === undefined) {
+            this.#reply(call, false, "the program has ended");
+            return;
+        }
+        functions(token, request).then(
+            (response) => this.#reply(call, true, response),
+            (error: unknown) => this.#reply(call, false, textOf(error)),
+        );
     }
 
     #settle(number: number, error: Error | undefined, value: unknown): void {
@@ -306,7 +342,11 @@ export class Bridge {
         }
         asked.answered = true;
         this.#providerCalls.delete(asked.call);
-        this.#answers.push(asked.call, succeeded, value);
+        this.#reply(asked.call, succeeded, value);
+    }
+
+    #reply(call: number, succeeded: boolean, value: unknown): void {
+        this.#answers.push(call, succeeded, value);
         if (!this.#dispatching && !this.#flushing) {
             this.#flushing = true;
             queueMicrotask(() => this.#flush());

@@ -13,6 +13,7 @@ mod provider;
 mod host;
 mod policy;
 mod program;
+mod functions;
 mod monitor;
 mod operation;
 mod stack;

@@ -2,8 +2,9 @@
 import { refuseGenerator } from "../generators";
 import { type Ending, runProgram, type Run, stackOf } from "../run";
 import { attempt, fullTextOf, textOf } from "../thrown";
+import { serveCallbacks } from "./callbacks";
 import { makeClient } from "./client";
-import { findSdk, type Sdk } from "./find";
+import { findSdk, type Sdk, type SdkStore } from "./find";
 import { installLog, logged } from "./log";
 import { refuseOutside } from "./outside";
 import { secretsLearned } from "./secrets";
@@ -65,8 +66,10 @@ async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<vo
         // Once, when the process exits, the SDK looks for promises that were left behind, and sets an exit code.
         store.terminated = true;
         store.leakCandidates.clear();
+        closeCallbacks(store);
     });
     try {
+        await serveCallbacks(sdk, run, store);
         await sdk.stack.runInPulumiStack(() => {
             const returned = program();
             refuseGenerator(returned);
@@ -79,7 +82,13 @@ async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<vo
         throw error;
     } finally {
         store.leakCandidates.clear();
+        closeCallbacks(store);
     }
+}
+
+/** Ends the SDK's own server of functions, where it has started one. */
+function closeCallbacks(store: SdkStore): void {
+    store.callbacks?.shutdown();
 }
 
 /** The marks by which errors of all copies of the SDK are known. */

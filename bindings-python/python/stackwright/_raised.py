@@ -53,12 +53,17 @@ class Raised:
         return {urn: self._by_urn.pop(urn) for urn in list(self._by_urn) if urn.startswith(prefix)}
 
 
-def explain(error: BaseException | None, program: BaseException | None, raised: dict[str, BaseException]) -> None:
-    """Makes what a program or a provider raised the cause of an operation's error, when its message contains that text."""
+def explain(error: BaseException | None, program: list[BaseException], raised: dict[str, BaseException]) -> None:
+    """Makes what a program or a provider raised the cause of an operation's error, when its message contains that text.
+
+    The first of what the program raised counts: a transform's exception precedes that of the registration.
+    """
     if not isinstance(error, StackwrightError) or error.__cause__ is not None:
         return
-    cause = program if error.kind == "program" else raised.get(error.urn or "")
-    if cause is not None and _text_of(cause) in error.message:
+    of_provider = raised.get(error.urn or "")
+    causes = program if error.kind == "program" else [of_provider] if of_provider is not None else []
+    cause = next((cause for cause in causes if _text_of(cause) in error.message), None)
+    if cause is not None:
         error.__cause__ = cause
 
 

@@ -19,7 +19,7 @@ from .._generators import refuse_generator
 from .._raised import causes_of, described, printable
 from .._secrecy import enter
 from .._stackwright import Run
-from . import isolation
+from . import callbacks, isolation
 from .loop import ProgramLoop
 from .monitor import Engine, Monitor
 
@@ -50,7 +50,7 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
     failure: Failure | None
     try:
         asyncio.set_event_loop(loop)
-        _configure(run, loop)
+        _configure(run, loop, failures)
         failure = _outcome(program, run, loop, failures)
         _clean_up(loop)
     except BaseException as error:  # noqa: BLE001
@@ -65,7 +65,7 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
         run.fail(*failure)
 
 
-def _configure(run: Run, loop: ProgramLoop) -> None:
+def _configure(run: Run, loop: ProgramLoop, failures: list[BaseException]) -> None:
     """Configures the SDK for this run, in this context only."""
     monitor = Monitor(run)
     loop.serve(monitor)
@@ -83,6 +83,7 @@ def _configure(run: Run, loop: ProgramLoop) -> None:
         )
     )
     runtime.set_all_config(run.config, run.config_secret_keys)
+    callbacks.serve(run, monitor, loop.completions, failures)
 
 
 def _outcome(
