@@ -9,6 +9,11 @@ export declare class Bridge {
   drain(): unknown[]
   /** Answers provider calls: a flat list of `number, succeeded, value`. */
   answer(answers: unknown[]): void
+  /**
+   * Has the engine call the functions of a run's program at `target` over the bridge. Returns false when the target has
+   * functions already.
+   */
+  serveFunctions(run: number, target: string): boolean
   /** Passes a protocol message to the monitor: `Service/Method` and its bytes. */
   monitorCall(run: number, call: number, method: string, request: Uint8Array): void
   /** Emits diagnostics: a flat list of `severity, message, urn, stream, ephemeral`. */

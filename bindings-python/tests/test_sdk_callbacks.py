@@ -62,7 +62,7 @@ def trail(mark: str) -> Callable[[Args], Any]:
         await asyncio.sleep(0)
         if "trail" not in args.props:
             return None
-        return pulumi.ResourceTransformResult({**args.props, "trail": f"{args.props['trail']},{mark}"}, args.opts)
+        return pulumi.ResourceTransformResult({**args.props, "trail": pulumi.Output.concat(args.props["trail"], ",", mark)}, args.opts)
 
     return transform
 
@@ -117,12 +117,12 @@ async def test_a_transform_of_invokes_changes_their_arguments(make_engine: MakeE
     def program() -> None:
         pulumi.runtime.register_invoke_transform(doubled)
         pulumi.export("blocking", pulumi.runtime.invoke("mem:index:echo", {"x": 3}).value["echo"]["x"])
-        pulumi.export("output", pulumi.runtime.invoke_output("mem:index:echo", {"x": pulumi.Output.from_input(4)}, None).apply(lambda value: value["echo"]["x"])) \
-            if hasattr(pulumi.runtime, "invoke_output") else None
+        echo = pulumi.runtime.invoke_output("mem:index:echo", {"x": pulumi.Output.from_input(4)})
+        pulumi.export("output", echo.apply(lambda value: value["echo"]["x"]))
 
     async with make_engine(mem=memory) as engine:
         outputs = sw.unwrap((await (await engine.stack("shop/dev", program)).up()).outputs)
-        assert outputs == {"blocking": 6, **({"output": 8} if "output" in outputs else {})}
+        assert outputs == {"blocking": 6, "output": 8}
 
 
 @on_loop
@@ -141,7 +141,7 @@ async def test_a_transform_that_raises_is_named_with_its_resource(make_engine: M
         if way == "direct":
             assert isinstance(caught.value.__cause__, ValueError), "what the transform raised is the cause"
             assert 'raise ValueError(f"{args.name} is not allowed")' in str(caught.value), "the line is shown"
-            assert "_sdk" not in str(caught.value) and "_callbacks.py" not in str(caught.value)
+            assert "stackwright/_sdk" not in str(caught.value) and "runtime/_callbacks" not in str(caught.value)
         await (await engine.stack("shop/dev", lambda: pulumi.export("x", 1))).up()
 
 
@@ -167,7 +167,8 @@ async def test_transforms_reach_a_remote_component_and_what_is_below_it(
     def larger(args: Args) -> Any:
         if args.type_ != "remote:index:Box":
             return None
-        return pulumi.ResourceTransformResult({**args.props, "size": args.props["size"] + 1}, args.opts)
+        size = pulumi.Output.from_input(args.props["size"]).apply(lambda size: int(size) + 1)
+        return pulumi.ResourceTransformResult({**args.props, "size": size}, args.opts)
 
     def program() -> None:
         pulumi.runtime.register_resource_transform(trail("stack"))
@@ -201,8 +202,12 @@ async def test_hooks_run_around_each_step(make_engine: MakeEngine, memory: Memor
     def program() -> None:
         hooks = pulumi.ResourceHookBinding(**{moment: [hook(moment)] for moment in MOMENTS})
         size = int(pulumi.Config().require("size"))
+        Thing("other", {})
         if size:
             Thing("a", {"size": size}, pulumi.ResourceOptions(hooks=hooks))
+
+    def exists() -> bool:
+        return any(id.startswith("a-") for id in memory.things)
 
     async with make_engine(mem=memory) as engine:
 
@@ -221,11 +226,11 @@ async def test_hooks_run_around_each_step(make_engine: MakeEngine, memory: Memor
         calls.clear()
         with pytest.raises(sw.StackwrightError, match="delete hooks"):
             await stack.destroy()
-        assert len(memory.things) == 1 and not calls
+        assert exists() and not calls
         # The program ends only when the hooks of what it no longer registers have run.
         await up(0)
         assert calls == [("before_delete", None, 2, None, 2), ("after_delete", None, 2, None, 2)]
-        assert not memory.things
+        assert not exists()
         calls.clear()
         stack = await up(3)
         calls.clear()
@@ -385,7 +390,8 @@ async def test_direct_calls_need_no_listening_socket(make_engine: MakeEngine, me
 
     def program() -> None:
         pulumi.runtime.register_resource_transform(count)
-        pulumi.runtime.register_invoke_transform(count)
+        # The SDK keeps one token for a function, of which kind it ever is.
+        pulumi.runtime.register_invoke_transform(lambda args: count(args))
         opts = pulumi.ResourceOptions(transforms=[lambda args: count(args)])
         if hasattr(pulumi, "ResourceHook"):
             opts.hooks = pulumi.ResourceHookBinding(before_create=[pulumi.ResourceHook("hook", count)])
