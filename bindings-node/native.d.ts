@@ -18,6 +18,11 @@ export declare class Bridge {
   hookNamed(run: number, name: string): number | null
   /** Registers a hook for the rest of the operation of a run. */
   registerHook(run: number, hook: HookEntry): void
+  /**
+   * Has the engine call functions of a run's program at `target` over the bridge, by a number that is theirs alone. Returns
+   * false when the target has functions already.
+   */
+  serveFunctions(run: number, target: string, number: number): boolean
   /** Passes a protocol message to the monitor: `Service/Method` and its bytes. */
   monitorCall(run: number, call: number, method: string, request: Uint8Array): void
   /** Emits diagnostics: a flat list of `severity, message, urn, stream, ephemeral`. */

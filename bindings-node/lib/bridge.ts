@@ -55,7 +55,12 @@ const enum Tag {
     ProgramStop,
     ProgramDropped,
     HostDropped,
+    FunctionCall,
+    FunctionsDropped,
 }
+
+/** Calls a function of a program by its token, with an encoded request; returns the encoded response. */
+export type ProgramFunctions = (token: string, request: Uint8Array) => Promise<Uint8Array>;
 
 /** A provider's object as the native side takes it. */
 export interface ProviderEntry {
@@ -97,6 +102,8 @@ export class Bridge {
     readonly #providerCalls = new Map<number, Asked>();
     readonly #programs = new Map<number, ProgramStart>();
     readonly #stops = new Map<number, () => void>();
+    readonly #functions = new Map<number, ProgramFunctions>();
+    #functionsMade = 0;
     /** Answers that wait to go back together: number, succeeded, value. */
     #answers: unknown[] = [];
     #dispatching = false;
@@ -158,6 +165,17 @@ export class Bridge {
     /** Calls `stop` when the operation of a run fails or is cancelled. */
     onStop(run: number, stop: () => void): void {
         this.#stops.set(run, stop);
+    }
+
+    /**
+     * Has the engine call functions of a run at a target, as long as its operation goes on. Returns false when the target has
+     * functions already.
+     */
+    serveFunctions(run: number, target: string, functions: ProgramFunctions): boolean {
+        const number = ++this.#functionsMade;
+        this.#functions.set(number, functions);
+        // What is not served is dropped by a message, too.
+        return guarded(() => this.native.serveFunctions(run, target, number));
     }
 
     /** Ends a run; `ending` is absent unless the program failed. */
@@ -229,7 +247,25 @@ export class Bridge {
             case Tag.HostDropped:
                 this.#providers[number] = undefined;
                 this.#free.push(number);
+                return;
+            case Tag.FunctionCall:
+                return this.#callFunction(number, a as number, b as { token: string; request: Uint8Array });
+            case Tag.FunctionsDropped:
+                this.#functions.delete(number);
         }
+    }
+
+    /** Calls a function of a program. Each call is answered. */
+    #callFunction(call: number, number: number, { token, request }: { token: string; request: Uint8Array }): void {
+        const functions = this.#functions.get(number);
+        if (functions === undefined) {
+            this.#reply(call, false, "the program has ended");
+            return;
+        }
+        functions(token, request).then(
+            (response) => this.#reply(call, true, response),
+            (error: unknown) => this.#reply(call, false, textOf(error)),
+        );
     }
 
     #settle(number: number, error: Error | undefined, value: unknown): void {
@@ -314,7 +350,11 @@ export class Bridge {
         }
         asked.answered = true;
         this.#providerCalls.delete(asked.call);
-        this.#answers.push(asked.call, succeeded, value);
+        this.#reply(asked.call, succeeded, value);
+    }
+
+    #reply(call: number, succeeded: boolean, value: unknown): void {
+        this.#answers.push(call, succeeded, value);
         if (!this.#dispatching && !this.#flushing) {
             this.#flushing = true;
             queueMicrotask(() => this.#flush());

@@ -14,6 +14,7 @@ mod host;
 mod policy;
 mod program;
 mod functions;
+mod sdk_functions;
 mod monitor;
 mod operation;
 mod stack;

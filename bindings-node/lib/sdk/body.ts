@@ -9,6 +9,7 @@ import type { Named } from "../references";
 import type { Run } from "../run";
 import type { PropertyMap } from "../values";
 import { findSdk, type Sdk, type SdkResource } from "./find";
+import { serveCallbacks } from "./callbacks";
 import { configure, prepare } from "./index";
 import { logged } from "./log";
 import { secretsLearned } from "./secrets";
@@ -87,6 +88,7 @@ export function runSdkCode(
     prepare(sdk);
     return sdk.state.withLocalStorage(async () => {
         const store = await configure(sdk, run);
+        await serveCallbacks(sdk, run, store);
         if (component !== undefined) {
             store.settings.monitor = new ComponentMonitor(store.settings.monitor as Monitor, component, parts).client;
         }

@@ -4,6 +4,7 @@ import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { InvalidInputError, NotFoundError } from "../errors";
+import { attempt } from "../thrown";
 
 /** The SDK's per-run settings, as far as they are touched. */
 export interface SdkStore {
@@ -13,6 +14,8 @@ export interface SdkStore {
         engine?: unknown;
         rpcDone: Promise<unknown>;
     };
+    /** The functions of the program that the engine calls; the SDK makes it when it is needed first. */
+    callbacks?: SdkCallbacks | undefined;
     leakCandidates: Set<unknown>;
     /** What has no parent is below it. */
     stackResource?: unknown;
@@ -50,6 +53,11 @@ export interface SdkMethod {
 
 export type SdkService = { [name: string]: SdkMethod };
 
+/** The SDK's object of the functions that the engine calls. */
+export interface SdkCallbacks {
+    shutdown(): void;
+}
+
 /** A copy of the SDK. */
 export interface Sdk {
     readonly directory: string;
@@ -81,6 +89,8 @@ export interface Sdk {
     readonly outputs: { secret?: (value: unknown) => unknown; Output?: new (...made: never[]) => object };
     /** The module that programs import: its `secret` is a copy. */
     readonly index: { secret?: (value: unknown) => unknown };
+    /** The module of the functions that the engine calls; the class of an SDK that has it elsewhere is absent. */
+    readonly callbacks: { CallbackServer?: { prototype: SdkCallbacks } };
     readonly monitorService: SdkService;
     readonly engineService: SdkService;
 }
@@ -163,6 +173,7 @@ function load(directory: string): Sdk {
     const log = part("log/index.js") as SdkLog;
     const outputs = part("output.js") as Sdk["outputs"];
     const index = part("index.js") as Sdk["index"];
+    const callbacks = attempt(() => part("runtime/callbacks.js"), {}) as Sdk["callbacks"];
     const { ResourceMonitorService } = part("proto/resource_grpc_pb.js") as { ResourceMonitorService?: SdkService };
     const { EngineService } = part("proto/engine_grpc_pb.js") as { EngineService?: SdkService };
     // These modules are not the SDK's public interface, so a new version may have changed them.
@@ -193,6 +204,7 @@ function load(directory: string): Sdk {
         log,
         outputs,
         index,
+        callbacks,
         monitorService: ResourceMonitorService,
         engineService: EngineService,
     };

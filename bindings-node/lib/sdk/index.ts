@@ -2,6 +2,7 @@
 import { refuseGenerator } from "../generators";
 import { type Ending, runProgram, type Run, stackOf } from "../run";
 import { attempt, fullTextOf, textOf } from "../thrown";
+import { serveCallbacks } from "./callbacks";
 import { makeClient } from "./client";
 import { findSdk, type Sdk, type SdkStore } from "./find";
 import { installLog, logged } from "./log";
@@ -71,6 +72,7 @@ export async function configure(sdk: Sdk, run: Run): Promise<SdkStore> {
         // Once, when the process exits, the SDK looks for promises that were left behind, and sets an exit code.
         store.terminated = true;
         store.leakCandidates.clear();
+        closeCallbacks(store);
     });
     return store;
 }
@@ -78,6 +80,7 @@ export async function configure(sdk: Sdk, run: Run): Promise<SdkStore> {
 async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<void> {
     const store = await configure(sdk, run);
     try {
+        await serveCallbacks(sdk, run, store);
         await sdk.stack.runInPulumiStack(() => {
             const returned = program();
             refuseGenerator(returned);
@@ -90,7 +93,13 @@ async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<vo
         throw error;
     } finally {
         store.leakCandidates.clear();
+        closeCallbacks(store);
     }
+}
+
+/** Ends the SDK's own server of functions, where it has started one. */
+function closeCallbacks(store: SdkStore): void {
+    store.callbacks?.shutdown();
 }
 
 /** The marks by which errors of all copies of the SDK are known. */

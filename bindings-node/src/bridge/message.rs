@@ -28,6 +28,8 @@ mod tag {
     pub(super) const PROGRAM_STOP: f64 = 6.0;
     pub(super) const PROGRAM_DROPPED: f64 = 7.0;
     pub(super) const HOST_DROPPED: f64 = 8.0;
+    pub(super) const FUNCTION_CALL: f64 = 9.0;
+    pub(super) const FUNCTIONS_DROPPED: f64 = 10.0;
 }
 
 /// The contents of a message, which become a JavaScript value on the JavaScript thread.
@@ -61,6 +63,15 @@ pub(crate) enum Message {
     ProgramDropped(u32),
     /// The engine has dropped an object of the host.
     HostDropped(u32),
+    /// Calls one of the functions of an SDK program.
+    FunctionCall {
+        call: u32,
+        functions: u32,
+        token: String,
+        request: Vec<u8>,
+    },
+    /// The engine calls none of these functions any more.
+    FunctionsDropped(u32),
 }
 
 /// An answer to JavaScript.
@@ -130,6 +141,26 @@ impl Message {
                 scope.undefined()?,
             ),
             Self::HostDropped(host) => (tag::HOST_DROPPED, host, scope.undefined()?, scope.undefined()?),
+            Self::FunctionCall {
+                call,
+                functions,
+                token,
+                request,
+            } => {
+                let asked = scope.object()?;
+                writer.set_text(asked, "token", &token)?;
+                scope.set_named(asked, "request", scope.bytes(&request)?)?;
+                (
+                    tag::FUNCTION_CALL,
+                    call,
+                    scope.number(f64::from(functions))?,
+                    asked,
+                )
+            }
+            Self::FunctionsDropped(functions) => {
+                let nothing = scope.undefined()?;
+                (tag::FUNCTIONS_DROPPED, functions, nothing, nothing)
+            }
         };
         scope.set_element(list, at, scope.number(tag)?)?;
         scope.set_element(list, at + 1, scope.number(f64::from(number))?)?;

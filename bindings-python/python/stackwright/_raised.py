@@ -57,10 +57,14 @@ class Raised:
         return {urn: self._by_urn.pop(urn) for urn in list(self._by_urn) if urn.startswith(prefix)}
 
 
-def explain(error: BaseException | None, program: BaseException | None, raised: dict[str, BaseException]) -> None:
-    """Makes what a program or a provider raised the cause of an operation's error, when its message contains that text."""
+def explain(error: BaseException | None, program: list[BaseException], raised: dict[str, BaseException]) -> None:
+    """Makes what a program or a provider raised the cause of an operation's error, when its message contains that text.
+
+    The first of what the program raised counts: a transform's exception precedes that of the registration.
+    """
     if isinstance(error, StackwrightError):
-        set_cause(error, program if error.kind == "program" else raised.get(error.urn or ""))
+        for cause in program if error.kind == "program" else [raised.get(error.urn or "")]:
+            set_cause(error, cause)
 
 
 def set_cause(error: BaseException | None, cause: BaseException | None) -> None:

@@ -1,6 +1,7 @@
 """The native half of the package; private. `make test-python` compares this file with the module, by stubtest."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, final
 
 from .provider import ComponentOptions, View, ViewStep
@@ -170,6 +171,13 @@ class Run:
     def start(
         self, method: str, request: bytes, completions: Completions, callback: Callable[[int, Any], None]
     ) -> tuple[int, Any] | None: ...
+    def serve_callbacks(
+        self,
+        target: str,
+        function: Callable[[str, bytes], Awaitable[bytes]],
+        start: Callable[[Callable[[str, bytes], Awaitable[bytes]], tuple[str, bytes], Reply], asyncio.Task[None]],
+        completions: Completions,
+    ) -> bool: ...
     def log(self, severity: str, message: str, urn: str | None = None) -> None: ...
     def declaration_unreadable(self, message: str, hints: list[str]) -> None: ...
     def learn(self, value: Any, is_secret: bool = False) -> None: ...

@@ -186,7 +186,7 @@ class Stack:
         native = self._native.start(kind, encoded, subject, prepared, kept, packs)
 
         def explained(error: BaseException | None) -> None:
-            explain(error, failures[0] if failures else None, self._raised.take(self.name))
+            explain(error, failures, self._raised.take(self.name))
 
         return Operation(native, is_preview, on_event, self._engine, self.name, explained)
 
@@ -220,7 +220,7 @@ class Stack:
                 lambda queue, callback: self._native.analyze(encoded, packs, queue, callback)
             )
         except BaseException as error:
-            explain(error, None, self._raised.take(self.name))
+            explain(error, [], self._raised.take(self.name))
             raise
         facts["violations"] = tuple(PolicyViolation(**violation) for violation in facts["violations"])
         facts["diagnostics"] = tuple(Diagnostic(**diagnostic) for diagnostic in facts["diagnostics"])

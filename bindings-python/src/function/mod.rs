@@ -98,7 +98,8 @@ impl Caller {
         let (sender, receiver) = oneshot::channel();
         let callable = Arc::clone(&method.callable);
         if method.is_async {
-            let _guard = self.run_as_task(name, callable, build, sender, read, fail);
+            let provider_loop = &self.context.provider_loop;
+            let _guard = provider_loop.run_as_task(name, callable, build, sender, read, fail);
             return receiver.await.ok();
         }
         let pending = self.run_on_thread(name, callable, build, sender, read, fail);
@@ -126,8 +127,11 @@ impl Caller {
         };
         self.context.pool.push(Box::new(work))
     }
+}
 
-    fn run_as_task<T: Send + 'static, E: Send + 'static>(
+impl ProviderLoop {
+    /// Starts a task that calls `callable` with the arguments from `build` and sends its answer; dropping the result cancels it.
+    pub(crate) fn run_as_task<T: Send + 'static, E: Send + 'static>(
         &self,
         name: &'static str,
         callable: Arc<Py<PyAny>>,
@@ -138,11 +142,11 @@ impl Caller {
     ) -> CancelOnDrop {
         let progress = Arc::new(Mutex::new(Progress::Queued));
         let guard = CancelOnDrop {
-            queue: Arc::clone(&self.context.provider_loop.queue),
+            queue: Arc::clone(&self.queue),
             progress: Arc::clone(&progress),
         };
-        let start = Arc::clone(&self.context.provider_loop.start);
-        self.context.provider_loop.queue.push(move |py| {
+        let start = Arc::clone(&self.start);
+        self.queue.push(move |py| {
             if matches!(*lock(&progress), Progress::GivenUp) {
                 return Ok(());
             }
@@ -179,7 +183,7 @@ fn lock(progress: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
 }
 
 /// Cancels the task when the engine drops the call.
-struct CancelOnDrop {
+pub(crate) struct CancelOnDrop {
     queue: Arc<Queue>,
     progress: Arc<Mutex<Progress>>,
 }

@@ -1,5 +1,6 @@
 //! Programs written in Python: starting one, and the run object through which it calls the engine.
 
+mod callbacks;
 mod facts;
 mod functions;
 mod hooks;

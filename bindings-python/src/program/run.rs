@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use bytes::Bytes;
@@ -21,12 +21,12 @@ use stackwright::{
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
-use super::{hooks, options, registered::registered, secrets, transforms};
+use super::{callbacks::PythonCallbacks, hooks, options, registered::registered, secrets, transforms};
 use crate::{
     completions::{Completions, PendingCompletion},
     convert,
     errors::{invalid, to_exception},
-    function::HostContext,
+    function::{HostContext, ProviderLoop},
 };
 
 /// The run of a program: its settings, and the calls that the program makes.
@@ -217,13 +217,30 @@ impl Run {
         if let Some(outcome) = at_once {
             return answer(py, outcome).map(Some);
         }
-        let queue = std::sync::Arc::clone(&completions.queue);
+        let queue = Arc::clone(&completions.queue);
         let work = async move {
             let outcome = pending.await;
             queue.push(move |py| callback.call1(py, answer(py, outcome)?).map(drop));
         };
         drop(self.host.handle.spawn(self.calls.track_future(work)));
         Ok(None)
+    }
+
+    /// Has the engine call the program's functions at `target` by `function(token, request)`. `start` starts that as a task
+    /// on the event loop of `completions`. Returns false when the target has functions already.
+    fn serve_callbacks(
+        &self,
+        target: &str,
+        function: Py<PyAny>,
+        start: Py<PyAny>,
+        completions: &Completions,
+    ) -> bool {
+        let event_loop = ProviderLoop {
+            queue: Arc::clone(&completions.queue),
+            start: Arc::new(start),
+        };
+        let functions = PythonCallbacks::new(event_loop, function);
+        self.monitor().serve_callbacks(target, Arc::new(functions))
     }
 
     /// Emits a diagnostic; `severity` is `debug`, `info`, `warning` or `error`.

@@ -25,7 +25,7 @@ from .._raised import printable
 from .._secrecy import enter
 from .._stackwright import Run
 from ..errors import CancelledError, ProgramError
-from . import isolation
+from . import callbacks, isolation
 from .loop import ProgramLoop
 from .monitor import CallError, Monitor
 from .run import UNWIND_TIMEOUT, configure, end_tasks, quiet
@@ -64,7 +64,9 @@ def _main(
         isolation.install()
         loop = ProgramLoop()
         asyncio.set_event_loop(loop)
-        configure(run, loop, _Monitor(run, component))
+        monitor = _Monitor(run, component)
+        configure(run, loop, monitor)
+        callbacks.serve(run, monitor, loop.completions, [])
         returned = loop.run_until_complete(_code(function, inputs, run, component, loop))
         end_tasks(loop)
     except BaseException as error:  # noqa: BLE001  # raised where the code is awaited

@@ -94,3 +94,8 @@ def install() -> None:
         lazy_modules.install()
         _learn_secrets()
         _done = True
+
+
+def is_isolated(name: str) -> bool:
+    """Returns whether a setting of the SDK is one of the run alone."""
+    return isinstance(vars(settings.Settings).get(name), _Isolated)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import engine_pb2, resource_pb2
+from pulumi.runtime.proto import engine_pb2, resource_pb2, resource_pb2_grpc
 
 from .._stackwright import Completions, Run
 
@@ -105,10 +105,11 @@ def _method(name: str, response: Any) -> Callable[[Monitor, Any], Any]:
     return call
 
 
-class Monitor:
-    """Has the methods of the SDK's client of the resource monitor."""
+class Monitor(resource_pb2_grpc.ResourceMonitorStub):
+    """Has the methods of the SDK's client of the resource monitor. It is one by its class, which some versions look at."""
 
     def __init__(self, run: Run) -> None:
+        # Without the base's constructor, which needs a connection.
         self.run: Final = run
         self.thread: Final = threading.get_ident()
         self.current: Call | None = None

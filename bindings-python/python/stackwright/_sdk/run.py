@@ -19,7 +19,7 @@ from .._generators import refuse_generator
 from .._raised import causes_of, described, printable
 from .._secrecy import enter
 from .._stackwright import Run
-from . import isolation
+from . import callbacks, isolation
 from .loop import ProgramLoop
 from .monitor import Engine, Monitor
 
@@ -50,7 +50,9 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
     failure: Failure | None
     try:
         asyncio.set_event_loop(loop)
-        configure(run, loop, Monitor(run))
+        monitor = Monitor(run)
+        configure(run, loop, monitor)
+        callbacks.serve(run, monitor, loop.completions, failures)
         failure = _outcome(program, run, loop, failures)
         end_tasks(loop)
     except BaseException as error:  # noqa: BLE001
