@@ -6,6 +6,7 @@
  */
 import { AsyncResource } from "node:async_hooks";
 
+import { InvalidInputError } from "../errors";
 import type { Run } from "../run";
 import type { Sdk, SdkCallbacks, SdkStore } from "./find";
 
@@ -71,6 +72,7 @@ export async function serveCallbacks(sdk: Sdk, run: Run, store: SdkStore): Promi
         usable.set(CallbackServer, isUsable);
     }
     if (!(await isUsable)) {
+        keepContext(sdk, CallbackServer, store);
         return;
     }
     const functions = new Functions();
@@ -79,6 +81,41 @@ export async function serveCallbacks(sdk: Sdk, run: Run, store: SdkStore): Promi
         store.callbacks = make(CallbackServer, store.settings.monitor, functions, target);
     }
 }
+
+/** The contexts of the programs that have started servers of functions. */
+const contexts = new WeakMap<object, AsyncResource>();
+
+/**
+ * Has the SDK's own server run the functions of a program in the context of the program. Its requests have none: the functions
+ * would see the settings of no run, and their secrets would be sent in plain.
+ */
+function keepContext({ version }: Sdk, { prototype }: CallbackServer, store: SdkStore): void {
+    const served = prototype as { invoke?: (...call: unknown[]) => unknown };
+    const { invoke } = served;
+    let server: SdkCallbacks | undefined;
+    const set = (started: SdkCallbacks | undefined): void => {
+        if (started !== undefined && invoke === undefined) {
+            throw new InvalidInputError(`transforms and hooks are not supported with @pulumi/pulumi ${version}`);
+        }
+        if (started !== undefined) {
+            contexts.set(started, new AsyncResource("stackwright.functions"));
+        }
+        server = started;
+    };
+    Object.defineProperty(store, "callbacks", { configurable: true, enumerable: true, get: () => server, set });
+    if (invoke === undefined || wrapped.has(invoke)) {
+        return;
+    }
+    const inContext = function (this: object, ...call: unknown[]): unknown {
+        const context = contexts.get(this);
+        return context === undefined ? invoke.apply(this, call) : context.runInAsyncScope(invoke, this, ...call);
+    };
+    wrapped.add(inContext);
+    served.invoke = inContext;
+}
+
+/** The methods that run in the contexts of programs. */
+const wrapped = new WeakSet<object>();
 
 /** Makes an object of the SDK's class without its server. */
 function make(CallbackServer: CallbackServer, monitor: unknown, functions: Functions, target: string): Registering {
