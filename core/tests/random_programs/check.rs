@@ -165,20 +165,32 @@ fn check_things(report: &Report, world: &World) {
     }
 }
 
-/// Returns whether a thing may remain without a record: its record says so, or it ends with the resource of its
-/// `deletedWith`.
+/// Returns whether a thing may remain without a record: its record keeps it, or it ends with the resource of its
+/// `deletedWith`. As in the reference engine, its record is removed before that resource is deleted, so that it is lost when
+/// that deletion fails, or is not reached.
 fn is_released(report: &Report, record: &ResourceState) -> bool {
-    let is_deleted = |urn: &Urn| {
-        report.events.iter().any(|event| match &event.payload {
-            EventPayload::ResourcePre(step) => {
-                let metadata = &step.metadata;
-                matches!(metadata.op, StepOp::Delete | StepOp::DeleteReplaced)
-                    && number_of(metadata.urn.name()) == number_of(urn.name())
-            }
-            _ => false,
-        })
+    let Some(host) = record.options.deleted_with.as_ref() else {
+        return record.retain_on_delete;
     };
-    record.retain_on_delete || record.options.deleted_with.as_ref().is_some_and(is_deleted)
+    let deleted = match report.result.error.is_none() {
+        true => host,
+        false => &record.urn,
+    };
+    let is_protected = !report.options.ignore_protect
+        && report
+            .before
+            .resources
+            .iter()
+            .any(|state| state.urn == *host && state.protect);
+    let is_deleted = report.events.iter().any(|event| match &event.payload {
+        EventPayload::ResourcePre(step) => {
+            let metadata = &step.metadata;
+            matches!(metadata.op, StepOp::Delete | StepOp::DeleteReplaced)
+                && number_of(metadata.urn.name()) == number_of(deleted.name())
+        }
+        _ => false,
+    });
+    record.retain_on_delete || is_deleted && !is_protected
 }
 
 /// Checks that what is recorded exists, or that its deletion had an unknown outcome.
@@ -203,15 +215,18 @@ fn check_records(report: &Report, world: &World) {
     }
 }
 
-/// Describes records, without times.
+/// Describes records, without times and the random ids of default providers.
 pub(crate) fn text(snapshot: &Snapshot) -> Vec<String> {
+    let providers = snapshot.resources.iter().filter(|state| state.is_provider());
+    let providers: Vec<&str> = providers.map(|state| state.id.as_str()).collect();
     let describe = |state: &std::sync::Arc<ResourceState>| {
         let plain = ResourceState {
             created: None,
             modified: None,
             ..(**state).clone()
         };
-        format!("{plain:?}")
+        let text = format!("{plain:?}");
+        providers.iter().fold(text, |text, id| text.replace(id, "id"))
     };
     let mut lines: Vec<String> = snapshot.resources.iter().map(describe).collect();
     lines.sort();

@@ -173,7 +173,7 @@ proptest! {
     #![proptest_config(cases(150))]
 
     #[test]
-    fn nothing_is_lost_or_created_twice_and_programs_converge_whatever_fails(plan in plan()) {
+    fn nothing_is_lost_or_created_twice_and_programs_converge_after_any_failure(plan in plan()) {
         simulated(|runtime, clock| async move {
             play(&Stage::new(runtime, clock).await, &plan).await;
         });

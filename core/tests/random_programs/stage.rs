@@ -34,7 +34,7 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(100);
 /// The time after which an operation hangs.
 const DEADLINE: Duration = Duration::from_secs(50_000);
 /// The time between two cancellations.
-const PATIENCE: Duration = Duration::from_secs(60);
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The latest record of each thing, by id.
 #[derive(Default)]
@@ -193,7 +193,7 @@ impl Stage {
         let clock = &self.world.clock;
         let again = async {
             self.world.stopped.notified().await;
-            clock.wait(PATIENCE).await;
+            clock.wait(CALL_TIMEOUT).await;
             if twice {
                 operation.cancel();
             }
@@ -222,22 +222,16 @@ impl Stage {
         }
     }
 
-    /// Returns the things that the program adopts: the one that is recorded already, or a new one.
+    /// Returns the ids of the things that the program adopts: new ones for resources that are not recorded.
     fn imports(&self, script: &Script, before: &Snapshot) -> Vec<Option<String>> {
         let import = |number: usize| {
-            if !script.imports(number) {
-                return None;
-            }
             let urns = [script.urn(number, false), script.urn(number, true)];
-            let live = before.resources.iter();
-            let mut live = live.filter(|state| !state.delete && !state.pending_replacement);
-            let recorded =
-                live.find(|state| urns.contains(&state.urn) && state.id.as_str().starts_with("pre-"));
-            Some(match recorded {
-                Some(state) => state.id.to_string(),
-                None => self
-                    .world
-                    .make_foreign(number, transformed_inputs(script, number)),
+            let mut live = before.resources.iter().filter(|state| !state.delete);
+            let is_recorded = live.any(|state| urns.contains(&state.urn));
+            let imports = script.imports(number) && !is_recorded;
+            imports.then(|| {
+                self.world
+                    .make_foreign(number, transformed_inputs(script, number))
             })
         };
         (0..script.declared.len()).map(import).collect()

@@ -24,7 +24,7 @@ pub(crate) struct Thing {
     pub(crate) inputs: PropertyMap,
     /// It existed before the engine knew it.
     pub(crate) foreign: bool,
-    /// The engine has not been told that it was created.
+    /// The engine has no answer about its creation.
     pub(crate) unsettled: bool,
     /// Its inputs may differ from the record.
     pub(crate) drifted: bool,
