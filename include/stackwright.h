@@ -587,7 +587,8 @@ typedef struct sw_provider_t {
    * Returns the provider's capabilities: `{}` → `{"acceptSecrets": true, "acceptResources": true, "acceptOutputs":
    * true, "supportsPreview": true, "supportsAutonaming": true, "acceptByteStrings": true}`. Missing fields, and a
    * null function, mean true. `"waitsForRegistrations": true` (default: false) states that calls may wait for later
-   * registrations, so that the option `parallel` is no strict limit for them.
+   * registrations, so that the option `parallel` is no strict limit for them; `"acceptOutputsInInvoke": true` (default:
+   * false) that arguments of functions may contain output values.
    */
   sw_call_t handshake;
   /**

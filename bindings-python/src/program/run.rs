@@ -284,7 +284,7 @@ impl Run {
     fn add_transform(&self, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.require_open(function.py())?;
         let transform = transforms::PythonTransform::read(function, &self.host)?;
-        self.monitor().add_transform(std::sync::Arc::new(transform));
+        self.monitor().add_transform(Arc::new(transform));
         Ok(())
     }
 
@@ -292,8 +292,7 @@ impl Run {
     fn add_invoke_transform(&self, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.require_open(function.py())?;
         let transform = transforms::PythonInvokeTransform::read(function, &self.host)?;
-        self.monitor()
-            .add_invoke_transform(std::sync::Arc::new(transform));
+        self.monitor().add_invoke_transform(Arc::new(transform));
         Ok(())
     }
 

@@ -34,7 +34,7 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(100);
 /// The time after which an operation hangs.
 const DEADLINE: Duration = Duration::from_secs(50_000);
 /// The time between two cancellations.
-const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+const CANCELLATION_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The latest record of each thing, by id.
 #[derive(Default)]
@@ -193,7 +193,7 @@ impl Stage {
         let clock = &self.world.clock;
         let again = async {
             self.world.stopped.notified().await;
-            clock.wait(CALL_TIMEOUT).await;
+            clock.wait(CANCELLATION_INTERVAL).await;
             if twice {
                 operation.cancel();
             }
