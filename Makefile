@@ -31,7 +31,7 @@ BINDING ?= rust
 SCOPE ?= all
 ONLY ?=
 
-.PHONY: all quickstart test test-rust test-c test-c-release test-python test-node test-scenarios scenarios bench install-c c-library \
+.PHONY: all quickstart test test-rust test-c test-c-release test-python test-node test-sdks test-oldest-python-sdk test-newest-node-sdk test-scenarios scenarios bench install-c c-library \
 	scenario-runner-c wheel install-python node npm-package packages lint generate documents check-generated clean hunt
 
 all: test
@@ -83,6 +83,27 @@ npm-package: node
 test-node: node $(VENV)/.complete
 	npm run --silent test:types
 	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python npm test
+
+# The ends of the supported ranges that .venv and node_modules do not have: the oldest SDK for Python, and the newest for Node, on
+# Node 22. Old SDKs start servers of functions in one event loop at a time, so those tests are left out.
+OLDEST_PYTHON_SDK := 3.248.0
+SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs
+
+test-sdks: test-oldest-python-sdk test-newest-node-sdk
+
+test-oldest-python-sdk: wheel
+	$(PYTHON) -m venv build/sdk-oldest
+	build/sdk-oldest/bin/pip install --quiet --disable-pip-version-check pulumi==$(OLDEST_PYTHON_SDK) "$$(grep ^pytest= requirements-dev.txt || \
+	    grep '^pytest>' requirements-dev.txt)" "$$(grep ^pytest-timeout requirements-dev.txt)"
+	build/sdk-oldest/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
+	build/sdk-oldest/bin/python -m pytest -p no:cacheprovider -k "not server" bindings-python/tests/test_sdk.py \
+	    bindings-python/tests/test_sdk_callbacks.py bindings-python/tests/test_sdk_components.py
+
+test-newest-node-sdk: node
+	mkdir -p build/sdk-newest
+	cd build/sdk-newest && echo '{"private": true}' > package.json && \
+	    npm install --no-audit --no-fund --silent @pulumi/pulumi@latest node@22 && ln -sfn ../../bindings-node bindings-node
+	cd build/sdk-newest && node_modules/.bin/node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=120000 $(SDK_TESTS)
 
 packages: wheel npm-package
 
@@ -158,7 +179,7 @@ test-scenarios: scenarios-rust
 	$(MAKE) scenarios BINDING=node SCOPE=binding
 	$(MAKE) scenarios BINDING=relay SCOPE=sample
 
-test: test-rust test-c test-python test-node test-scenarios
+test: test-rust test-c test-python test-node test-sdks test-scenarios
 
 # ---- measuring ----
 

@@ -28,7 +28,7 @@ from ..errors import CancelledError, ProgramError
 from . import callbacks, isolation
 from .loop import ProgramLoop
 from .monitor import CallError, Monitor
-from .run import UNWIND_TIMEOUT, configure, end_tasks, quiet
+from .run import cancel_at_end, configure, end_tasks, quiet
 
 __all__ = ["Returned", "start"]
 
@@ -94,12 +94,7 @@ async def _code(
 ) -> Returned:
     main = asyncio.current_task()
     assert main is not None
-
-    def ended(_value: object, _error: object) -> None:
-        # Calls of the engine have been answered. Everything else is cancelled after the timeout.
-        loop.call_later(UNWIND_TIMEOUT, main.cancel)
-
-    run.on_end(loop.completions, ended)
+    cancel_at_end(run, loop, main)
     loop.set_exception_handler(quiet)
     await settings._load_monitor_feature_support()  # type: ignore[no-untyped-call]
     above = component or run.root_urn

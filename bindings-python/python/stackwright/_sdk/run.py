@@ -76,11 +76,11 @@ def configure(run: Run, loop: ProgramLoop, monitor: Monitor) -> None:
             project=run.project,
             stack=run.stack,
             organization=run.organization,
-            root_directory=run.root_directory,
             monitor=monitor,
             engine=Engine(run),
             parallel=run.parallel,
             dry_run=run.dry_run,
+            root_directory=run.root_directory,
         )
     )
     runtime.set_all_config(run.config, run.config_secret_keys)
@@ -98,11 +98,7 @@ def _outcome(
 
     main = loop.create_task(runtime.run_in_stack(checked))
 
-    def ended(_value: object, _error: object) -> None:
-        # Calls of the engine have been answered. Everything else is cancelled after the timeout.
-        loop.call_later(UNWIND_TIMEOUT, main.cancel)
-
-    run.on_end(loop.completions, ended)
+    cancel_at_end(run, loop, main)
     loop.set_exception_handler(quiet)
     try:
         loop.run_until_complete(main)
@@ -148,6 +144,27 @@ def _user_traceback(frames: TracebackType | None) -> TracebackType | None:
             return frames
         frames = frames.tb_next
     return first
+
+
+def cancel_at_end(run: Run, loop: ProgramLoop, main: asyncio.Task[Any]) -> None:
+    """Has code cancelled some time after its run has ended: calls of the engine have been answered then.
+
+    The SDK may wait for other tasks of a function that is cancelled. These are cancelled next, until the code ends.
+    """
+
+    def cancel_all() -> None:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.call_later(UNWIND_TIMEOUT, cancel_all)
+
+    def cancel() -> None:
+        main.cancel()
+        loop.call_later(UNWIND_TIMEOUT, cancel_all)
+
+    def ended(_value: object, _error: object) -> None:
+        loop.call_later(UNWIND_TIMEOUT, cancel)
+
+    run.on_end(loop.completions, ended)
 
 
 def end_tasks(loop: ProgramLoop) -> None:
