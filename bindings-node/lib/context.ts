@@ -282,7 +282,10 @@ export class ProgramContext extends CallbackContext {
         const running = untraced(async () => {
             this.#refuseLate("code of the SDK was run");
             const sent = await named(inputs, (name) => `the values of the input ${name} of the SDK's code`);
-            return runSdkCode(this.#run, this.#place?.component, code, sent.values, options.sdk);
+            const dependencies = Object.fromEntries(
+                Object.entries(sent.dependencies).map(([name, urns]) => [name, [...urns, ...(this.#place?.origins ?? [])]] as [string, string[]]),
+            );
+            return runSdkCode(this.#run, this.#place?.component, code, { values: sent.values, dependencies }, options.sdk);
         });
         this.#await(running, () => true);
         const { values, dependencies } = await running;

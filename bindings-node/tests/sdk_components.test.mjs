@@ -210,3 +210,69 @@ test("code that waits ends with a cancelled operation", async (t) => {
     const error = await failureOf(operation);
     assert.equal(error.kind, "cancelled");
 });
+
+test("what the code makes depends on what its inputs come from", async (t) => {
+    const stack = await stackOf(t, async (context) => {
+        const first = context.resource("mem:index:Thing", "first", { content: "oak" });
+        await context.runSdk((inputs) => ({ id: new Thing("made", inputs.content).id }), { content: first.get("content") });
+        const made = context.remoteComponent("box:index:Box", "box", { content: "wood" });
+        await context.call("box:index:Box/open", made, { by: first.get("content") });
+    });
+    await stack.up();
+    const known = await records(stack);
+    assert.deepEqual(known.made.propertyDependencies, { content: [known.first.urn] });
+    assert.ok(known.opened.dependencies.includes(known.first.urn));
+});
+
+test("what was made before a failure is registered", async (t) => {
+    let fails = false;
+    const memory = new Memory();
+    const program = async (context) => {
+        const code = () => {
+            const made = new Thing("made", "x");
+            if (fails) {
+                throw new Error("later");
+            }
+            return { id: made.id };
+        };
+        await context.runSdk(code).catch((error) => assert.ok(fails && error.message === "later", error.message));
+    };
+    const stack = await stackOf(t, program, {}, memory);
+    await stack.up();
+    fails = true;
+    assert.deepEqual((await stack.up()).changes, { same: 2 });
+    assert.equal(memory.things.size, 1);
+});
+
+test("hooks and transforms of the code are served until the end of the run", async (t) => {
+    const ran = [];
+    let withThing = true;
+    const tagged = ({ type, props, opts }) => (type === "mem:index:Thing" ? { props: { ...props, tag: "all" }, opts } : undefined);
+    const stack = await stackOf(t, async (context) => {
+        await context.runSdk(async () => {
+            const drain = new pulumi.ResourceHook("drain", ({ name }) => void ran.push(name));
+            await drain.__registered;
+            pulumi.runtime.registerResourceTransform(tagged);
+            if (withThing) {
+                new Thing("made", "x", { hooks: { beforeDelete: [drain] } });
+            }
+        });
+        await context.resource("mem:index:Thing", "later", { content: "y" });
+    });
+    await stack.up();
+    assert.equal((await records(stack)).later.inputs.tag, "all");
+    withThing = false;
+    await stack.up();
+    assert.deepEqual(ran, ["made"]);
+});
+
+test("options of an SDK component that have no effect are refused", async (t) => {
+    const named = {
+        construct: (context, request) =>
+            context.runSdk(() => ({ id: new Box(request.name, { content: "x" }, { aliases: [{ name: "former" }], protect: true }).lid.id })),
+    };
+    const stack = await stackOf(t, (context) => void context.remoteComponent("box:index:Box", "box"), { box: named });
+    const error = await failureOf(stack.up());
+    const texts = JSON.stringify([error.message, error.result?.diagnostics]);
+    assert.match(texts, /leave out aliases, protect/);
+});

@@ -132,7 +132,7 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
         ("on_evnt", print, "unknown option 'on_evnt' of up(); did you mean 'on_event'?"),
         ("local_policy_packs", [{"version": "1.0.0"}], "a policy pack in the options has neither a name nor a path"),
         ("holdSession", True, "unknown option 'holdSession' of up(); did you mean 'hold_session'?"),
-        ("nothing", True, "unknown option 'nothing' of up(); there are: allow_empty, clear_pending_creates, continue_on_error, "),
+        ("nothing", True, "unknown option 'nothing' of up(); there are: allow_empty, callback_timeout, clear_pending_creates, "),
         ("on_event", lambda: None, "on_event takes a function that is called with one argument, not one without parameters"),
         ("program", lambda a, b: None, "program takes a function of the context"),
     ],

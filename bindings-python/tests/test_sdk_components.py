@@ -250,3 +250,120 @@ async def test_code_that_waits_ends_with_a_cancelled_operation(make_engine: Make
         operation.cancel()
         result = await asyncio.wait_for(operation.wait(), 20)
         assert result.outcome == "canceled"
+
+
+@on_loop
+async def test_what_the_code_makes_depends_on_what_its_inputs_come_from(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        first = ctx.resource("things:index:Thing", "first", {"size": 2})
+        await ctx.run_sdk(lambda inputs: {"id": Thing("made", inputs["size"]).id}, {"size": first["size"]})
+        made = ctx.remote_component("box:index:Box", "box", {"size": 3})
+        await ctx.call("box:index:Box/open", made, {"by": first["size"]})
+
+    async with make_engine(things=memory, box=Boxes()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.up()
+        known = states(await stack.export_deployment())
+        first = known["first"]["urn"]
+        assert known["made"]["propertyDependencies"] == {"size": [first]}
+        assert first in known["opened"]["dependencies"]
+
+
+class Methods(Boxes):
+    """The same with this package's own API."""
+
+    async def call(self, ctx: sw.Context, request: sw.MethodRequest) -> Mapping[str, Any]:
+        return {"by": ctx.resource("things:index:Thing", "opened", {"size": request.arguments["by"]})["size"]}
+
+
+@on_loop
+async def test_what_a_method_registers_depends_on_what_its_arguments_come_from(
+    make_engine: MakeEngine, memory: Memory
+) -> None:
+    async def program(ctx: sw.Context) -> None:
+        first = ctx.resource("things:index:Thing", "first", {"size": 2})
+        made = ctx.remote_component("box:index:Box", "box", {"size": 3})
+        ctx.export("by", ctx.call("box:index:Box/open", made, {"by": first["size"]})["by"])
+
+    async with make_engine(things=memory, box=Methods()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.up()
+        known = states(await stack.export_deployment())
+        assert known["first"]["urn"] in known["opened"]["dependencies"]
+
+
+@on_loop
+async def test_what_was_made_before_a_failure_is_registered(make_engine: MakeEngine, memory: Memory) -> None:
+    fails = False
+
+    def code(_inputs: Mapping[str, Any]) -> dict[str, Any]:
+        made = Thing("made", 1)
+        if fails:
+            raise ValueError("later")
+        return {"id": made.id}
+
+    async def program(ctx: sw.Context) -> None:
+        try:
+            await ctx.run_sdk(code)
+        except ValueError as error:
+            assert fails and str(error) == "later"
+
+    async with make_engine(things=memory) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.up()
+        fails = True
+        assert dict((await stack.up()).changes) == {"same": 2}
+        assert len(memory.things) == 1
+
+
+@on_loop
+async def test_hooks_and_transforms_of_the_code_are_served_until_the_end_of_the_run(
+    make_engine: MakeEngine, memory: Memory
+) -> None:
+    ran: list[str] = []
+    with_thing = True
+
+    def tagged(args: Any) -> Any:
+        if args.type_ == "things:index:Thing":
+            return pulumi.ResourceTransformResult({**args.props, "tag": "all"}, args.opts)
+        return None
+
+    def code(_inputs: Mapping[str, Any]) -> None:
+        drain = pulumi.ResourceHook("drain", lambda args: ran.append(f"{args.name}"))
+        pulumi.runtime.register_resource_transform(tagged)
+        if with_thing:
+            Thing("made", 1, pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_delete=[drain])))
+
+    async def program(ctx: sw.Context) -> None:
+        await ctx.run_sdk(code)
+        await ctx.resource("things:index:Thing", "later", {"size": 2})
+
+    async with make_engine(things=memory) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.up()
+        known = states(await stack.export_deployment())
+        assert known["later"]["inputs"] == {"size": 2, "tag": "all"}
+        with_thing = False
+        await stack.up()
+        assert ran == ["made"]
+
+
+@on_loop
+async def test_options_of_an_sdk_component_that_have_no_effect_are_refused(
+    make_engine: MakeEngine, memory: Memory
+) -> None:
+    class Named(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> Mapping[str, Any]:
+            def build(inputs: Mapping[str, Any]) -> dict[str, Any]:
+                former = pulumi.ResourceOptions(aliases=[pulumi.Alias(name="former")], protect=True)
+                return {"id": Box(request.name, {"size": 1}, former).lid.id}
+
+            return await ctx.run_sdk(build)
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.remote_component("box:index:Box", "box")
+
+    async with make_engine(things=memory, box=Named()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        with pytest.raises(sw.StackwrightError, match="leave out aliases, protect"):
+            await stack.up()

@@ -30,7 +30,15 @@ interface Parts {
         containsUnknownValues(value: unknown): boolean;
     };
     readonly resource: { DependencyResource: new (urn: string) => SdkResource };
-    readonly outputs: { output(value: unknown): unknown; secret(value: unknown): unknown };
+    readonly outputs: {
+        Output: new (
+            resources: Set<SdkResource>,
+            value: Promise<unknown>,
+            isKnown: Promise<boolean>,
+            isSecret: Promise<boolean>,
+            allResources: Promise<Set<SdkResource>>,
+        ) => object;
+    };
     readonly messages: { RegisterResourceResponse: new () => { setUrn(urn: string): void } };
     readonly settings: { awaitFeatureSupport(): Promise<void>; waitForRPCs(): Promise<void> };
 }
@@ -58,8 +66,7 @@ function partsOf(sdk: Sdk): Parts {
         ["runtime/rpc unwrapRpcSecret", parts.rpc.unwrapRpcSecret],
         ["runtime/rpc containsUnknownValues", parts.rpc.containsUnknownValues],
         ["resource DependencyResource", parts.resource.DependencyResource],
-        ["output output", parts.outputs.output],
-        ["output secret", parts.outputs.secret],
+        ["output Output", parts.outputs.Output],
         ["proto/resource_pb RegisterResourceResponse", parts.messages.RegisterResourceResponse],
         ["runtime/settings awaitFeatureSupport", parts.settings.awaitFeatureSupport],
         ["runtime/settings waitForRPCs", parts.settings.waitForRPCs],
@@ -80,7 +87,7 @@ export function runSdkCode(
     run: Run,
     component: string | undefined,
     code: SdkCode,
-    inputs: PropertyMap,
+    inputs: Named,
     from?: string | URL,
 ): Promise<Named> {
     const sdk = findSdk(from);
@@ -105,6 +112,8 @@ export function runSdkCode(
             await logged(run);
             return named;
         } catch (error) {
+            // What has been made is registered all the same: otherwise it would be deleted.
+            await parts.settings.waitForRPCs().catch(() => undefined);
             await secretsLearned(run);
             throw error;
         } finally {
@@ -113,15 +122,20 @@ export function runSdkCode(
     });
 }
 
-/** Returns values as the SDK's code takes them. */
-function inputsOf({ rpc, outputs }: Parts, inputs: PropertyMap): { readonly [name: string]: unknown } {
-    const plain = toPlainJson(inputs);
-    const values = rpc.deserializeProperties({ toJavaScript: () => plain }, true);
-    const entries = Object.entries(values).map(([name, value]) => {
-        if (rpc.isRpcSecret(value)) {
-            return [name, outputs.secret(rpc.unwrapRpcSecret(value))];
+/** Returns values as the SDK's code takes them: those that are secret or unknown, or come from resources, are outputs. */
+function inputsOf(parts: Parts, { values, dependencies }: Named): { readonly [name: string]: unknown } {
+    const { rpc, outputs, resource } = parts;
+    const plain = toPlainJson(values);
+    const entries = Object.entries(rpc.deserializeProperties({ toJavaScript: () => plain }, true)).map(([name, value]) => {
+        const [isSecret, isUnknown, urns] = [rpc.isRpcSecret(value), rpc.containsUnknownValues(value), dependencies[name] ?? []];
+        if (!isSecret && !isUnknown && urns.length === 0) {
+            return [name, value];
         }
-        return [name, rpc.containsUnknownValues(value) ? outputs.output(value) : value];
+        const origins = new Set(urns.map((urn) => new resource.DependencyResource(urn)));
+        const unwrapped = isSecret ? rpc.unwrapRpcSecret(value) : value;
+        const known = Promise.resolve(!isUnknown);
+        const all = Promise.resolve(origins);
+        return [name, new outputs.Output(origins, Promise.resolve(unwrapped), known, Promise.resolve(isSecret), all)];
     });
     return Object.fromEntries(entries) as { [name: string]: unknown };
 }
@@ -153,6 +167,33 @@ interface Monitor {
     registerResourceOutputs: Call;
 }
 
+/** The number of gRPC for a request that is wrong in itself. */
+const INVALID_ARGUMENT = 3;
+
+/** The options of a request that have no effect on a component which is registered already. */
+const OPTIONS = [
+    "aliases",
+    "dependencies",
+    "deletedWith",
+    "ignoreChanges",
+    "protect",
+    "providers",
+    "replaceOnChanges",
+    "retainOnDelete",
+    "transforms",
+] as const;
+
+/** Returns whether a request has an option: a flag, a text, a list or a map. */
+function isGiven(request: Request, name: (typeof OPTIONS)[number]): boolean {
+    const getters = request as unknown as { [getter: string]: (() => unknown) | undefined };
+    const base = `get${name[0]?.toUpperCase()}${name.slice(1).toLowerCase()}`;
+    const [list, map, one] = [getters[`${base}List`], getters[`${base}Map`], getters[base]];
+    if (list !== undefined) {
+        return (list.call(request) as unknown[]).length !== 0;
+    }
+    return map === undefined ? Boolean(one?.call(request)) : (map.call(request) as { getLength(): number }).getLength() !== 0;
+}
+
 /** The monitor of a component's code: a component of the SDK with its type and name is the component itself. */
 class ComponentMonitor {
     readonly client: Monitor;
@@ -173,6 +214,13 @@ class ComponentMonitor {
             registerResource: (request, ...rest) => {
                 if (!this.#isComponent(request)) {
                     return monitor.registerResource(request, ...rest);
+                }
+                const given = OPTIONS.filter((name) => isGiven(request, name));
+                if (given.length !== 0) {
+                    const message = `the component "${request.getName()}" has the options of the program that uses it: leave out ${given.join(", ")} where its code makes it`;
+                    const callback = rest.findLast((argument) => typeof argument === "function") as (error: Error) => void;
+                    setImmediate(callback, Object.assign(new InvalidInputError(message), { code: INVALID_ARGUMENT, details: message }));
+                    return { cancel() {} };
                 }
                 this.#isRegistered = true;
                 const response = new parts.messages.RegisterResourceResponse();

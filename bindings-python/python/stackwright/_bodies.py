@@ -64,7 +64,10 @@ def _context(
 ) -> Context:
     enter(request._run)
     component = request.urn if isinstance(request, ConstructRequest) else None
-    return Context(request._run, completions, loop, raised, component=component)
+    context = Context(request._run, completions, loop, raised, component=component)
+    if isinstance(request, MethodRequest):
+        context._origins = request._origins
+    return context
 
 
 def _read(returned: Any) -> tuple[Any, Sequence[CheckFailure]]:

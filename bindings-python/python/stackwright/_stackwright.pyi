@@ -531,6 +531,8 @@ class MethodRequest:
     @property
     def arguments(self) -> dict[str, Any]: ...
     @property
+    def _origins(self) -> list[str]: ...
+    @property
     def preview(self) -> bool:
         """Whether this is a preview: unknowns may occur among the arguments."""
     @property

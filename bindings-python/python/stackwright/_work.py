@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
@@ -48,6 +48,8 @@ class Work:
         # What an ordinary program is to do when it waits the next time.
         self._work: deque[Callable[[], None]] = deque()
         self._over = False
+        # The URNs of the resources that the arguments of a method come from: what the method registers depends on them.
+        self._origins: Sequence[str] = ()
         self._exports: dict[str, PropertyValue] = {}
 
     def _report_unreadable(self, error: Exception) -> None:
@@ -162,6 +164,7 @@ class Work:
                     by_property.setdefault(key, []).extend(urns_of(trace()))
                 urns = [value for value in depended if isinstance(value, str)]
                 urns.extend(urn for trace in explicit for urn in urns_of(trace()))
+                urns.extend(self._origins)
                 urns.extend(urn for property_urns in by_property.values() for urn in property_urns)
                 by_property = {key: list(dict.fromkeys(urns)) for key, urns in by_property.items()}
                 start(list(dict.fromkeys(urns)), by_property or None, resolve_options(named) or None)

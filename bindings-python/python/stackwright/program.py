@@ -269,7 +269,7 @@ class Context(Work):
         :raises InvalidInputError: when ``function`` is no function, or the SDK is not installed.
         """
         require_function("run_sdk()", function)
-        start_code = sdk().start_code
+        parts = sdk()
         inputs = _given("inputs", inputs, "of the SDK's code")
         self._require_running("the SDK's code")
         code = SdkCode(self)
@@ -277,8 +277,11 @@ class Context(Work):
         def settle(returned: tuple[str, dict[str, list[str]]] | None, error: BaseException | None) -> None:
             self._completions.push(partial(code._settle, returned, error))
 
-        def start(_urns: list[str], _by_property: dict[str, list[str]] | None, _named: dict[str, Any] | None) -> None:
-            start_code(function, to_json(substitute(inputs)), self._run, self._component, settle)
+        def start(_urns: list[str], by_property: dict[str, list[str]] | None, _named: dict[str, Any] | None) -> None:
+            by_name = by_property or {}
+            origins = {name: [*by_name.get(name, ()), *self._origins] for name in inputs}
+            text = to_json(substitute(inputs))
+            parts.start_code(parts.Code(function, text, origins, self._run, self._component), settle)
 
         self._defer(code, inputs, {}, start, code._settle, "the SDK's code")
         return code
@@ -384,7 +387,7 @@ class Context(Work):
         if self._component is not None:
             options = dict(options)
             self._place(options)
-        if not options and not find_outputs(inputs):
+        if not options and not self._origins and not find_outputs(inputs):
             # The ordinary case, and the one that has to be fast: nothing to wait for, nothing to resolve.
             self._run.register(
                 resource.type,

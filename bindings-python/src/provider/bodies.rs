@@ -134,6 +134,14 @@ impl MethodRequest {
         arguments.map(|arguments| arguments.clone_ref(py))
     }
 
+    /// The URNs of the resources that the arguments come from.
+    #[getter]
+    fn _origins(&self) -> Vec<&str> {
+        let lists = self.request.argument_dependencies.lists();
+        let urns: std::collections::BTreeSet<&str> = lists.flatten().map(|urn| urn.as_str()).collect();
+        urns.into_iter().collect()
+    }
+
     /// Whether this is a preview: unknowns may occur among the arguments.
     #[getter]
     fn preview(&self) -> bool {

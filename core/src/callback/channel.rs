@@ -53,6 +53,12 @@ impl CallbackTargets {
         self.target(target).set(channel).is_ok()
     }
 
+    /// Drops all channels: those of this process may hold what holds the targets.
+    pub(crate) fn clear(&self) {
+        let channels = std::mem::take(&mut *self.channels.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(channels);
+    }
+
     /// Calls a function at a target.
     ///
     /// # Errors

@@ -376,6 +376,7 @@ impl Monitor {
     /// the monitor.
     pub(crate) fn drop_functions(&self) {
         self.0.transforms.clear();
+        self.0.callbacks.clear();
         self.0.generator.executor().hooks().clear();
     }
 

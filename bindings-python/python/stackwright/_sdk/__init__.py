@@ -1,6 +1,7 @@
 """Programs of the Pulumi SDK in this process: no socket, no environment variable, no process; any number at once."""
 
+from .body import Code
 from .body import start as start_code
 from .run import start
 
-__all__ = ["start", "start_code"]
+__all__ = ["Code", "start", "start_code"]

@@ -7,8 +7,9 @@ import contextvars
 import inspect
 import json
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, Union
 
 import grpc
 from google.protobuf import empty_pb2, json_format, struct_pb2
@@ -24,60 +25,83 @@ from .._generators import refuse_generator
 from .._raised import printable
 from .._secrecy import enter
 from .._stackwright import Run
-from ..errors import CancelledError, ProgramError
+from ..errors import CancelledError, InvalidInputError, ProgramError
 from . import callbacks, isolation
 from .loop import ProgramLoop
 from .monitor import CallError, Monitor
 from .run import cancel_at_end, configure, end_tasks, quiet
 
-__all__ = ["Returned", "start"]
+__all__ = ["Code", "Returned", "start"]
 
 Returned = tuple[str, dict[str, list[str]]]
 """What the code has returned: the JSON of its values, and by name the URNs of the resources that each comes from."""
 
 
-def start(
-    function: Callable[[Mapping[str, Any]], Any],
-    inputs: str,
-    run: Run,
-    component: str | None,
-    settle: Callable[[Returned | None, BaseException | None], None],
-) -> None:
-    """Starts a thread that runs ``function`` with the values of the JSON ``inputs``, and returns; ``settle`` is called once,
-    on that thread. What has no parent is registered below ``component``, or below the stack without one."""
-    name = f"stackwright code of {run.project}/{run.stack}"
-    arguments = (_main, function, inputs, run, component, settle)
-    thread = threading.Thread(target=contextvars.Context().run, args=arguments, name=name, daemon=True)
-    thread.start()
+Settle = Callable[[Union[Returned, None], Union[BaseException, None]], None]
 
 
-def _main(
-    function: Callable[[Mapping[str, Any]], Any],
-    inputs: str,
-    run: Run,
-    component: str | None,
-    settle: Callable[[Returned | None, BaseException | None], None],
-) -> None:
-    loop: ProgramLoop | None = None
+class Code(NamedTuple):
+    """Code of the SDK, and what it runs with."""
+
+    function: Callable[[Mapping[str, Any]], Any]
+    inputs: str
+    """The JSON of the values that the function gets."""
+    origins: Mapping[str, list[str]]
+    """The URNs of the resources that each input comes from."""
+    run: Run
+    component: str | None
+    """The URN of what resources without a parent are below; the stack's without one."""
+
+
+def start(code: Code, settle: Settle) -> None:
+    """Starts a thread that runs code, and returns; ``settle`` is called once, on that thread."""
+    name = f"stackwright code of {code.run.project}/{code.run.stack}"
+    context = contextvars.Context()
+    threading.Thread(target=context.run, args=(_main, code, settle), name=name, daemon=True).start()
+
+
+def _main(code: Code, settle: Settle) -> None:
     try:
-        enter(run)
+        enter(code.run)
         isolation.install()
         loop = ProgramLoop()
+    except BaseException as error:  # noqa: BLE001  # raised where the code is awaited
+        settle(None, error)
+        return
+    try:
         asyncio.set_event_loop(loop)
-        monitor = _Monitor(run, component)
-        configure(run, loop, monitor)
-        callbacks.serve(run, monitor, loop.completions, [])
-        returned = loop.run_until_complete(_code(function, inputs, run, component, loop))
+        loop.run_until_complete(_served(code, settle, loop))
         end_tasks(loop)
+    except BaseException:  # noqa: BLE001  # the code has been settled; what it has left running cannot be waited for
+        pass
+    finally:
+        asyncio.set_event_loop(None)
+        unwatch(loop)
+        loop.close()
+
+
+async def _served(code: Code, settle: Settle, loop: ProgramLoop) -> None:
+    """Runs code, and serves the transforms and hooks that it has registered until the end of the run."""
+    run = code.run
+    ended: asyncio.Future[None] = loop.create_future()
+    run.on_end(loop.completions, lambda _value, _error: None if ended.done() else ended.set_result(None))
+    functions: Mapping[str, Any] | None = None
+    try:
+        monitor = _Monitor(run, code.component)
+        configure(run, loop, monitor)
+        functions = callbacks.serve(run, monitor, loop.completions, [])
+        returned = await _run(code, loop)
     except BaseException as error:  # noqa: BLE001  # raised where the code is awaited
         settle(None, _raised(error))
     else:
         settle(returned, None)
-    finally:
-        asyncio.set_event_loop(None)
-        if loop is not None:
-            unwatch(loop)
-            loop.close()
+    if functions:
+        await ended
+    # Without functions of ours, the SDK has started a server for its own.
+    started = settings.SETTINGS.callbacks if functions is None else None
+    if started is not None:
+        await ended
+        await started._server.stop(None)
 
 
 def _raised(error: BaseException) -> BaseException:
@@ -89,30 +113,33 @@ def _raised(error: BaseException) -> BaseException:
     return error
 
 
-async def _code(
-    function: Callable[[Mapping[str, Any]], Any], inputs: str, run: Run, component: str | None, loop: ProgramLoop
-) -> Returned:
+async def _run(code: Code, loop: ProgramLoop) -> Returned:
     main = asyncio.current_task()
     assert main is not None
-    cancel_at_end(run, loop, main)
+    cancel_at_end(code.run, loop, main)
     loop.set_exception_handler(quiet)
     await settings._load_monitor_feature_support()  # type: ignore[no-untyped-call]
-    above = component or run.root_urn
+    above = code.component or code.run.root_urn
     if above is not None:
         settings.ROOT.set(DependencyResource(above))
-    returned = function(_inputs(inputs))
-    refuse_generator(returned)
-    if inspect.isawaitable(returned):
-        returned = await returned
-    if returned is None:
-        returned = {}
-    if not isinstance(returned, Mapping):
-        raise refusal("run_sdk()", "a function that returns a dictionary of values by name", returned)
+    try:
+        returned = code.function(_inputs(code))
+        refuse_generator(returned)
+        if inspect.isawaitable(returned):
+            returned = await returned
+        values = {} if returned is None else returned
+        if not isinstance(values, Mapping):
+            raise refusal("run_sdk()", "a function that returns a dictionary of values by name", values)
+    except Exception:
+        # What has been made is registered all the same: otherwise it would be deleted.
+        with suppress(Exception):
+            await wait_for_rpcs()
+        raise
     found: dict[str, list[Any]] = {}
-    values = await rpc.serialize_properties(dict(returned), found)
+    message = await rpc.serialize_properties(dict(values), found)
     dependencies = {name: await _urns(resources) for name, resources in found.items()}
     await wait_for_rpcs()
-    return json.dumps(json_format.MessageToDict(values)), dependencies
+    return json.dumps(json_format.MessageToDict(message)), dependencies
 
 
 async def _urns(resources: list[Any]) -> list[str]:
@@ -120,17 +147,49 @@ async def _urns(resources: list[Any]) -> list[str]:
     return [urn for urn in dict.fromkeys(urns) if urn is not None]
 
 
-def _inputs(text: str) -> dict[str, Any]:
-    """Returns values as the SDK's code takes them: secrets and unknowns are outputs."""
-    message = json_format.Parse(text, struct_pb2.Struct())
+def _inputs(code: Code) -> dict[str, Any]:
+    """Returns values as the SDK's code takes them: those that are secret or unknown, or come from resources, are outputs."""
+    message = json_format.Parse(code.inputs, struct_pb2.Struct())
     values = rpc.deserialize_properties(message, keep_unknowns=True)
-    return {name: _input(value) for name, value in values.items()}
+    return {name: _input(value, code.origins.get(name, ())) for name, value in values.items()}
 
 
-def _input(value: Any) -> Any:
-    if rpc.is_rpc_secret(value):
-        return Output.secret(rpc.unwrap_rpc_secret(value))
-    return Output.from_input(value) if rpc.contains_unknowns(value) else value
+def _input(value: Any, origins: Sequence[str]) -> Any:
+    is_secret, is_unknown = rpc.is_rpc_secret(value), rpc.contains_unknowns(value)
+    if not (is_secret or is_unknown or origins):
+        return value
+    resources: set[Any] = {DependencyResource(urn) for urn in origins}
+    plain = rpc.unwrap_rpc_secret(value) if is_secret else value
+    return Output(_known(resources), _known(plain), _known(not is_unknown), _known(is_secret))
+
+
+def _known(value: Any) -> asyncio.Future[Any]:
+    future = asyncio.get_running_loop().create_future()
+    future.set_result(value)
+    return future
+
+
+_OPTIONS: Final = (
+    "aliases",
+    "aliasURNs",
+    "dependencies",
+    "deletedWith",
+    "hooks",
+    "ignoreChanges",
+    "importId",
+    "protect",
+    "provider",
+    "providers",
+    "replaceOnChanges",
+    "retainOnDelete",
+    "transforms",
+)
+"""The options of a request that have no effect on a component which is registered already."""
+
+
+def _is_given(value: Any) -> bool:
+    """Returns whether a member of a request is there: a message is true in any case."""
+    return bool(value.ListFields() if hasattr(value, "ListFields") else value)
 
 
 class _Monitor(Monitor):
@@ -146,6 +205,12 @@ class _Monitor(Monitor):
 
     def RegisterResource(self, request: Any) -> Any:
         if self._is_component(request):
+            given = [name for name in _OPTIONS if _is_given(getattr(request, name, None))]
+            if given:
+                raise InvalidInputError(
+                    f"the component {self._name!r} has the options of the program that uses it: leave out {', '.join(given)} "
+                    "where its code makes it"
+                )
             self._is_registered = True
             return resource_pb2.RegisterResourceResponse(urn=self._component)
         return self.__getattr__("RegisterResource")(request)

@@ -45,13 +45,16 @@ class _Functions(dict[str, Function]):
         self.contexts[token] = copy_context()
 
 
-def serve(run: Run, monitor: Monitor, completions: Completions, failures: list[BaseException]) -> None:
+def serve(
+    run: Run, monitor: Monitor, completions: Completions, failures: list[BaseException]
+) -> dict[str, Function] | None:
     """Has the engine call the functions of this run's program directly, if this version of the SDK allows it.
 
-    Called in the context of the run. What transforms raise is added to ``failures``.
+    Called in the context of the run. What transforms raise is added to ``failures``. Returns where the functions are kept;
+    ``None`` when the SDK's own server has to serve them.
     """
     if not (is_isolated("callbacks") and _is_usable()):
-        return
+        return None
     functions = _Functions()
 
     async def call(token: str, request: bytes) -> bytes:
@@ -71,8 +74,10 @@ def serve(run: Run, monitor: Monitor, completions: Completions, failures: list[B
         return context.copy().run(start_task, method, arguments, reply)
 
     target = f"in-process-{next(_targets)}"
-    if run.serve_callbacks(target, call, start, completions):
-        settings.SETTINGS.callbacks = _make(monitor, functions, target)
+    if not run.serve_callbacks(target, call, start, completions):
+        return None
+    settings.SETTINGS.callbacks = _make(monitor, functions, target)
+    return functions
 
 
 def _text_of(error: BaseException) -> str:

@@ -200,6 +200,8 @@ impl Monitor {
             .call_transform(transform.transform(args.clone()), what)
             .await?;
         if let Some(changed) = changed {
+            // Before the next transform, whose failure may quote them.
+            self.learn(&changed.inputs);
             args.change(changed);
         }
         Ok(())

@@ -107,6 +107,8 @@ impl Monitor {
             let changed = self.call_transform(transform.transform(args), what).await?;
             if let Some(changed) = changed {
                 let package_ref = std::mem::take(&mut invoke.package.package_ref);
+                // Before the next transform, whose failure may quote them.
+                self.learn(&changed.arguments);
                 invoke.arguments = changed.arguments;
                 invoke.package = PackageChoice {
                     package_ref,
@@ -114,7 +116,6 @@ impl Monitor {
                 };
             }
         }
-        self.learn(&invoke.arguments);
         Ok(())
     }
 }
