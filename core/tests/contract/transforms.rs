@@ -307,6 +307,31 @@ async fn a_failed_transform_refuses_the_registration_and_names_resource_and_tran
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_of_one_transform_is_redacted_in_the_failure_of_the_next() {
+    let program = from_fn(|context| async move {
+        let marks = |mut args: TransformArgs| {
+            args.inputs
+                .insert("token", PropertyValue::secret("hunter2".into()));
+            async move { Ok(Some(args)) }
+        };
+        let registration = Registration {
+            transforms: vec![Arc::new(marks), fails("refused: hunter2")],
+            ..resource("a", "1")
+        };
+        let refused = context.monitor.register(registration).await.unwrap_err();
+        assert!(refused.message.contains("refused: "), "{}", refused.message);
+        Err(refused.into())
+    });
+    let stack = stack(&Arc::new(Scripted::default()), StackSettings::default()).await;
+    let result = update(&stack, program).await;
+    let texts = format!("{:?} {:?}", result.error, result.diagnostics);
+    assert!(
+        texts.contains("refused: ") && !texts.contains("hunter2"),
+        "{texts}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_run_does_not_wait_for_a_transform() {
     let stack = stack(&Arc::new(Scripted::default()), StackSettings::default()).await;
     let entered = Arc::new(Notify::new());
