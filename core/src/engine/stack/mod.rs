@@ -1,0 +1,297 @@
+//! A stack: a named state, its program, and the operations on it.
+
+mod state;
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::watch;
+
+use crate::{
+    engine::{StackSettings, supplied::supply},
+    error::{Error, ErrorKind, Result},
+    event::EventSink,
+    executor::Control,
+    operation::{
+        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session, SessionLease,
+        StackContext,
+    },
+    program::Program,
+    secrets::SecretsProvider,
+    state::{deployment::secrets_of_checkpoint, journal::secrets_of_journal},
+    store::{MemoryStore, StackName, StackStorage, Store},
+};
+
+/// The hint for a passphrase or key that is not the stack's.
+pub(super) const WRONG_KEY: &str = "open the stack with the passphrase that its secrets were encrypted with";
+
+/// The number of stacks opened with a state of the host.
+static SUPPLIED: AtomicU64 = AtomicU64::new(0);
+
+/// A stack. Cloning is cheap; all clones share the stack, its program and its configuration.
+#[derive(Clone)]
+pub struct Stack {
+    context: Arc<StackContext>,
+    program: Option<Arc<dyn Program>>,
+}
+
+impl Stack {
+    pub(super) async fn open(
+        engine: Arc<EngineParts>,
+        name: StackName,
+        settings: StackSettings,
+    ) -> Result<Self> {
+        settings.check()?;
+        let store: Arc<dyn Store> = match &settings.deployment {
+            None => Arc::clone(&engine.store),
+            Some(_) => Arc::new(MemoryStore::new(engine.runtime.clone())),
+        };
+        let storage = StackStorage::new(store, name.clone(), engine.host.clone(), engine.runtime.clone());
+        let is_new = match settings.opening {
+            // The document is the stack: existence in the store is not checked.
+            _ if settings.deployment.is_some() => false,
+            Opening::AsNeeded => {
+                let opening = Opening::of_create(None, settings.program.is_some());
+                opening.apply(&storage).await?
+            }
+            stated => stated.apply(&storage).await?,
+        };
+        let identity = match settings.deployment {
+            None => name.qualified(),
+            Some(_) => format!(
+                "{}#{}",
+                name.qualified(),
+                SUPPLIED.fetch_add(1, Ordering::Relaxed)
+            ),
+        };
+        let secrets = settings.secrets.unwrap_or_else(|| Arc::clone(&engine.secrets));
+        let context = StackContext {
+            is_supplied: settings.deployment.is_some(),
+            identity,
+            secrets,
+            reference_secrets: settings.reference_secrets,
+            engine,
+            storage,
+            organization: settings.organization,
+            project: name.project().to_owned(),
+            stack: name.stack().to_owned(),
+            root_directory: settings.root_directory,
+            runtime_options: settings.runtime_options,
+            config: settings.config,
+            encryption_salt: settings.encryption_salt,
+            journal: settings.journal,
+            tags: settings.tags,
+            is_new,
+        };
+        if let Some(document) = settings.deployment {
+            supply(&context, &document).await?;
+        }
+        verify_key(&context.storage, &*context.secrets).await?;
+        Ok(Self {
+            context: Arc::new(context),
+            program: settings.program,
+        })
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &StackName {
+        self.context.storage.name()
+    }
+
+    /// Returns the organization that programs receive.
+    #[must_use]
+    pub fn organization(&self) -> &str {
+        &self.context.organization
+    }
+
+    /// Returns the tags of the host by name.
+    #[must_use]
+    pub fn tags(&self) -> &BTreeMap<String, String> {
+        &self.context.tags
+    }
+
+    /// Computes the steps of an update without running them.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// use stackwright::program;
+    /// let settings = StackSettings {
+    ///     program: Some(program::from_fn(|_context| async { Ok(()) })),
+    ///     ..StackSettings::default()
+    /// };
+    /// let stack = engine.stack("shop/dev", settings).await?;
+    /// let preview = stack.preview(OperationOptions::default()).wait().await;
+    /// assert_eq!(preview.changes["create"], 1, "the stack itself");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn preview(&self, options: OperationOptions) -> Operation {
+        self.start(OperationKind::Update, options.preview(), None)
+    }
+
+    /// Applies the program: creates, updates and deletes resources until the stack matches it.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// use stackwright::program;
+    /// let settings = StackSettings {
+    ///     program: Some(program::from_fn(|_context| async { Ok(()) })),
+    ///     ..StackSettings::default()
+    /// };
+    /// let stack = engine.stack("shop/dev", settings).await?;
+    /// let update = stack.update(OperationOptions::default()).wait().await;
+    /// assert_eq!(update.changes["create"], 1, "the stack itself");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn update(&self, options: OperationOptions) -> Operation {
+        self.start(OperationKind::Update, options, None)
+    }
+
+    /// Reads every resource and records its current state.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let result = stack.refresh(OperationOptions::default()).wait().await;
+    /// assert!(result.error.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn refresh(&self, options: OperationOptions) -> Operation {
+        self.start(OperationKind::Refresh, options, None)
+    }
+
+    /// Deletes every resource.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let result = stack.destroy(OperationOptions::default()).wait().await;
+    /// assert!(result.error.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn destroy(&self, options: OperationOptions) -> Operation {
+        self.start(OperationKind::Destroy, options, None)
+    }
+
+    /// Starts an operation, with `program` instead of the stack's own when given.
+    #[must_use]
+    pub fn start(
+        &self,
+        kind: OperationKind,
+        options: OperationOptions,
+        program: Option<Arc<dyn Program>>,
+    ) -> Operation {
+        let runtime = &self.context.engine.runtime;
+        let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug);
+        let first = Arc::new(Mutex::new((!options.no_events).then(|| events.subscribe())));
+        let control = Control::default();
+        let (sender, result) = watch::channel(None);
+        let session = Session::default();
+        let run = OperationRun {
+            stack: Arc::clone(&self.context),
+            kind,
+            options,
+            program: program.or_else(|| self.program.clone()),
+            events: events.clone(),
+            control: control.clone(),
+            session: session.clone(),
+        };
+        let spawner = runtime.spawner.clone();
+        let (failed, events_left, control_left, session_left) = (
+            Arc::clone(&self.context),
+            events.clone(),
+            control.clone(),
+            session.clone(),
+        );
+        drop(runtime.spawner.spawn(async move {
+            let work = spawner.spawn(run.run());
+            let ended = match work.await {
+                Ok(result) => result,
+                Err(error) => {
+                    events_left.end();
+                    session_left.finish(false, &failed.engine.runtime).await;
+                    failed.died(error, &control_left)
+                }
+            };
+            sender.send_replace(Some(Arc::new(ended)));
+        }));
+        Operation {
+            events,
+            first,
+            control,
+            result,
+            session: SessionLease::new(session),
+        }
+    }
+}
+
+/// Fails when the stack's secrets were encrypted with another key. An unreadable state is not an error here.
+async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProvider) -> Result<()> {
+    if !secrets.verifies_key() {
+        return Ok(());
+    }
+    let Ok(stored) = storage.read().await else {
+        return Ok(());
+    };
+    // The first operation of a stack may have been interrupted before the checkpoint named a manager.
+    let of_journal = || secrets_of_journal(&stored.journal.as_ref()?.bytes);
+    let Some((kind, state)) = secrets_of_checkpoint(&stored.checkpoint).or_else(of_journal) else {
+        return Ok(());
+    };
+    match secrets.open(&kind, state.as_ref()).await {
+        Err(error) if error.kind() == ErrorKind::Decrypt => {
+            Err(error.of_stack(storage.name()).with_hint(WRONG_KEY))
+        }
+        // An unknown secrets provider is not an error here: not every call needs secrets.
+        _ => Ok(()),
+    }
+}
