@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::{
     engine::{StackSettings, supplied::supply},
-    error::{Error, ErrorKind, Result},
+    error::{ErrorKind, Result},
     event::EventSink,
     executor::Control,
     operation::{
