@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use stackwright::{
     ErrorKind,
     runtime::Runtime,
-    secrets::PassphraseProvider,
+    secrets::{Base64Provider, PassphraseProvider},
     state::deployment::{
         Layout, SecretsAccess, SecretsShown, read_checkpoint, read_deployment, write_checkpoint,
         write_deployment,
@@ -145,4 +145,26 @@ async fn the_passphrase_is_needed_only_for_the_secrets() {
         .await
         .unwrap();
     assert_same("5-pending-operations", &written, &bytes);
+}
+
+#[tokio::test]
+async fn every_feature_of_a_record_is_written_back_with_the_same_bytes() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/states/features");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read(&path).unwrap();
+        for access in [SecretsAccess::Open(&Base64Provider), SecretsAccess::Sealed] {
+            let snapshot = read_deployment(&text, access, true).await.unwrap();
+            let shown = match access {
+                SecretsAccess::Open(_) => SecretsShown::Encrypted,
+                SecretsAccess::Sealed => SecretsShown::Sealed,
+            };
+            let written = write_deployment(&snapshot, shown, Layout::Compact).await.unwrap();
+            assert_same(&name, written.trim_ascii_end(), &text);
+        }
+        count += 1;
+    }
+    assert_eq!(count, 25, "a file for each feature");
 }

@@ -8,6 +8,7 @@ mod options;
 mod property_dependencies;
 mod provider_reference;
 mod state;
+mod unknown_members;
 pub(crate) mod wire;
 
 pub use alias::Alias;
@@ -22,3 +23,4 @@ pub use provider_reference::ProviderReference;
 pub(crate) use provider_reference::UNKNOWN_ID;
 pub use state::PendingOperation;
 pub use state::{PendingOperationKind, ResourceState};
+pub use unknown_members::UnknownMembers;

@@ -4,7 +4,7 @@ use smol_str::SmolStr;
 
 use crate::{
     property::PropertyMap,
-    resource::{PropertyDependencies, SharedOptions, SourcePosition},
+    resource::{PropertyDependencies, SharedOptions, SourcePosition, UnknownMembers},
     runtime::Timestamp,
     token::{ResourceId, TypeToken},
     urn::Urn,
@@ -67,6 +67,8 @@ pub struct ResourceState {
     pub extension_ref: SmolStr,
     /// The snippet that registered it; empty for none.
     pub snippet_id: SmolStr,
+    /// Members of the format that this engine does not know. A registration replaces the record without them.
+    pub unknown_members: UnknownMembers,
 }
 
 impl ResourceState {
@@ -101,6 +103,7 @@ impl ResourceState {
             view_of: None,
             extension_ref: SmolStr::default(),
             snippet_id: SmolStr::default(),
+            unknown_members: UnknownMembers::default(),
         }
     }
 

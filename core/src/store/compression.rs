@@ -1,10 +1,30 @@
 //! Compressed objects: the reference engine may write checkpoints and history with gzip or Zstandard.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
+
+/// Returns whether the ending of a key names a compression.
+pub(super) fn is_compressed(key: &str) -> bool {
+    key.ends_with(".gz") || key.ends_with(".zst")
+}
+
+/// Returns an object's content in the compression that the ending of its key names.
+pub(super) fn compress(key: &str, bytes: Bytes) -> Result<Bytes> {
+    if key.ends_with(".gz") {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        let compressed = encoder.write_all(&bytes).and_then(|()| encoder.finish());
+        let failed = |error| Error::internal(format!("{key} cannot be compressed: {error}"));
+        compressed.map(Bytes::from).map_err(failed)
+    } else if key.ends_with(".zst") {
+        use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+        Ok(compress_to_vec(&*bytes, CompressionLevel::Fastest).into())
+    } else {
+        Ok(bytes)
+    }
+}
 
 /// Returns the uncompressed content of an object. The ending of its key names the compression.
 pub(super) fn expand(key: &str, bytes: Bytes) -> Result<Bytes> {
@@ -35,24 +55,27 @@ fn zstandard(mut bytes: &[u8], expanded: &mut Vec<u8>) -> Result<usize, String> 
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use super::*;
 
     #[test]
     fn the_ending_of_the_key_names_the_compression() {
-        let text = Bytes::from_static(b"{\"version\":3}");
-        assert_eq!(expand("dev.json", text.clone()).unwrap(), text);
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(&text).unwrap();
-        assert_eq!(
-            expand("dev.json.gz", gzip.finish().unwrap().into()).unwrap(),
-            text
-        );
-        let zstd = ruzstd::encoding::compress_to_vec(&*text, ruzstd::encoding::CompressionLevel::Fastest);
-        assert_eq!(expand("dev.json.zst", zstd.into()).unwrap(), text);
+        let text = Bytes::from("{\"version\":3}".repeat(1000));
+        for (key, magic) in [
+            ("dev.json", &b"{\"ve"[..]),
+            ("dev.json.gz", &[0x1f, 0x8b]),
+            ("dev.json.zst", &[0x28, 0xb5, 0x2f, 0xfd]),
+        ] {
+            let stored = compress(key, text.clone()).unwrap();
+            assert!(stored.starts_with(magic), "{key}");
+            assert_eq!(stored.len() < text.len(), is_compressed(key), "{key}");
+            assert_eq!(expand(key, stored).unwrap(), text, "{key}");
+        }
+    }
+
+    #[test]
+    fn content_of_another_form_is_an_error_that_names_the_key() {
         for key in ["dev.json.gz", "dev.json.zst"] {
-            let error = expand(key, text.clone()).unwrap_err();
+            let error = expand(key, Bytes::from_static(b"{}")).unwrap_err();
             assert!(error.message().starts_with(key), "{error}");
         }
     }

@@ -7,6 +7,7 @@
 mod feature;
 mod free_form;
 mod interner;
+mod known_members;
 mod parts;
 mod read;
 mod record;

@@ -4,15 +4,18 @@ use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Ar
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{MapAccess, SeqAccess, Visitor},
+    de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
     ser::SerializeMap,
 };
+use serde_json::value::RawValue;
 use smol_str::SmolStr;
 
-use super::interner::Interner;
+use super::{interner::Interner, known_members::KnownMembers};
 use crate::{
     property::json::{MapJson, SecretForm, StateMap, StateValue, ValueJson},
-    resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions, ResourceState},
+    resource::{
+        CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions, ResourceState, UnknownMembers,
+    },
     runtime::Timestamp,
     token::{ResourceId, TypeToken},
     urn::Urn,
@@ -164,6 +167,10 @@ impl Serialize for RecordJson<'_> {
         fields.map("resourceHooks", &state.options.resource_hooks)?;
         fields.text("extensionRef", &state.extension_ref)?;
         fields.text("snippetID", &state.snippet_id)?;
+        for (name, json) in state.unknown_members.iter() {
+            let value: &RawValue = serde_json::from_str(json).map_err(serde::ser::Error::custom)?;
+            fields.0.serialize_entry(name, value)?;
+        }
         fields.0.end()
     }
 }
@@ -272,9 +279,80 @@ impl<'de: 'a, 'a> Deserialize<'de> for TextsByName<'a> {
 }
 
 /// A record as it was read, its texts borrowed from the document where possible.
+pub(super) struct RecordFields<'a> {
+    known: KnownFields<'a>,
+    unknown: UnknownMembers,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RecordFields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<'a>(PhantomData<&'a ()>);
+
+        impl<'de: 'a, 'a> Visitor<'de> for Reader<'a> {
+            type Value = RecordFields<'a>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a resource as a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<RecordFields<'a>, A::Error> {
+                let mut unknown = UnknownMembers::default();
+                let mut members = KnownMembers::new(access, is_known, &mut unknown);
+                let known = KnownFields::deserialize(MapAccessDeserializer::new(&mut members))?;
+                Ok(RecordFields { known, unknown })
+            }
+        }
+
+        deserializer.deserialize_map(Reader(PhantomData))
+    }
+}
+
+/// Returns whether `name` is a field of [`KnownFields`].
+pub(super) fn is_known(name: &str) -> bool {
+    matches!(
+        name,
+        "urn"
+            | "custom"
+            | "delete"
+            | "id"
+            | "type"
+            | "inputs"
+            | "outputs"
+            | "parent"
+            | "protect"
+            | "taint"
+            | "external"
+            | "dependencies"
+            | "initErrors"
+            | "provider"
+            | "propertyDependencies"
+            | "pendingReplacement"
+            | "additionalSecretOutputs"
+            | "aliases"
+            | "customTimeouts"
+            | "importID"
+            | "retainOnDelete"
+            | "deletedWith"
+            | "replaceWith"
+            | "created"
+            | "modified"
+            | "sourcePosition"
+            | "stackTrace"
+            | "ignoreChanges"
+            | "hideDiff"
+            | "replaceOnChanges"
+            | "replacementTrigger"
+            | "refreshBeforeUpdate"
+            | "viewOf"
+            | "resourceHooks"
+            | "extensionRef"
+            | "snippetID"
+    )
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RecordFields<'a> {
+pub(super) struct KnownFields<'a> {
     #[serde(borrow, default)]
     urn: Cow<'a, str>,
     #[serde(default)]
@@ -347,6 +425,14 @@ pub(super) struct RecordFields<'a> {
 
 impl RecordFields<'_> {
     pub(super) fn into_state<E: serde::de::Error>(self, interner: &mut Interner) -> Result<ResourceState, E> {
+        let mut state = self.known.into_state(interner)?;
+        state.unknown_members = self.unknown;
+        Ok(state)
+    }
+}
+
+impl KnownFields<'_> {
+    fn into_state<E: serde::de::Error>(self, interner: &mut Interner) -> Result<ResourceState, E> {
         if self.urn.is_empty() {
             return Err(E::custom("resource missing required 'urn' field"));
         }
@@ -412,6 +498,7 @@ impl RecordFields<'_> {
             view_of: self.view_of,
             extension_ref: self.extension_ref,
             snippet_id: self.snippet_id,
+            unknown_members: UnknownMembers::default(),
         })
     }
 }

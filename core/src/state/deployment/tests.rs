@@ -299,3 +299,48 @@ async fn a_checkpoint_without_secrets_does_not_name_the_manager_that_only_encode
         );
     }
 }
+
+#[test]
+fn the_known_members_are_the_fields_that_are_read() {
+    use serde::{Deserialize as _, de::value::Error};
+
+    /// Keeps the names of the fields that a type asks for.
+    struct Names<'a>(&'a mut Vec<&'static str>);
+
+    impl<'de> serde::Deserializer<'de> for Names<'_> {
+        type Error = Error;
+
+        fn deserialize_any<V: serde::de::Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+            Err(serde::de::Error::custom("no value"))
+        }
+
+        fn deserialize_struct<V: serde::de::Visitor<'de>>(
+            self,
+            _: &'static str,
+            fields: &'static [&'static str],
+            _: V,
+        ) -> Result<V::Value, Error> {
+            self.0.extend(fields);
+            Err(serde::de::Error::custom("no value"))
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+            unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    let mut names = Vec::new();
+    record::KnownFields::deserialize(Names(&mut names)).err().unwrap();
+    assert_eq!(names.len(), 36);
+    assert!(names.iter().all(|name| record::is_known(name)), "{names:?}");
+}
+
+#[tokio::test]
+async fn unknown_members_are_written_compactly_and_in_order() {
+    let text = with_record("\"custom\":false,\"type\":\"shop:index:Box\",\"zzz\":{ \"a\" :\n 1.50 },\"aaa\":null");
+    let snapshot = deployment(&text).await.unwrap();
+    let written = write_deployment(&snapshot, SecretsShown::Sealed, Layout::Compact).await.unwrap();
+    let written = String::from_utf8(written).unwrap();
+    assert!(written.contains(r#""type":"shop:index:Box","aaa":null,"zzz":{"a":1.50}}"#), "{written}");
+}

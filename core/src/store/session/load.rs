@@ -64,19 +64,18 @@ impl StackStorage {
     /// [`ErrorKind::NotFound`] when the stack does not exist, [`ErrorKind::State`] when its state is damaged,
     /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
     pub(crate) async fn load(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
-        let loaded = self.load_without_location(secrets).await;
-        loaded.map_err(|error| match error.kind() {
-            ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt => {
-                let name = self.name();
-                let checkpoint = name.checkpoint(CHECKPOINT_ENDINGS[0]);
-                error.with_hint(format!(
-                    "the state of stack '{}' is {checkpoint} in {}",
-                    name.qualified(),
-                    self.store().url()
-                ))
-            }
-            _ => error,
-        })
+        let error = match self.load_without_location(secrets).await {
+            Err(error) if matches!(error.kind(), ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt) => error,
+            loaded => return loaded,
+        };
+        let name = self.name();
+        let key = self.checkpoint_key().await.ok().flatten();
+        let checkpoint = key.unwrap_or_else(|| name.checkpoint(CHECKPOINT_ENDINGS[0]));
+        Err(error.with_hint(format!(
+            "the state of stack '{}' is {checkpoint} in {}",
+            name.qualified(),
+            self.store().url()
+        )))
     }
 
     /// As [`Self::load`], for callers without the stack's lock: while an operation runs, the steps in flight are

@@ -10,7 +10,8 @@ use crate::{
     state::deployment::content_hash,
     store::{
         Condition, Object, StoreJournal, changed,
-        layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
+        compression::{compress, expand, is_compressed},
+        layout::BACKUP_ENDING,
     },
 };
 
@@ -47,6 +48,11 @@ impl Head {
     }
 }
 
+/// Returns whether an object holds the checkpoint with that hash.
+fn is_of(key: &str, bytes: &Bytes, hash: &str) -> bool {
+    expand(key, bytes.clone()).is_ok_and(|checkpoint| content_hash(&checkpoint) == hash)
+}
+
 impl StackStorage {
     /// Makes `checkpoint` the stack's state, keeps a copy of the previous one, and ends the journal. The caller holds
     /// the stack's lock. Every write of a state that may have a journal uses this function: the end of an operation,
@@ -71,7 +77,8 @@ impl StackStorage {
         journal.discard().await
     }
 
-    /// Replaces the checkpoint by one with that hash. A copy of the one before the operation is kept.
+    /// Replaces the checkpoint by one with that hash, under the same key and with the same compression. A copy of the one
+    /// before the operation is kept.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when the checkpoint is no longer the known one.
@@ -82,25 +89,15 @@ impl StackStorage {
         hash: String,
     ) -> Result<()> {
         self.settle(head).await?;
-        let base = head.base.clone();
-        let kept = format!("{}{BACKUP_ENDING}", base.key);
-        let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
-        let condition = if key == base.key {
-            Condition::Match(Arc::clone(&base.version))
+        let key = head.base.key.clone();
+        let stored = self.compressed(&key, checkpoint).await?;
+        let condition = Condition::Match(Arc::clone(&head.base.version));
+        head.unsettled = Some(hash);
+        let written = if head.is_previous_kept {
+            self.store.put(&key, stored, condition).await
         } else {
-            self.check_base(&base).await?;
-            Condition::Any
-        };
-        let written = if key == base.key && !head.is_previous_kept {
-            head.unsettled = Some(hash);
-            self.store.put_keeping(&key, checkpoint, condition, &kept).await
-        } else {
-            if !head.is_previous_kept {
-                self.store.copy(&base.key, &kept).await?;
-                head.is_previous_kept = true;
-            }
-            head.unsettled = Some(hash);
-            self.store.put(&key, checkpoint, condition).await
+            let kept = format!("{key}{BACKUP_ENDING}");
+            self.store.put_keeping(&key, stored, condition, &kept).await
         };
         if matches!(&written, Err(error) if error.kind() == ErrorKind::Conflict) {
             head.unsettled = None;
@@ -108,13 +105,18 @@ impl StackStorage {
         let version = written?;
         head.unsettled = None;
         head.is_previous_kept = true;
-        let is_another = key != base.key;
         head.base = CheckpointBase { key, version };
-        if is_another {
-            // The compressed form is outdated now, and must not be read as the state.
-            self.store.delete(&base.key).await?;
-        }
         Ok(())
+    }
+
+    /// Returns a checkpoint in the form of its key. A compressed one is compressed on a thread that may block.
+    async fn compressed(&self, key: &str, checkpoint: Bytes) -> Result<Bytes> {
+        if !is_compressed(key) {
+            return Ok(checkpoint);
+        }
+        let key = key.to_owned();
+        let work = move || compress(&key, checkpoint);
+        self.runtime.spawner.spawn_blocking(work).await?
     }
 
     /// Determines whether a failed write has replaced the checkpoint.
@@ -122,30 +124,18 @@ impl StackStorage {
         let Some(hash) = &head.unsettled else {
             return Ok(());
         };
-        let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
-        match self.store.get(&key).await? {
-            Some(object) if content_hash(&object.bytes) == *hash => {
-                head.base = CheckpointBase {
-                    key,
-                    version: object.version,
-                };
+        let key = &head.base.key;
+        match self.store.get(key).await? {
+            Some(object) if object.version == head.base.version => {}
+            Some(Object { bytes, version }) if is_of(key, &bytes, hash) => {
+                head.base.version = version;
                 // It was copied before it was replaced.
                 head.is_previous_kept = true;
             }
-            Some(object) if key == head.base.key && object.version == head.base.version => {}
-            None if key != head.base.key => {}
-            _ => return Err(changed(&key)),
+            _ => return Err(changed(key)),
         }
         head.unsettled = None;
         Ok(())
-    }
-
-    /// Checks that a checkpoint of another form is still the one that was read.
-    async fn check_base(&self, base: &CheckpointBase) -> Result<()> {
-        match self.store.get(&base.key).await? {
-            Some(object) if object.version == base.version => Ok(()),
-            _ => Err(changed(&base.key)),
-        }
     }
 
     /// Removes a journal that was read, and whose entries are part of the checkpoint.

@@ -150,7 +150,7 @@ impl StackStorage {
     }
 
     /// Returns the key of the checkpoint: the one written last when there are several forms.
-    async fn checkpoint_key(&self) -> Result<Option<String>> {
+    pub(in crate::store) async fn checkpoint_key(&self) -> Result<Option<String>> {
         let keys = CHECKPOINT_ENDINGS.map(|ending| self.name.checkpoint(ending));
         let objects = self.store.list(&self.name.checkpoint_prefix()).await?;
         Ok(objects

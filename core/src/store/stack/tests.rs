@@ -1,11 +1,11 @@
 //! Stacks in stores: golden data of the reference engine, locks, and crashes at every write.
 
-use std::{fs, io::Write as _, path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use super::*;
 use crate::{
     runtime::{Clock, Timestamp},
-    store::{FileStore, MemoryStore, ProcessState, Processes},
+    store::{FileStore, MemoryStore, ProcessState, Processes, compression::compress},
 };
 
 fn runtime() -> Runtime {
@@ -367,27 +367,30 @@ async fn replace(stack: &StackStorage, head: &mut Head, text: &'static str) -> R
 }
 
 #[tokio::test]
-async fn a_compressed_checkpoint_is_read_and_replaced_by_a_plain_one() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime()));
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    gzip.write_all(b"old").unwrap();
-    let compressed = gzip.finish().unwrap();
-    let key = ".pulumi/stacks/fixtures/dev.json.gz";
-    store.put(key, compressed.into(), Condition::Any).await.unwrap();
-    let stack = storage(Arc::clone(&store));
-    let stored = stack.read().await.unwrap();
-    assert_eq!(&stored.checkpoint[..], b"old");
-    let lock = stack.lock().await.unwrap();
-    replace(&stack, &mut Head::new(stored.base.clone()), "new")
-        .await
-        .unwrap();
-    assert_eq!(&stack.read().await.unwrap().checkpoint[..], b"new");
-    assert!(store.get(key).await.unwrap().is_none());
-    let error = replace(&stack, &mut Head::new(stored.base.clone()), "newer")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict);
-    lock.release().await.unwrap();
+async fn a_compressed_checkpoint_stays_compressed() {
+    for ending in ["gz", "zst"] {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime()));
+        let key = format!(".pulumi/stacks/fixtures/dev.json.{ending}");
+        let old = compress(&key, "old".into()).unwrap();
+        store.put(&key, old.clone(), Condition::Any).await.unwrap();
+        let stack = storage(Arc::clone(&store));
+        let stored = stack.read().await.unwrap();
+        assert_eq!(&stored.checkpoint[..], b"old");
+        let lock = stack.lock().await.unwrap();
+        replace(&stack, &mut Head::new(stored.base.clone()), "new")
+            .await
+            .unwrap();
+        assert_eq!(&stack.read().await.unwrap().checkpoint[..], b"new");
+        let kept = store.get(&format!("{key}.bak")).await.unwrap().unwrap();
+        assert_eq!(kept.bytes, old);
+        let keys: Vec<_> = store.list(".pulumi/stacks/").await.unwrap();
+        assert_eq!(keys.len(), 2, "{keys:?}");
+        let error = replace(&stack, &mut Head::new(stored.base.clone()), "newer")
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        lock.release().await.unwrap();
+    }
 }
 
 #[tokio::test]
