@@ -6,12 +6,13 @@ use crate::{
     callback::{ErrorHookCall, HookCall, within_deadline},
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
-    executor::{Executor, Failure, Step, StepFailure},
+    executor::{AbandonedCall, Executor, Failure, Step, StepFailure},
     message::Text,
     resource::{HookMoment, ResourceState},
     state::StateRef,
     step::StepOp,
     token::ResourceId,
+    urn::Urn,
 };
 
 /// Returns the moments before and after a kind of step; `None` for one without hooks.
@@ -159,7 +160,8 @@ impl Executor {
             }
             let call = arguments();
             let urn = call.urn.clone();
-            let Err(error) = self.until_cancelled(hook.run(call)).await else {
+            let ran = self.until_cancelled(which, name, &urn, hook.run(call)).await;
+            let Err(error) = ran else {
                 continue;
             };
             let text = failure_text(which, name, &error);
@@ -197,7 +199,8 @@ impl Executor {
                 failed_operation: operation,
                 errors: errors.to_vec(),
             };
-            let answer = self.until_cancelled(hook.should_retry(call)).await;
+            let asked = self.until_cancelled("error", name, &step.urn, hook.should_retry(call));
+            let answer = asked.await;
             retries |= answer.map_err(|error| failure_text("error", name, &error))?;
         }
         Ok(retries)
@@ -210,15 +213,26 @@ impl Executor {
     }
 
     /// Awaits the call of a hook until its deadline, or until the run is cancelled; none begins after that.
-    async fn until_cancelled<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+    async fn until_cancelled<T>(
+        &self,
+        which: &str,
+        name: &str,
+        urn: &Urn,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let cancelled = || Error::new(ErrorKind::Cancelled, "the operation was canceled");
         if self.control().is_cancelled() {
             return Err(cancelled());
         }
+        let _working = self.activity().working();
         tokio::select! {
             biased;
             result = within_deadline(call, self.options().callback_timeout, self.runtime()) => result,
-            () = self.control().cancelled() => Err(cancelled()),
+            () = self.control().cancelled() => {
+                let text = format!("{which} hook {name:?} of {urn} did not return");
+                self.control().abandon(AbandonedCall::of_function(text, "hook", Some(urn)));
+                Err(cancelled())
+            }
         }
     }
 }
@@ -232,7 +246,6 @@ mod tests {
         },
         state::StateId,
         token::TypeToken,
-        urn::Urn,
     };
 
     fn record(edit: impl FnOnce(&mut ResourceState)) -> StateRef {

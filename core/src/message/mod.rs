@@ -265,7 +265,7 @@ pub(crate) enum Message<'a> {
     },
     /// An operation that the host cancelled has ended; `operation` is its name.
     Cancelled { operation: &'a str },
-    /// An operation that its timeout cancelled has ended. `abandoned` describes the provider calls that were given up.
+    /// An operation that its timeout cancelled has ended. `abandoned` describes the calls that were given up.
     TimedOut {
         operation: &'a str,
         seconds: f64,

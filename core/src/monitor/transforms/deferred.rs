@@ -12,8 +12,9 @@ use super::{
     is_local_component, references,
 };
 use crate::{
-    callback::within_deadline,
+    callback::{overdue, unless_panicked},
     error::{ErrorKind, Result as LibraryResult},
+    executor::AbandonedCall,
     generator::RunEnded,
     monitor::{
         Monitor, Registered, Registration, WireStatus,
@@ -207,17 +208,25 @@ impl Monitor {
         Ok(())
     }
 
-    /// Awaits a transform, until the run is stopped; `what` names it in errors.
+    /// Awaits a transform, until the run is stopped; `what` names it in errors. It may wait for other resources: the time in
+    /// which the run works on these does not count towards its limit.
     pub(super) async fn call_transform<T>(
         &self,
         call: impl Future<Output = LibraryResult<T>>,
         what: impl Fn() -> String,
     ) -> Result<T, Refused> {
         let executor = self.0.generator.executor();
+        let limit = executor.options().callback_timeout;
         let result = tokio::select! {
             biased;
-            result = within_deadline(call, executor.options().callback_timeout, self.runtime()) => result,
-            () = executor.control().stopped() => return Err(Refused::Unanswered(RunEnded)),
+            result = executor.activity().within(limit, unless_panicked(call)) => {
+                result.unwrap_or_else(|| Err(overdue(limit)))
+            }
+            () = executor.control().stopped() => {
+                let text = format!("{} did not return", what());
+                executor.control().abandon(AbandonedCall::of_function(text, "transform", None));
+                return Err(Refused::Unanswered(RunEnded));
+            }
             () = self.0.closed.cancelled() => {
                 return Err(WireStatus::shut_down("waiting on step's done channel").into());
             }
