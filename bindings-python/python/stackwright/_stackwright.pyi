@@ -230,6 +230,7 @@ class Run:
         arguments: dict[str, Any],
         dependencies: Sequence[str],
         options: dict[str, Any] | None,
+        in_transform: bool,
         completions: Completions,
         callback: _Callback,
     ) -> None: ...

@@ -89,6 +89,12 @@ fn failure_text(which: &str, name: &str, error: &Error) -> Text {
     error.text().map(describe, describe)
 }
 
+/// Returns the failure of a step, or of the run after it, with that of a hook as its cause.
+fn failure(which: &str, name: &str, error: Error) -> Error {
+    let failure = Error::new(ErrorKind::Failed, failure_text(which, name, &error));
+    failure.with_phase("hook").with_source(error)
+}
+
 impl Executor {
     /// Runs the hooks before a step. All hooks around it must be registered: none runs otherwise.
     ///
@@ -103,7 +109,10 @@ impl Executor {
         let registered = self.hooks().require(names);
         registered.map_err(|error| StepFailure::new(error.text().clone()))?;
         let ran = self.run_hooks("before", before, || arguments(step, None)).await;
-        ran.map_err(StepFailure::new)
+        ran.map_err(|error| StepFailure {
+            cause: Some(error.clone()),
+            ..StepFailure::new(error.text().clone())
+        })
     }
 
     /// Runs the hooks after a step that has been recorded, and after the deletions that were recorded with it.
@@ -137,9 +146,9 @@ impl Executor {
         };
         let names = subject.options.hooks(moment);
         let ran = self.run_hooks("after", names, || arguments(step, new)).await;
-        if let Err(text) = ran {
-            self.diagnose(Diagnostic::error(text.clone()).about(step.urn.clone()));
-            let error = Error::new(ErrorKind::Failed, text).with_urn(step.urn.clone());
+        if let Err(error) = ran {
+            self.diagnose(Diagnostic::error(error.text().clone()).about(step.urn.clone()));
+            let error = error.with_urn(step.urn.clone());
             let stop = !self.options().continue_on_error;
             self.control().fail(Failure::Step(error), stop);
         }
@@ -151,10 +160,10 @@ impl Executor {
         which: &str,
         names: &[String],
         arguments: impl Fn() -> HookCall,
-    ) -> Result<(), Text> {
+    ) -> Result<()> {
         for name in names {
             let registered = self.hooks().of_resource(name);
-            let (hook, options) = registered.map_err(|error| error.text().clone())?;
+            let (hook, options) = registered.map_err(|error| error.with_kind(ErrorKind::Failed))?;
             if self.is_preview() && !options.on_dry_run {
                 continue;
             }
@@ -164,10 +173,10 @@ impl Executor {
             let Err(error) = ran else {
                 continue;
             };
-            let text = failure_text(which, name, &error);
             if !options.ignore_errors {
-                return Err(text);
+                return Err(failure(which, name, error));
             }
+            let text = failure_text(which, name, &error);
             self.diagnose(Diagnostic::warning(text).about(urn));
         }
         Ok(())

@@ -150,7 +150,7 @@ impl Monitor {
             };
             let what = || format!("transform {} of function '{}'", index + 1, invoke.token);
             let transforming = transforms.polled(transform.transform(args));
-            let changed = self.call_transform(transforming, what).await?;
+            let changed = self.call_transform(transforming, None, what).await?;
             if let Some(changed) = changed {
                 let package_ref = std::mem::take(&mut invoke.package.package_ref);
                 // Before the next transform, whose failure may quote them.
