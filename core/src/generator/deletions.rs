@@ -226,7 +226,8 @@ fn refuse_hooked(context: &Context, pending: &[PendingDeletion]) -> crate::error
             names.join(", ")
         );
         context.run.report(&record.state.urn, text);
-        let names = names.into_iter().map(str::to_owned).collect();
+        let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        names.dedup();
         refused.push((record.state.urn.to_string(), names));
     }
     if refused.is_empty() {
