@@ -26,7 +26,7 @@ import { runSdkCode, type SdkCode } from "./sdk/body";
 import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
-import { addTransform } from "./transforms";
+import { addTransform, isInTransform } from "./transforms";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
 /** A program of our own API. */
@@ -198,6 +198,7 @@ export class ProgramContext extends CallbackContext {
         requireValues(inputs, what);
         checkOptions("invoke", `the call of ${token}`, options, INVOKE_OPTIONS);
         learnIn(this.#run, inputs);
+        const inTransform = isInTransform();
         const traced = untraced(async () => {
             this.#refuseLate(`the function ${token} was called`);
             const sent = await resolve(inputs, what);
@@ -207,7 +208,7 @@ export class ProgramContext extends CallbackContext {
             const settings = await settingsOf(this.#below(options));
             addTo(settings, "dependencies", await urnsOf([...sent.sources]));
             const { dependencies: dependsOn, ...rest } = settings as { dependencies?: string[] };
-            const document = JSON.stringify({ ...rest, dependsOn, token });
+            const document = JSON.stringify({ ...rest, dependsOn, token, inTransform });
             const value = await this.#run.request<PropertyMap>((call) =>
                 this.#native.invoke(this.#run.number, call, document, sent.value),
             );

@@ -2,6 +2,16 @@
 import type { StackwrightError } from "./errors";
 import { attempt, isA, textOf } from "./thrown";
 
+/** What a request is about: a resource, or the one whose method it calls. */
+interface Subject {
+    readonly urn?: unknown;
+    readonly arguments?: { readonly __self__?: { readonly urn?: unknown } };
+}
+
+function urnIn(request: Subject | null | undefined): unknown {
+    return request?.urn ?? request?.arguments?.__self__?.urn;
+}
+
 /** What the providers and programs of one engine threw, and its encryption. */
 export class Raised {
     /** By the URN of the resource in question. */
@@ -11,7 +21,7 @@ export class Raised {
 
     /** Keeps what a provider's method threw. */
     ofProvider(request: unknown, error: unknown): void {
-        const urn = attempt(() => (request as { urn?: unknown } | null | undefined)?.urn, undefined);
+        const urn = attempt(() => urnIn(request as Subject | null | undefined), undefined);
         if (typeof urn === "string" && urn !== "") {
             this.#byUrn.set(urn, error);
         }

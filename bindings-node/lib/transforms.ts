@@ -1,4 +1,6 @@
 /** Transforms: functions that change what a program registers and calls, before the engine acts on it. */
+import { AsyncLocalStorage } from "node:async_hooks";
+
 import { RESOURCE_OPTIONS } from "./documents";
 import { InvalidInputError } from "./errors";
 import { type FunctionAnswer, functionHost, type FunctionRequest, plainValues, readOptions, type WrittenOptions } from "./functions";
@@ -35,12 +37,15 @@ export interface TransformArgs {
     readonly options: TransformOptions;
 }
 
-/** What a transform changes: a member that is left out is unchanged, and one that is there replaces all of it. */
+/** Options that a transform changes: one that is `null` is removed, and one that is left out is unchanged. */
+type Changes<Options> = { [option in keyof Options]?: Options[option] | null };
+
+/** What a transform changes: a member that is left out is unchanged. */
 export interface TransformResult {
-    /** The inputs. An input keeps what it depended on; outputs and resources in it add their own. */
+    /** All inputs. An input keeps what it depended on; outputs and resources in it add their own. */
     inputs?: Inputs;
-    /** The options: `{ ...options, protect: true }`. Without `dependsOn`, the resource depends on what it depended on. */
-    options?: TransformOptions;
+    /** The options that change: `{ protect: true }`; one that is `null` is removed. */
+    options?: Changes<TransformOptions>;
 }
 
 /**
@@ -70,20 +75,34 @@ export interface InvokeTransformArgs {
     readonly options: InvokeTransformOptions;
 }
 
-/** What a transform of calls changes: a member that is left out is unchanged, and one that is there replaces all of it. */
+/** What a transform of calls changes: a member that is left out is unchanged. */
 export interface InvokeTransformResult {
+    /** All arguments. */
     arguments?: Inputs;
-    options?: InvokeTransformOptions;
+    /** The options that change; one that is `null` is removed. */
+    options?: Changes<InvokeTransformOptions>;
 }
 
 /**
  * A function that changes the arguments and the options of calls of functions. An exception refuses the call, whose error
- * names the function and the transform. `signal` is aborted when the operation is cancelled. Calls are serial.
+ * names the function and the transform. `signal` is aborted when the operation is cancelled. Calls are serial. A transform may
+ * call functions itself, which are not transformed then.
  */
 export type InvokeTransform = (
     args: InvokeTransformArgs,
     signal: AbortSignal,
 ) => Answer<InvokeTransformResult | undefined | null | void>;
+
+/** Whether the running code is a transform of calls of functions. */
+const inTransform = new AsyncLocalStorage<true>();
+
+/**
+ * Returns whether the running code is a transform of calls of functions, whose own calls are not transformed.
+ * @internal
+ */
+export function isInTransform(): boolean {
+    return inTransform.getStore() === true;
+}
 
 /** The options that a transform can return. */
 const { parent: _, ...CHANGEABLE } = RESOURCE_OPTIONS;
@@ -158,8 +177,8 @@ async function transformResource(
         answer.dependencies = Object.fromEntries(both) as { [name: string]: string[] };
     }
     if (changed.options !== undefined) {
-        const kept = { written: options["dependsOn"], origins: [...origins.values()].flat() };
-        answer.options = await optionsOf(run, changed.options, `${facts.type}_${facts.name}`, kept);
+        const from = [...origins.values()].flat();
+        answer.options = await optionsOf(run, changed.options, `${facts.type}_${facts.name}`, from);
     }
     return answer;
 }
@@ -172,7 +191,7 @@ async function transformInvoke(
 ): Promise<FunctionAnswer> {
     const { token, options } = JSON.parse(document) as Facts;
     const args = { token, arguments: plainValues(values).plain, options: options as InvokeTransformOptions };
-    const changed = membersOf(await transform(args, signal), { arguments: true, options: true });
+    const changed = membersOf(await inTransform.run(true, () => transform(args, signal)), { arguments: true, options: true });
     const answer: { -readonly [name in keyof FunctionAnswer]: FunctionAnswer[name] } = {};
     if (changed.arguments !== undefined) {
         answer.arguments = (await valuesOf(run, changed.arguments, "arguments")).values;
@@ -182,7 +201,8 @@ async function transformInvoke(
         refuseUnknown(owner, changed.options, INVOKE_OPTIONS);
         const { pluginChecksums, ...own } = given(changed.options) as InvokeTransformOptions;
         checkOptions("invoke", owner, own, {});
-        answer.options = JSON.stringify({ ...(await settingsOf(own)), pluginChecksums: checksumsOf(pluginChecksums) });
+        const removed = removedOf(changed.options);
+        answer.options = JSON.stringify({ ...(await settingsOf(own)), pluginChecksums: checksumsOf(pluginChecksums), ...removed });
     }
     return answer;
 }
@@ -216,25 +236,27 @@ async function valuesOf(run: Run, values: object, member: string): ReturnType<ty
     return named(values as Inputs, (name) => `the values of ${member}.${name} that a transform returned`);
 }
 
-/** What a resource depends on before its transform: as a whole, and what its inputs come from. */
-interface Kept {
-    readonly written: unknown;
-    readonly origins: readonly string[];
+/** Returns the options that a transform removes, with the names of documents. */
+function removedOf(changed: object): { [option: string]: null } {
+    const removed = Object.entries(changed).filter(([, value]) => value === null);
+    return Object.fromEntries(removed.map(([option]) => [option === "hooks" ? "resourceHooks" : option, null]));
 }
 
 /**
  * Returns changed options as JSON: URNs and references in the place of resources, and hooks by their names. The resource still
- * depends on what its inputs came from: the transform may have made other inputs of these.
+ * depends on what its inputs came from, `origins`: the transform may have made other inputs of these.
  */
-async function optionsOf(run: Run, changed: object, prefix: string, { written, origins }: Kept): Promise<string> {
+async function optionsOf(run: Run, changed: object, prefix: string, origins: readonly string[]): Promise<string> {
     const owner = "the result of a transform";
     refuseUnknown(owner, changed, TRANSFORM_OPTIONS);
     const { hooks, pluginChecksums, ...own } = given(changed) as TransformOptions;
     checkOptions("resource", owner, own, CHANGEABLE);
     const { dependencies, ...settings } = await settingsOf(own);
     const resourceHooks = hooks === undefined ? undefined : bindHooks(run, checkHooks(hooks, owner), prefix);
-    const dependsOn = dependencies === undefined ? written : [...new Set([...(dependencies as string[]), ...origins])];
-    return JSON.stringify({ ...settings, dependsOn, pluginChecksums: checksumsOf(pluginChecksums), resourceHooks });
+    const removed = removedOf(changed);
+    const isGiven = dependencies !== undefined || "dependsOn" in removed;
+    const dependsOn = isGiven ? [...new Set([...((dependencies ?? []) as string[]), ...origins])] : undefined;
+    return JSON.stringify({ ...settings, pluginChecksums: checksumsOf(pluginChecksums), resourceHooks, ...removed, dependsOn });
 }
 
 function checksumsOf(checksums: { readonly [platform: string]: string } | undefined): object | undefined {

@@ -216,6 +216,8 @@ test("an exception of construct fails the operation with type, name and cause; w
     const stack = await stackOf(t, (context) => void box(context), { box: broken });
     const error = await failureOf(stack.up());
     assert.match(error.message, /box:index:Box resource 'box' has a problem: no more wood\ncaused by: Error: the forest is closed/);
+    assert.deepEqual([error.cause?.message, error.phase], ["no more wood", "construct"]);
+    assert.match(error.urn, /::box:index:Box::box$/);
     assert.ok((await records(stack)).made);
 });
 
@@ -227,6 +229,8 @@ test("an exception of a method ends the run", async (t) => {
     const stack = await stackOf(t, (context) => void context.call("box:index:Box/open", box(context)), { box: boxes });
     const error = await failureOf(stack.up());
     assert.match(error.message, /call to function 'box:index:Box\/open' failed: it is stuck/);
+    assert.deepEqual([error.cause?.message, error.phase], ["it is stuck", "call"]);
+    assert.match(error.urn, /::box:index:Box::box$/);
 });
 
 test("a construct that never returns ends with a cancelled operation", async (t) => {

@@ -213,7 +213,7 @@ test("a destroy with the program runs its delete hooks, and one without it is re
     await stack.up();
     assert.deepEqual((await recordOf(stack, "a")).resourceHooks, { BeforeDelete: ["drain"], AfterDelete: ["drain"] });
     const refused = await failureOf(stack.destroy());
-    assert.match(refused.message, /let the destroy run the program/);
+    assert.match(refused.message, /::a \(drain\); set destroyProgram/);
     assert.match(refused.referenceMessage, /--run-program/);
     assert.deepEqual([notes, memory.things.size], [[], 1]);
 

@@ -103,7 +103,8 @@ function plainOptions({ hooks, replacementTrigger, ...rest }) {
 /** Returns options of the protocol as those of resources. */
 function optionsOf({ resourceHooks, ...rest }) {
     const moments = Object.entries(resourceHooks ?? {}).map(([name, names]) => [name[0].toLowerCase() + name.slice(1), names]);
-    return resourceHooks === undefined ? rest : { ...rest, hooks: Object.fromEntries(moments) };
+    const hooks = resourceHooks === null ? null : Object.fromEntries(moments);
+    return resourceHooks === undefined ? rest : { ...rest, hooks };
 }
 
 /** Makes a transform whose calls the director answers. */

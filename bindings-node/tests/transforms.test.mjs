@@ -60,7 +60,7 @@ test("a transform changes inputs and options, and the next run changes nothing",
     assert.deepEqual((await stack.up()).changes, { same: 2 });
 });
 
-test("members that a transform leaves out are unchanged, and a member that it returns is replaced as a whole", async () => {
+test("what a transform leaves out is unchanged: returned inputs are all of them, returned options those that change", async () => {
     const results = { nothing: undefined, null: null, empty: {}, inputs: { inputs: { content: "new" } }, options: { options: { retainOnDelete: true } } };
     const stack = await stackOf((context) => {
         for (const [name, result] of Object.entries(results)) {
@@ -73,7 +73,7 @@ test("members that a transform leaves out are unchanged, and a member that it re
         assert.deepEqual(known[name].inputs, { content: "old", more: 1 }, name);
     }
     assert.deepEqual(known.inputs.inputs, { content: "new" });
-    assert.deepEqual(Object.keys(results).map((name) => known[name].protect ?? false), [true, true, true, true, false]);
+    assert.deepEqual(Object.keys(results).map((name) => known[name].protect ?? false), [true, true, true, true, true]);
     assert.equal(known.options.retainOnDelete, true);
 });
 
@@ -252,6 +252,46 @@ test("transforms of calls change the arguments, one call after the other", async
         ],
     );
     assert.deepEqual(notes.map((note) => note.split(" ")[0]), ["begin", "end", "begin", "end"]);
+});
+
+test("a call in a transform of calls is not transformed", async () => {
+    const memory = new Memory();
+    memory.invoke = ({ arguments: given }) => ({ result: given });
+    const stack = await stackOf((context) => {
+        context.transformInvokes(async ({ arguments: given }) => {
+            const inner = await context.invoke("mem:index:echo", { inner: true });
+            const later = context.invoke("mem:index:echo", { later: true });
+            return { arguments: { ...given, inner, later } };
+        });
+        context.export("found", context.invoke("mem:index:echo", { outer: true }));
+    }, memory);
+    const { outputs } = await stack.up();
+    assert.deepEqual(outputs.found.value, { outer: true, inner: { inner: true }, later: { later: true } });
+});
+
+test("a transform removes the options that are null, and leaves those that it does not name", async () => {
+    const stack = await stackOf((context) => {
+        const base = context.resource(THING, "base");
+        const guard = () => ({ options: { protect: true, ignoreChanges: null, customTimeouts: null, dependsOn: null, hooks: null } });
+        const options = { dependsOn: [base], ignoreChanges: ["content"], retainOnDelete: true, customTimeouts: { create: 5 } };
+        context.resource(THING, "a", {}, { ...options, hooks: { beforeCreate: [() => undefined] }, transforms: [guard] });
+    });
+    await stack.up();
+    const { protect, retainOnDelete, ignoreChanges, customTimeouts, dependencies, resourceHooks } = (await records(stack)).a;
+    assert.deepEqual([protect, retainOnDelete], [true, true]);
+    assert.deepEqual([ignoreChanges, customTimeouts, dependencies ?? [], resourceHooks], [undefined, undefined, [], undefined]);
+});
+
+test("what a transform threw is the cause of the error of the operation, which has the resource", async () => {
+    const mine = new RangeError("no such region");
+    const fails = () => {
+        throw mine;
+    };
+    const stack = await stackOf((context) => void context.resource(THING, "a", {}, { transforms: [fails] }));
+    const error = await failureOf(stack.up());
+    assert.match(error.message, /transform 1 of resource 'a'/);
+    assert.equal(error.cause, mine);
+    assert.deepEqual([error.urn, error.phase], ["urn:pulumi:dev::shop::mem:index:Thing::a", "transform"]);
 });
 
 /** What a transform can throw, and what of it is shown. */

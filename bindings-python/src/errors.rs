@@ -4,7 +4,7 @@ use std::fmt;
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
 use serde_json::Value;
-use stackwright::{Error, ErrorKind, Language};
+use stackwright::{Error, ErrorKind, Language, binding};
 
 static FROM_PARTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -68,6 +68,19 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         .iter()
         .map(|kind| (kind.name(), kind.class().name()))
         .collect()
+}
+
+/// Refuses a name that does not exist, with the most similar one; `part` is the noun of a name, and `owner` has them.
+#[pyfunction]
+pub(crate) fn refuse_name(
+    py: Python<'_>,
+    part: &str,
+    name: &str,
+    owner: &str,
+    known: Vec<String>,
+) -> PyResult<()> {
+    let error = binding::unknown_name(Language::Python, part, name, owner, &known);
+    Err(to_exception(py, &error))
 }
 
 /// Extension of results whose error is the engine's.

@@ -28,7 +28,7 @@ mod _stackwright {
         completions::Completions,
         convert::{find_outputs, from_json, round_trip, to_json},
         engine::Engine,
-        errors::error_kinds,
+        errors::{error_kinds, refuse_name},
         function::{Reply, Worker},
         gate::close_gate,
         operation::{Events, Operation, OperationOutcome},

@@ -52,17 +52,17 @@ def _options(options: Any) -> Message:
     return document
 
 
-def _changed_options(before: Any, answer: Message | None) -> Any:
-    """Returns what the director's options change: it answers with all of them."""
+def _changed_options(answer: Message | None) -> Any:
+    """Returns the options that the director's answer changes; ``None`` removes one."""
     if answer is None:
         return None
-    changed: dict[str, Any] = {name: None for name in before}
+    changed: dict[str, Any] = {}
     for name, value in answer.items():
         if name == "resourceHooks":
-            changed["hooks"] = hooks_of(value)
+            changed["hooks"] = None if value is None else hooks_of(value)
         elif name == "replacementTrigger":
             changed["replacement_trigger"] = parsed(value)
-        elif name == "aliases":
+        elif name == "aliases" and value is not None:
             changed["aliases"] = [
                 alias if isinstance(alias, str) else {snake(part): former for part, former in alias.items()} for alias in value
             ]
@@ -93,7 +93,7 @@ class Functions:
             facts = {"type": args.type, "name": args.name, "custom": args.custom, "parent": args.parent}
             values = {"inputs": plain(args.inputs), "options": _options(args.options)}
             answer = await self._ask("", "transform", {"transform": name, **facts, **values})
-            options = _changed_options(args.options, answer.get("options"))
+            options = _changed_options(answer.get("options"))
             return sw.TransformResult(inputs=_parsed_map(answer.get("inputs")), options=options)
 
         return transform
@@ -102,7 +102,7 @@ class Functions:
         async def transform(args: sw.InvokeTransformArgs) -> sw.InvokeTransformResult:
             request = {"token": args.token, "arguments": plain(args.arguments), "options": _options(args.options)}
             answer = await self._ask("", "transformInvoke", {"transform": name, **request})
-            options = _changed_options(args.options, answer.get("options"))
+            options = _changed_options(answer.get("options"))
             return sw.InvokeTransformResult(arguments=_parsed_map(answer.get("arguments")), options=options)
 
         return transform

@@ -166,9 +166,30 @@ async def test_an_exception_in_construct_fails_the_operation_with_type_and_name(
 
     async with make_engine(things=memory, box=Broken()) as engine:
         stack = await engine.stack("shop/dev", program)
-        with pytest.raises(sw.StackwrightError, match="box:index:Box resource 'box' has a problem: .*no more wood"):
+        with pytest.raises(sw.StackwrightError, match="box:index:Box resource 'box' has a problem: .*no more wood") as failed:
             await stack.up()
+        assert isinstance(failed.value.__cause__, ValueError)
+        assert (failed.value.urn, failed.value.phase) == ("urn:pulumi:dev::shop::box:index:Box::box", "construct")
         assert "made" in states(await stack.export_deployment()), "what was made is recorded"
+
+
+@on_loop
+async def test_an_exception_in_a_method_is_the_cause_of_the_error_which_has_the_component(
+    make_engine: MakeEngine, memory: Memory
+) -> None:
+    class Stuck(Boxes):
+        async def call(self, ctx: sw.Context, request: sw.MethodRequest) -> sw.InvokeResult:
+            raise KeyError("lid")
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.call("box:index:Box/open", ctx.remote_component("box:index:Box", "box", {"size": 3}), {"by": 1})
+
+    async with make_engine(things=memory, box=Stuck()) as engine:
+        with pytest.raises(sw.StackwrightError, match="call to function 'box:index:Box/open' failed") as failed:
+            await (await engine.stack("shop/dev", program)).up()
+    error = failed.value
+    assert isinstance(error.__cause__, KeyError)
+    assert (error.urn, error.phase) == ("urn:pulumi:dev::shop::box:index:Box::box", "call")
 
 
 @on_loop

@@ -527,6 +527,12 @@ async def test_what_is_no_hook_is_refused_where_it_is_given(make_engine: MakeEng
             attempt()
 
 
+def test_a_misspelt_moment_of_hooks_is_refused_with_the_most_similar_one() -> None:
+    with pytest.raises(sw.InvalidInputError, match="unknown moment 'before_creat' of hooks; did you mean 'before_create'\\?"):
+        sw.Hooks(before_creat=[])  # type: ignore[call-arg]
+    assert sw.Hooks(on_error=["patient"]).on_error == ["patient"]
+
+
 @on_loop
 async def test_transforms_see_and_change_the_hooks_of_a_resource(make_engine: MakeEngine, memory: Memory) -> None:
     seen: list[sw.Hooks | None] = []

@@ -324,6 +324,45 @@ async def test_what_a_transform_raised_is_the_cause_of_the_error_of_its_resource
     assert isinstance(caught[0].__cause__, KeyError)
 
 
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "blocking"])
+@on_loop
+async def test_what_a_transform_raised_is_the_cause_of_the_error_of_the_operation(
+    make_engine: MakeEngine, memory: Memory, is_async: bool
+) -> None:
+    async def program(ctx: sw.Context) -> None:
+        await ctx.resource(THING, "a", {}, transforms=[raises])
+
+    def blocking(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {}, transforms=[raises])
+
+    async with make_engine(mem=memory) as engine:
+        result = await (await engine.stack("shop/dev", program if is_async else blocking)).up().wait()
+    error = result.error
+    assert isinstance(error, sw.StackwrightError) and "transform 1 of resource 'a'" in error.message
+    assert isinstance(error.__cause__, KeyError)
+    assert (error.urn, error.phase) == ("urn:pulumi:dev::shop::mem:index:Thing::a", "transform")
+
+
+@on_loop
+async def test_a_call_in_a_transform_of_functions_is_not_transformed(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        async def asks(args: sw.InvokeTransformArgs) -> sw.InvokeTransformResult:
+            found = await ctx.invoke("mem:index:lookup", {"inner": True})
+            return sw.InvokeTransformResult(arguments={**args.arguments, "found": found["echo"]})
+
+        def returns(args: sw.InvokeTransformArgs) -> sw.InvokeTransformResult:
+            return sw.InvokeTransformResult(arguments={**args.arguments, "again": ctx.invoke("mem:index:lookup", {"x": 1})["echo"]})
+
+        ctx.transform_invokes(asks)
+        ctx.transform_invokes(returns)
+        ctx.export("echo", ctx.invoke("mem:index:lookup", {"outer": True})["echo"])
+
+    async with make_engine(mem=memory) as engine:
+        result = await asyncio.wait_for((await engine.stack("shop/dev", program)).up().wait(), 60)
+    assert result.error is None, str(result.error)
+    assert result.outputs["echo"].value == {"outer": True, "found": {"inner": True}, "again": {"x": 1}}
+
+
 @on_loop
 async def test_transforms_reach_remote_components_and_what_they_construct(make_engine: MakeEngine, memory: Memory) -> None:
     seen: list[str] = []

@@ -45,8 +45,8 @@ impl InvokeTransform for CTransform {
 ///
 /// The function gets `{"type", "name", "custom", "parent", "inputs", "options"}`, the options by the names that
 /// `sw_context_register` gives them and without those that are not set; `dependsOn` has the dependencies. It completes with
-/// `{"inputs", "options"}`: each replaces the whole of the resource's, and one that is left out is unchanged, as are both for
-/// an empty response. Its failure refuses the registration with an error that names the resource and the transform, and so
+/// `{"inputs", "options"}`: `inputs` replaces all inputs, and `options` has the options that change, of which `null` removes one.
+/// What is left out is unchanged, as is everything for an empty response. Its failure refuses the registration with an error that names the resource and the transform, and so
 /// does a malformed response.
 ///
 /// # Safety
@@ -72,7 +72,8 @@ pub unsafe extern "C" fn sw_context_add_transform(
 /// after the other. An invalid one fails the run.
 ///
 /// The function gets `{"token", "arguments", "options"}` with the options `provider`, `version`, `pluginDownloadURL` and
-/// `pluginChecksums`, and completes with `{"arguments", "options"}`, as in `sw_context_add_transform`.
+/// `pluginChecksums`, and completes with `{"arguments", "options"}`, as in `sw_context_add_transform`. A function that it calls
+/// itself has `"inTransform": true`, and is not transformed: it would wait for itself.
 ///
 /// # Safety
 /// `context` must be null or alive, `function` null or readable, `error` null or writable.

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any
 
 from ._callback import is_async
@@ -35,12 +35,13 @@ def describe(
     prepare: Callable[[dict[str, Any]], Any],
     finish: Callable[[Any, Any], Any],
     keep: Callable[[Any, Exception], None],
+    kind: ContextVar[bool] = in_function,
 ) -> Described:
     """Describes a function that takes what ``prepare`` makes of facts; ``finish`` reads what it returns, and ``keep`` what it
     raises.
 
     It runs with the context variables of the code that passes it on: an ``async`` one on the event loop of the program, any
-    other on a thread.
+    other on a thread. There, ``in_function`` and ``kind`` are true.
     """
     variables = copy_context()
     queue = context._async_queue
@@ -51,6 +52,7 @@ def describe(
             for variable, value in variables.items():
                 variable.set(value)
             in_function.set(True)
+            kind.set(True)
             argument = prepare(facts)
             with _kept(argument, keep):
                 return finish(argument, await function(argument))
@@ -59,6 +61,7 @@ def describe(
 
     def run(facts: dict[str, Any]) -> Any:
         in_function.set(True)
+        kind.set(True)
         argument = prepare(facts)
         with _kept(argument, keep):
             returned = function(argument)

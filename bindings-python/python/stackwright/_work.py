@@ -18,10 +18,13 @@ from .output import Applied, Deferred, Output, sources_of, substitute, traced
 from .resource import Inputs
 from .values import PropertyValue
 
-__all__ = ["Work", "in_function"]
+__all__ = ["Work", "in_function", "in_invoke_transform"]
 
 in_function: Final[ContextVar[bool]] = ContextVar("stackwright_function", default=False)
 """Whether the running code is a transform or a hook of a program."""
+
+in_invoke_transform: Final[ContextVar[bool]] = ContextVar("stackwright_invoke_transform", default=False)
+"""Whether the running code is a transform of calls of functions: its own calls are not transformed."""
 
 
 class Work:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Union
 
 from ._checks import refusal, require_function, require_given
 from ._functions import describe
+from ._stackwright import refuse_name
 from .errors import InvalidInputError
 from .values import PropertyValue
 
@@ -227,6 +228,14 @@ class Hooks:
     """Run after it has been deleted."""
     on_error: Sequence[ErrorHook | str] = ()
     """Asked after a failed step whether it is tried again."""
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *_arguments: object, **moments: object) -> Hooks:
+            for name in moments:
+                if name not in _MOMENTS:
+                    refuse_name("moment", name, "hooks", sorted(_MOMENTS))
+            return object.__new__(cls)
 
 
 _MOMENTS: Final = {field.name: "".join(part.title() for part in field.name.split("_")) for field in fields(Hooks)}

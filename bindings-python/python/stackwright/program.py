@@ -25,7 +25,7 @@ from ._raised import Raised
 from ._sdk_import import sdk
 from ._stackwright import Completions, Run, find_outputs, to_json
 from ._substitution import checked
-from ._work import Work
+from ._work import Work, in_invoke_transform
 from .config import Config
 from .errors import InvalidInputError
 from .hooks import ErrorHook, Hook, register
@@ -235,10 +235,11 @@ class Context(Work):
         require_given("token", token, str, "a function's token as a text")
         arguments = _given("arguments", arguments, f"of the call of {token!r}")
         invocation = Invocation(self, token)
+        nested = in_invoke_transform.get()
 
         def start(urns: list[str], _by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
             resolved = substitute(arguments)
-            self._run.invoke(token, resolved, urns, named, self._completions, invocation._settle)
+            self._run.invoke(token, resolved, urns, named, nested, self._completions, invocation._settle)
 
         self._require_running(f"the call of {token!r}")
         self._place(options)

@@ -12,6 +12,7 @@ from . import resource_options as _declared
 from ._checks import refusal, require_function, require_given
 from ._functions import Described, describe, known
 from ._substitution import checked
+from ._work import in_invoke_transform
 from .errors import InvalidInputError
 from .hooks import Hooks, bind, named
 from .resource_options import INVOKE_OPTIONS, RESOURCE_OPTIONS, InvokeOptions
@@ -98,7 +99,8 @@ minutes fails, and a cancelled operation gives it up. What it raises refuses the
 InvokeTransform = Callable[
     [InvokeTransformArgs], Union[InvokeTransformResult, None, Awaitable[Union[InvokeTransformResult, None]]]
 ]
-"""Changes a function's call before its provider is chosen, as :data:`Transform` does resources. Calls are one after the other."""
+"""Changes a function's call before its provider is chosen, as :data:`Transform` does resources. Calls are one after the other. A
+transform may call functions itself, which are not transformed then."""
 
 
 class ResourceOptions(_declared.ResourceOptions, total=False):
@@ -175,7 +177,7 @@ def of_invokes(context: Context, transform: InvokeTransform) -> Described:
     def keep(args: InvokeTransformArgs, error: Exception) -> None:
         context._failures[args.token] = error
 
-    return describe(context, "the transform", transform, _call_args, finish, keep)
+    return describe(context, "the transform", transform, _call_args, finish, keep, in_invoke_transform)
 
 
 def _args(facts: dict[str, Any]) -> TransformArgs:
@@ -203,28 +205,29 @@ def _values(member: str, values: Any) -> dict[str, Any] | None:
     return dict(values)
 
 
-def _merged(before: Mapping[str, Any], changes: Any, fixed: tuple[str, ...]) -> dict[str, Any] | None:
+def _options(changes: Any, fixed: tuple[str, ...]) -> dict[str, Any] | None:
     if changes is None:
         return None
     require_given("options", changes, Mapping, "a mapping of options by name")
     for name in fixed:
         if name in changes:
             raise InvalidInputError(f"a transform cannot change {name}")
-    return {**before, **changes}
+    return dict(changes)
 
 
 def _changed(context: Context, args: TransformArgs, returned: Any) -> Any:
     _require_result(returned, TransformResult)
-    inputs, options = _values("inputs", returned.inputs), _merged(args.options, returned.options, _FIXED)
+    inputs, options = _values("inputs", returned.inputs), _options(returned.options, _FIXED)
     owner = f"the resource {args.name!r}"
     hooks: dict[str, list[str]] | None = None
+    names = list(options or ())
     if options is not None:
         given = options.pop("hooks", None)
         hooks = {} if given is None else bind(context, given, args.type, args.name)
         options = dict(checked("resource", RESOURCE_OPTIONS, options, owner))
 
     def made(values: dict[str, Any], by_property: Any, named: dict[str, Any], urns: list[str]) -> Any:
-        return (None if inputs is None else values), by_property, (None if options is None else named), hooks, urns
+        return (None if inputs is None else values), by_property, (None if options is None else named), names, hooks, urns
 
     return known(context, inputs or {}, options or {}, owner, made)
 
@@ -232,12 +235,13 @@ def _changed(context: Context, args: TransformArgs, returned: Any) -> Any:
 def _changed_call(context: Context, args: InvokeTransformArgs, returned: Any) -> Any:
     _require_result(returned, InvokeTransformResult)
     arguments = _values("arguments", returned.arguments)
-    options = _merged(args.options, returned.options, _FIXED_OF_CALLS)
+    options = _options(returned.options, _FIXED_OF_CALLS)
+    names = list(options or ())
     owner = f"the call of {args.token!r}"
     if options is not None:
         options = dict(checked("invoke", INVOKE_OPTIONS, options, owner))
 
     def made(values: dict[str, Any], _by_property: Any, named: dict[str, Any], _urns: list[str]) -> Any:
-        return (None if arguments is None else values), (None if options is None else named)
+        return (None if arguments is None else values), (None if options is None else named), names
 
     return known(context, arguments or {}, options or {}, owner, made)

@@ -396,8 +396,9 @@ impl Run {
         Ok(())
     }
 
-    /// Calls a function; `callback(result, error)` gets the answer.
-    #[pyo3(signature = (token, arguments, dependencies, options, completions, callback))]
+    /// Calls a function, which is not transformed where a transform of functions makes the call; `callback(result, error)` gets
+    /// the answer.
+    #[pyo3(signature = (token, arguments, dependencies, options, in_transform, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn invoke(
         &self,
@@ -406,6 +407,7 @@ impl Run {
         arguments: &Bound<'_, PyDict>,
         dependencies: Vec<String>,
         options: Option<&Bound<'_, PyDict>>,
+        in_transform: bool,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
@@ -417,6 +419,7 @@ impl Run {
             package: registration.package,
             parent: registration.parent,
             depends_on: options::urns(py, dependencies)?,
+            in_transform,
         };
         let answer = self.monitor().invoke(invoke);
         self.settle(

@@ -9,7 +9,7 @@ use pyo3::{
 };
 use stackwright::{
     monitor::{
-        InvokeTransform, InvokeTransformArgs, PackageChoice, Registration, ResourceTransform, TransformArgs,
+        InvokeTransform, InvokeTransformArgs, Registration, ResourceTransform, TransformArgs,
         TransformOptions,
     },
     property::{Key, PropertyMap, PropertyValue},
@@ -120,14 +120,18 @@ struct Changed {
     inputs: Option<PropertyMap>,
     /// The resources that the outputs among the inputs come from.
     dependencies: PropertyDependencies,
-    options: Option<Registration>,
+    options: Option<ChangedOptions>,
 }
 
-/// `(inputs, dependencies by input, options, hooks by moment, explicit dependencies)`, each of them or `None`.
+/// The options that change: their names, and their values.
+type ChangedOptions = (Vec<String>, Registration);
+
+/// `(inputs, dependencies by input, options, names of options, hooks by moment, explicit dependencies)`, each of them or `None`.
 type ChangedParts<'py> = (
     Option<Bound<'py, PyDict>>,
     Option<Bound<'py, PyDict>>,
     Option<Bound<'py, PyDict>>,
+    Vec<String>,
     Option<Bindings>,
     Vec<String>,
 );
@@ -139,14 +143,14 @@ impl Changed {
             return Ok(None);
         }
         let py = returned.py();
-        let (inputs, dependencies, given, hooks, depends_on): ChangedParts<'_> = returned.extract()?;
+        let (inputs, dependencies, given, names, hooks, depends_on): ChangedParts<'_> = returned.extract()?;
         let options = given.map(|given| {
             let mut registration = options::read(Some(&given), "a transform")?;
             registration.dependencies = options::urns(py, depends_on)?;
             if let Some(hooks) = hooks {
                 registration.options.resource_hooks = hooks;
             }
-            Ok::<_, PyErr>(registration)
+            Ok::<_, PyErr>((names, registration))
         });
         Ok(Some(Self {
             inputs: inputs
@@ -158,8 +162,9 @@ impl Changed {
     }
 
     fn apply(self, mut args: TransformArgs) -> TransformArgs {
-        if let Some(options) = self.options {
-            args.options = transform_options(options, args.options);
+        if let Some((names, options)) = self.options {
+            let names = names.iter().map(String::as_str);
+            args.options.change(names, transform_options(options));
         }
         if let Some(inputs) = self.inputs {
             for (name, _) in inputs.iter() {
@@ -175,15 +180,11 @@ impl Changed {
     }
 }
 
-/// Returns the options that a registration has; programs cannot change the checksums of plugins.
-fn transform_options(given: Registration, before: TransformOptions) -> TransformOptions {
+/// Returns the options that a registration has.
+fn transform_options(given: Registration) -> TransformOptions {
     TransformOptions {
         depends_on: given.dependencies,
-        package: PackageChoice {
-            checksums: before.package.checksums,
-            package_ref: before.package.package_ref,
-            ..given.package
-        },
+        package: given.package,
         providers: given.providers,
         protect: given.protect,
         delete_before_replace: given.delete_before_replace,
@@ -233,34 +234,37 @@ fn collect(value: &PropertyValue, urns: &mut Vec<Urn>) {
 /// What a transform changes of a call of a function.
 struct ChangedCall {
     arguments: Option<PropertyMap>,
-    options: Option<Registration>,
+    options: Option<ChangedOptions>,
 }
 
+/// `(arguments, options, names of options)`, each of them or `None`.
+type ChangedCallParts<'py> = (
+    Option<Bound<'py, PyDict>>,
+    Option<Bound<'py, PyDict>>,
+    Vec<String>,
+);
+
 impl ChangedCall {
-    /// Reads `(arguments, options)`, each of them or `None`.
+    /// Reads what `stackwright.transforms` makes of a result.
     fn read(returned: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         if returned.is_none() {
             return Ok(None);
         }
-        let (arguments, given): (Option<Bound<'_, PyDict>>, Option<Bound<'_, PyDict>>) =
-            returned.extract()?;
+        let (arguments, given, names): ChangedCallParts<'_> = returned.extract()?;
         Ok(Some(Self {
             arguments: arguments
                 .map(|arguments| convert::read_map(arguments.as_any(), "the arguments"))
                 .transpose()?,
             options: given
-                .map(|given| options::read(Some(&given), "a transform"))
+                .map(|given| Ok::<_, PyErr>((names, options::read(Some(&given), "a transform")?)))
                 .transpose()?,
         }))
     }
 
     fn apply(self, mut args: InvokeTransformArgs) -> InvokeTransformArgs {
-        if let Some(options) = self.options {
-            args.package = PackageChoice {
-                checksums: args.package.checksums,
-                package_ref: args.package.package_ref,
-                ..options.package
-            };
+        if let Some((names, options)) = self.options {
+            let names = names.iter().map(String::as_str);
+            args.package.change(names, options.package);
         }
         if let Some(arguments) = self.arguments {
             args.arguments = arguments;

@@ -65,7 +65,11 @@ impl Caller {
                 ProviderError::unreadable(id, failure.message)
             }))
         };
-        let answer = self.run(name, method, build, read, responses::failure).await;
+        let fail = match name {
+            "construct" | "call" => responses::caused_failure,
+            _ => responses::failure,
+        };
+        let answer = self.run(name, method, build, read, fail).await;
         answer
             .map(|answer| answer.and_then(|read| read))
             .unwrap_or_else(|| {

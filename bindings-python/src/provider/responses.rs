@@ -9,6 +9,7 @@ use pyo3::{
     types::{PyBytes, PyDict, PyMapping, PyModule, PyString, PyTuple, PyType},
 };
 use stackwright::{
+    Error, ErrorKind,
     event::{DetailedDiff, DiffKind, PropertyDiff},
     property::PropertyMap,
     provider::{
@@ -20,7 +21,7 @@ use stackwright::{
 
 use crate::{
     convert,
-    errors::{invalid, text_with_causes},
+    errors::{self, invalid, text_with_causes},
 };
 
 /// The exception classes of the package that a provider may raise.
@@ -51,6 +52,16 @@ impl Raised {
 pub(super) fn failure(py: Python<'_>, method: &'static str, raised: &PyErr) -> ProviderError {
     describe(py, method, raised)
         .unwrap_or_else(|second| ProviderError::without_answer(ProviderStatus::Unknown, second.to_string()))
+}
+
+/// As [`failure`], with the exception as the cause: the error of the operation is that of the component or the method.
+pub(super) fn caused_failure(py: Python<'_>, method: &'static str, raised: &PyErr) -> ProviderError {
+    let error = failure(py, method, raised);
+    let cause = Error::new(ErrorKind::Provider, error.message.as_str()).with_source(errors::Raised::read(py, raised));
+    ProviderError {
+        cause: Some(cause),
+        ..error
+    }
 }
 
 /// Makes the error of a malformed return value, which names the class and the method.

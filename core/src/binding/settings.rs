@@ -112,8 +112,9 @@ pub struct PluginDocument {
     /// How long one call of a provider may take, in seconds, by the name of its package or plugin; providers of the host
     /// included. A call that takes longer fails with an error that names it, and what it was to create or change stays
     /// among the pending operations. A longer timeout of the resource (`customTimeouts`), with 30 seconds more, takes
-    /// precedence. Construct and methods, which wait for the resources that they register, have no limit. Left out, calls
-    /// take as long as they take.
+    /// precedence. Components that it constructs and methods may wait for other resources, those that they register for
+    /// instance: for these calls the time does not count in which the operation works on such. Left out, calls take as
+    /// long as they take.
     #[schemars(extend("x-takes" = "numbers of seconds by the names of packages"))]
     pub call_timeouts: BTreeMap<String, f64>,
     /// How many processes are kept for the next operation at most, 16 when left out; 0 ends each process with its

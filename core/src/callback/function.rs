@@ -82,10 +82,13 @@ pub(crate) async fn within_deadline<T>(
     tokio::select! {
         biased;
         result = unless_panicked(call) => result,
-        () = runtime.clock.wait(limit) => {
-            let seconds = limit.as_secs_f64();
-            let text = format!("it did not return within {seconds} s, which is the operation's callback timeout");
-            Err(Error::new(ErrorKind::Program, text))
-        }
+        () = runtime.clock.wait(limit) => Err(overdue(limit)),
     }
+}
+
+/// Returns the error of a function that has not returned within `limit`.
+pub(crate) fn overdue(limit: Duration) -> Error {
+    let seconds = limit.as_secs_f64();
+    let text = format!("it did not return within {seconds} s, which is the operation's callback timeout");
+    Error::new(ErrorKind::Program, text)
 }

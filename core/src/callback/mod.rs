@@ -8,7 +8,7 @@ mod remote_hook;
 
 pub use channel::CallbackChannel;
 pub(crate) use channel::CallbackTargets;
-pub(crate) use function::{PANICKED, RemoteFunction, unless_panicked, within_deadline};
+pub(crate) use function::{PANICKED, RemoteFunction, overdue, unless_panicked, within_deadline};
 pub use hook::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook};
 pub(crate) use hook::{Hook, Hooks};
 pub(crate) use remote_hook::RemoteHook;

@@ -107,6 +107,18 @@ pub enum PolicyQuestion {
     AnalyzeStack,
 }
 
+impl PolicyQuestion {
+    /// Returns the name of the protocol's call.
+    #[must_use]
+    pub(crate) const fn call(self) -> &'static str {
+        match self {
+            Self::Remediate => "Remediate",
+            Self::Analyze => "Analyze",
+            Self::AnalyzeStack => "AnalyzeStack",
+        }
+    }
+}
+
 /// The findings of a pack for one resource, or for all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyFindings {

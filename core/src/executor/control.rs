@@ -51,37 +51,50 @@ impl Failure {
     }
 }
 
-/// A call of a provider that was given up because its run was terminated.
+/// A call of a provider, a policy or a function of the program that was given up with its run.
 #[derive(Clone, Debug)]
 pub(crate) struct AbandonedCall {
+    /// What did not return, as a sentence without an end.
+    pub(crate) text: String,
     /// The method: `create` for instance.
     pub(crate) method: &'static str,
-    /// The package of the provider.
-    pub(crate) provider: String,
-    /// The resource; `None` for a function.
+    /// The package of the provider; `None` for a policy or a function of the program.
+    pub(crate) provider: Option<String>,
+    /// The resource; `None` for a function of a package.
     pub(crate) urn: Option<Urn>,
-    /// What the call was about: the URN of the resource, or the function.
-    pub(crate) subject: String,
 }
 
 impl AbandonedCall {
     /// Describes a call on a resource.
     pub(crate) fn on(urn: &Urn, method: &'static str) -> Self {
         Self {
-            method,
-            provider: TypeToken::from(urn.resource_type()).asked_package().to_owned(),
             urn: Some(urn.clone()),
-            subject: urn.to_string(),
+            ..Self::of_provider(&TypeToken::from(urn.resource_type()), method, urn.as_str())
         }
     }
 
     /// Describes a call of a function or a method.
     pub(crate) fn of(token: &str, method: &'static str) -> Self {
+        Self::of_provider(&TypeToken::from(token), method, token)
+    }
+
+    /// Describes a call of a policy or of a function of the program with a sentence.
+    pub(crate) fn of_function(text: String, method: &'static str, urn: Option<&Urn>) -> Self {
         Self {
+            text,
             method,
-            provider: TypeToken::from(token).asked_package().to_owned(),
+            provider: None,
+            urn: urn.cloned(),
+        }
+    }
+
+    fn of_provider(token: &TypeToken, method: &'static str, subject: &str) -> Self {
+        let provider = token.asked_package();
+        Self {
+            text: format!("provider `{provider}` did not return from {method} of {subject}"),
+            method,
+            provider: Some(provider.to_owned()),
             urn: None,
-            subject: token.to_owned(),
         }
     }
 }

@@ -6,12 +6,13 @@ use crate::{
     callback::{ErrorHookCall, HookCall, within_deadline},
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
-    executor::{Executor, Failure, Step, StepFailure},
+    executor::{AbandonedCall, Executor, Failure, Step, StepFailure},
     message::Text,
     resource::{HookMoment, ResourceState},
     state::StateRef,
     step::StepOp,
     token::ResourceId,
+    urn::Urn,
 };
 
 /// Returns the moments before and after a kind of step; `None` for one without hooks.
@@ -88,6 +89,12 @@ fn failure_text(which: &str, name: &str, error: &Error) -> Text {
     error.text().map(describe, describe)
 }
 
+/// Returns the failure of a step, or of the run after it, with that of a hook as its cause.
+fn failure(which: &str, name: &str, error: Error) -> Error {
+    let failure = Error::new(ErrorKind::Failed, failure_text(which, name, &error));
+    failure.with_phase("hook").with_source(error)
+}
+
 impl Executor {
     /// Runs the hooks before a step. All hooks around it must be registered: none runs otherwise.
     ///
@@ -102,7 +109,10 @@ impl Executor {
         let registered = self.hooks().require(names);
         registered.map_err(|error| StepFailure::new(error.text().clone()))?;
         let ran = self.run_hooks("before", before, || arguments(step, None)).await;
-        ran.map_err(StepFailure::new)
+        ran.map_err(|error| StepFailure {
+            cause: Some(error.clone()),
+            ..StepFailure::new(error.text().clone())
+        })
     }
 
     /// Runs the hooks after a step that has been recorded, and after the deletions that were recorded with it.
@@ -136,9 +146,9 @@ impl Executor {
         };
         let names = subject.options.hooks(moment);
         let ran = self.run_hooks("after", names, || arguments(step, new)).await;
-        if let Err(text) = ran {
-            self.diagnose(Diagnostic::error(text.clone()).about(step.urn.clone()));
-            let error = Error::new(ErrorKind::Failed, text).with_urn(step.urn.clone());
+        if let Err(error) = ran {
+            self.diagnose(Diagnostic::error(error.text().clone()).about(step.urn.clone()));
+            let error = error.with_urn(step.urn.clone());
             let stop = !self.options().continue_on_error;
             self.control().fail(Failure::Step(error), stop);
         }
@@ -150,22 +160,23 @@ impl Executor {
         which: &str,
         names: &[String],
         arguments: impl Fn() -> HookCall,
-    ) -> Result<(), Text> {
+    ) -> Result<()> {
         for name in names {
             let registered = self.hooks().of_resource(name);
-            let (hook, options) = registered.map_err(|error| error.text().clone())?;
+            let (hook, options) = registered.map_err(|error| error.with_kind(ErrorKind::Failed))?;
             if self.is_preview() && !options.on_dry_run {
                 continue;
             }
             let call = arguments();
             let urn = call.urn.clone();
-            let Err(error) = self.until_cancelled(hook.run(call)).await else {
+            let ran = self.until_cancelled(which, name, &urn, hook.run(call)).await;
+            let Err(error) = ran else {
                 continue;
             };
-            let text = failure_text(which, name, &error);
             if !options.ignore_errors {
-                return Err(text);
+                return Err(failure(which, name, error));
             }
+            let text = failure_text(which, name, &error);
             self.diagnose(Diagnostic::warning(text).about(urn));
         }
         Ok(())
@@ -197,7 +208,8 @@ impl Executor {
                 failed_operation: operation,
                 errors: errors.to_vec(),
             };
-            let answer = self.until_cancelled(hook.should_retry(call)).await;
+            let asked = self.until_cancelled("error", name, &step.urn, hook.should_retry(call));
+            let answer = asked.await;
             retries |= answer.map_err(|error| failure_text("error", name, &error))?;
         }
         Ok(retries)
@@ -210,15 +222,26 @@ impl Executor {
     }
 
     /// Awaits the call of a hook until its deadline, or until the run is cancelled; none begins after that.
-    async fn until_cancelled<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+    async fn until_cancelled<T>(
+        &self,
+        which: &str,
+        name: &str,
+        urn: &Urn,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let cancelled = || Error::new(ErrorKind::Cancelled, "the operation was canceled");
         if self.control().is_cancelled() {
             return Err(cancelled());
         }
+        let _working = self.activity().working();
         tokio::select! {
             biased;
             result = within_deadline(call, self.options().callback_timeout, self.runtime()) => result,
-            () = self.control().cancelled() => Err(cancelled()),
+            () = self.control().cancelled() => {
+                let text = format!("{which} hook {name:?} of {urn} did not return");
+                self.control().abandon(AbandonedCall::of_function(text, "hook", Some(urn)));
+                Err(cancelled())
+            }
         }
     }
 }
@@ -232,7 +255,6 @@ mod tests {
         },
         state::StateId,
         token::TypeToken,
-        urn::Urn,
     };
 
     fn record(edit: impl FnOnce(&mut ResourceState)) -> StateRef {

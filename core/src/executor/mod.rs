@@ -3,6 +3,7 @@
 //! [`Executor`] drives steps through its parts: [`CallLimits`] the number of calls, [`Applier`] the calls of providers,
 //! [`Recorder`] the journal, [`Reporter`] events and counts, `views` the steps on views.
 
+mod activity;
 mod apply;
 mod call_limits;
 mod constructs;
@@ -33,6 +34,7 @@ use crate::{
     urn::Urn,
 };
 
+pub(crate) use activity::Activity;
 pub(crate) use control::{AbandonedCall, Control, Failure};
 pub(crate) use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::run_in_order;
@@ -67,7 +69,7 @@ pub(crate) struct ExecutorOptions {
     pub nested_secrets: bool,
     /// A program runs, which can register hooks.
     pub has_program: bool,
-    /// How long one call of a transform or a hook may take.
+    /// How long one call of a transform, a hook or a policy may take.
     pub callback_timeout: Duration,
 }
 
@@ -80,6 +82,7 @@ pub(crate) struct Executor {
     recorder: Recorder,
     reporter: Reporter,
     hooks: Arc<Hooks>,
+    activity: Activity,
 }
 
 impl Executor {
@@ -96,6 +99,7 @@ impl Executor {
             let events = events.clone();
             Arc::new(move |text| events.diagnostic(Diagnostic::warning(text)))
         };
+        let activity = Activity::new(Arc::clone(&runtime.clock));
         Self {
             applier: Applier {
                 options,
@@ -103,11 +107,13 @@ impl Executor {
                 limits: CallLimits::new(&options, &runtime, report),
                 sanitizer: Sanitizer::new(events.redactor().clone(), options.preview),
                 control: control.clone(),
+                activity: activity.clone(),
             },
             recorder: Recorder::new(journal, control.clone()),
             reporter: Reporter::new(options, Arc::clone(&runtime.clock), events, control),
             runtime,
             hooks: Arc::default(),
+            activity,
         }
     }
 
@@ -118,6 +124,8 @@ impl Executor {
         let mut other = Self::new(options, runtime, events, journal, self.control().clone());
         other.applier.limits = self.applier.limits.clone();
         other.hooks = Arc::clone(&self.hooks);
+        other.applier.activity = self.activity.clone();
+        other.activity = self.activity.clone();
         other.recorder.views = self.recorder.views.clone();
         other
     }
@@ -237,6 +245,11 @@ impl Executor {
     /// Returns whether a component's Construct is in flight.
     pub(crate) fn is_constructing(&self) -> bool {
         self.applier.limits.is_constructing()
+    }
+
+    /// Returns what the run works on.
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     /// Returns the hooks of the run.

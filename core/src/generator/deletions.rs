@@ -213,7 +213,7 @@ fn still_needed(context: &Context) -> FxHashSet<usize> {
 
 /// Refuses deletions of records with delete hooks, which only their program can run.
 fn refuse_hooked(context: &Context, pending: &[PendingDeletion]) -> crate::error::Result<()> {
-    let mut refused = false;
+    let mut refused: Vec<(String, Vec<String>)> = Vec::new();
     let deletes = |op| matches!(op, StepOp::Delete | StepOp::DeleteReplaced);
     for PendingDeletion { record, .. } in pending.iter().filter(|deletion| deletes(deletion.op)) {
         let names: Vec<&str> = record.state.options.delete_hooks().collect();
@@ -226,12 +226,15 @@ fn refuse_hooked(context: &Context, pending: &[PendingDeletion]) -> crate::error
             names.join(", ")
         );
         context.run.report(&record.state.urn, text);
-        refused = true;
+        let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        names.dedup();
+        refused.push((record.state.urn.to_string(), names));
     }
-    match refused {
-        true => Err(Error::new(ErrorKind::Failed, Message::DeleteHooksWithoutProgram)),
-        false => Ok(()),
+    if refused.is_empty() {
+        return Ok(());
     }
+    let message = Message::DeleteHooksWithoutProgram { resources: &refused };
+    Err(Error::new(ErrorKind::Failed, message))
 }
 
 /// Deletes records of the base, each before what it depends on.

@@ -1,15 +1,17 @@
 //! Policies: packs rewrite a registration's inputs, and analyze it and the whole stack.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use futures::future::join_all;
 
 use crate::{
     error::{Error, ErrorKind},
     event::{EnforcementLevel, EventPayload, PolicyQuestion, PolicyViolation},
+    executor::AbandonedCall,
     generator::{RunEnded, registration::Registering, run::Run},
     message::Text,
     policy::{Analysis, Pack, Policies, Subject},
+    provider::ProviderResult,
     resource::{Alias, Goal, ResourceState},
     urn::Urn,
 };
@@ -39,7 +41,7 @@ impl PolicyChecks {
                     }
                     Ok(rewriting)
                 };
-                self.run.ask(urn, None, question).await?
+                self.ask(pack, PolicyQuestion::Remediate, urn, question).await?
             };
             let found = rewriting.results.iter().map(|result| match result {
                 Ok(remediation) => remediation.name.policy.as_str(),
@@ -75,7 +77,10 @@ impl PolicyChecks {
             .policies
             .packs()
             .iter()
-            .map(|pack| async move { Ok((pack, self.run.ask(urn, None, pack.analyze(subject)).await?)) });
+            .map(|pack| async move {
+                let asked = pack.analyze(subject);
+                Ok((pack, self.ask(pack, PolicyQuestion::Analyze, urn, asked).await?))
+            });
         let mut fatal = None;
         for answer in join_all(questions).await {
             let (pack, analysis): (&Pack, Analysis) = answer?;
@@ -100,7 +105,8 @@ impl PolicyChecks {
         let subjects = &subjects;
         let questions = self.policies.packs().iter().map(|pack| async move {
             let asked = pack.analyze_stack(subjects, root);
-            Ok::<_, RunEnded>((pack, self.run.ask(root, None, asked).await?))
+            let analysis = self.ask(pack, PolicyQuestion::AnalyzeStack, root, asked).await?;
+            Ok::<_, RunEnded>((pack, analysis))
         });
         for answer in join_all(questions).await {
             // The failure of a pack has been reported.
@@ -109,6 +115,33 @@ impl PolicyChecks {
                 self.run.fail_later(mandatory(&violation.urn, &violation));
             }
         }
+    }
+
+    /// Awaits the answer of a pack to a question about a resource. A failed one ends the run; so does a termination, which
+    /// gives up the policies that have not returned.
+    async fn ask<T>(
+        &self,
+        pack: &Pack,
+        question: PolicyQuestion,
+        urn: &Urn,
+        answer: impl Future<Output = ProviderResult<T>>,
+    ) -> Result<T, RunEnded> {
+        let executor = &self.run.executor;
+        let _working = executor.activity().working();
+        let mut answer = pin!(answer);
+        let answer = tokio::select! {
+            biased;
+            answer = &mut answer => answer,
+            // The calls that the answer awaits are in progress still.
+            () = executor.terminated() => {
+                for text in pack.unreturned(question, urn) {
+                    let call = AbandonedCall::of_function(text, "policy", Some(urn));
+                    executor.control().abandon(call);
+                }
+                return Err(RunEnded);
+            }
+        };
+        answer.map_err(|error| self.run.bail_unless_cancelled(urn, error.text(), error.cause.as_ref()))
     }
 
     /// Reports the findings of a pack, and returns the first violation of a mandatory policy.

@@ -154,6 +154,7 @@ impl Run {
         question: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, RunEnded> {
         let question = async {
+            let _working = self.executor.activity().working();
             let _slot = match call {
                 Some(CountedCall { method, waits }) => Some(self.executor.question(urn, method, waits).await),
                 None => None,
@@ -186,7 +187,9 @@ impl Run {
         urn: &Urn,
         loading: impl Future<Output = crate::error::Result<T>>,
     ) -> Result<T, RunEnded> {
+        let working = self.executor.activity().working();
         let loaded = self.unless_terminated(loading).await;
+        drop(working);
         if loaded.is_err() {
             self.executor.control().abandon(AbandonedCall::on(urn, "load"));
         }

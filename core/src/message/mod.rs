@@ -225,8 +225,8 @@ pub(crate) enum Message<'a> {
     DeletionNotTargeted { urn: &'a str },
     /// The provider of a resource changed while only targets are worked on.
     ProviderChangedWithTargets { urn: &'a str, provider: &'a str },
-    /// A destroy without its program found deletion hooks.
-    DeleteHooksWithoutProgram,
+    /// A destroy without its program found deletion hooks: the resources with the names of theirs.
+    DeleteHooksWithoutProgram { resources: &'a [(String, Vec<String>)] },
     /// A provider's Check reported an invalid property.
     InvalidProperty {
         resource_type: &'a str,
@@ -265,7 +265,7 @@ pub(crate) enum Message<'a> {
     },
     /// An operation that the host cancelled has ended; `operation` is its name.
     Cancelled { operation: &'a str },
-    /// An operation that its timeout cancelled has ended. `abandoned` describes the provider calls that were given up.
+    /// An operation that its timeout cancelled has ended. `abandoned` describes the calls that were given up.
     TimedOut {
         operation: &'a str,
         seconds: f64,
@@ -283,7 +283,7 @@ impl Message<'_> {
             Self::DependencyNotTargeted { .. } => "dependency_not_targeted",
             Self::DeletionNotTargeted { .. } => "deletion_not_targeted",
             Self::ProviderChangedWithTargets { .. } => "provider_changed_with_targets",
-            Self::DeleteHooksWithoutProgram => "delete_hooks_without_program",
+            Self::DeleteHooksWithoutProgram { .. } => "delete_hooks_without_program",
             Self::InvalidProperty { .. } => "invalid_property",
             Self::MissingConfiguration { .. } => "missing_configuration",
             Self::SecretId => "secret_id",
@@ -307,7 +307,12 @@ impl Message<'_> {
                 json!({ "urn": urn, "dependency": dependency })
             }
             Self::ProviderChangedWithTargets { urn, provider } => json!({ "urn": urn, "provider": provider }),
-            Self::DeleteHooksWithoutProgram | Self::SecretId => json!({}),
+            Self::DeleteHooksWithoutProgram { resources } => {
+                let hooks: Map<String, Value> =
+                    (resources.iter()).map(|(urn, hooks)| (urn.clone(), json!(hooks))).collect();
+                json!({ "hooks": hooks })
+            }
+            Self::SecretId => json!({}),
             Self::InvalidProperty {
                 resource_type,
                 name,
@@ -390,7 +395,7 @@ impl Message<'_> {
                 "provider {provider} for resource {urn} has not been registered yet, this is due to a change of \
                  providers mixed with --target. Change your program back to the original providers"
             ),
-            Self::DeleteHooksWithoutProgram => {
+            Self::DeleteHooksWithoutProgram { .. } => {
                 "You must run with the `--run-program` flag to use delete hooks during destroy.".to_owned()
             }
             Self::InvalidProperty {
@@ -458,10 +463,16 @@ impl Message<'_> {
                 "the resource {urn} is not among the targets, and its new provider {provider} has not been registered: \
                  add the resource to the targets, or let it keep its provider"
             ),
-            Self::DeleteHooksWithoutProgram => {
-                "the state has resources with delete hooks, which only the program can run: let the destroy run the \
-                 program"
-                    .to_owned()
+            Self::DeleteHooksWithoutProgram { resources } => {
+                let resources: Vec<String> = resources
+                    .iter()
+                    .map(|(urn, hooks)| format!("{urn} ({})", hooks.join(", ")))
+                    .collect();
+                format!(
+                    "the state has resources with delete hooks, which only the program can run: {}; set destroyProgram \
+                     (destroy_program in Python and Rust), or drop the hooks in an update first",
+                    resources.join(", ")
+                )
             }
             Self::InvalidProperty {
                 resource_type,

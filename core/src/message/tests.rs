@@ -27,7 +27,7 @@ fn all() -> Vec<Message<'static>> {
             urn: URN,
             provider: "other::id",
         },
-        Message::DeleteHooksWithoutProgram,
+        Message::DeleteHooksWithoutProgram { resources: &[] },
         problem(true),
         problem(false),
         Message::MissingConfiguration { keys: KEYS },

@@ -23,6 +23,18 @@ use crate::{
     urn::Urn,
 };
 
+/// A component or a method that has failed.
+pub(super) struct FailedCall<'a> {
+    /// The beginning of the text.
+    pub(super) head: String,
+    /// The package of the provider.
+    pub(super) package: &'a str,
+    /// `construct` or `call`.
+    pub(super) method: &'static str,
+    /// The component, or the resource whose method it is.
+    pub(super) urn: Option<&'a Urn>,
+}
+
 impl Monitor {
     /// Constructs a remote component; the registration is complete but for its provider.
     pub(super) async fn construct(
@@ -79,6 +91,7 @@ impl Monitor {
             .executor()
             .constructing(&urn, registration.resource_type.package());
         let answer = unless_panicked(provider.provider.construct(request));
+        let answer = self.within_limit(&provider, "construct", urn.as_str(), answer);
         let answer = self
             .unless_ended(answer, || AbandonedCall::on(&urn, "construct"))
             .await?;
@@ -93,16 +106,16 @@ impl Monitor {
         let response = match sanitized {
             Ok(response) => response,
             Err(error) => {
-                let head = format!(
-                    "{} resource '{}' has a problem: ",
-                    registration.resource_type, registration.name
-                );
-                return Err(self.fail_call(
-                    &head,
-                    &error,
-                    &registration.inputs,
-                    registration.resource_type.package(),
-                ));
+                let failed = FailedCall {
+                    head: format!(
+                        "{} resource '{}' has a problem: ",
+                        registration.resource_type, registration.name
+                    ),
+                    package: registration.resource_type.package(),
+                    method: "construct",
+                    urn: Some(&urn),
+                };
+                return Err(self.fail_call(&failed, &error, &registration.inputs));
             }
         };
         self.learn(&response.outputs);
@@ -181,6 +194,24 @@ impl Monitor {
         found.ok_or_else(|| WireStatus::unknown(format!("unknown provider '{reference}'")).into())
     }
 
+    /// Awaits a Construct or a method within the limit of its provider's calls. It may wait for other resources: the time in
+    /// which the run works on these does not count.
+    pub(super) async fn within_limit<T>(
+        &self,
+        provider: &ProviderHandle,
+        method: &'static str,
+        subject: &str,
+        call: impl Future<Output = ProviderResult<T>>,
+    ) -> ProviderResult<T> {
+        let activity = self.0.generator.executor().activity();
+        let Some(limit) = provider.provider.limit() else {
+            let _waiting = activity.waiting();
+            return call.await;
+        };
+        let answer = activity.within(limit.timeout, call).await;
+        answer.unwrap_or_else(|| Err(limit.exceeded(&format!("{method} of {subject}"), limit.timeout)))
+    }
+
     /// Awaits a provider's call, until the run has ended. `describe` describes a call that is given up.
     pub(super) async fn unless_ended<T>(
         &self,
@@ -202,24 +233,27 @@ impl Monitor {
     }
 
     /// Reports the failure of a component or a method, and ends the run; the status of the request is that of a run
-    /// that has ended. `head` is the beginning of the text.
+    /// that has ended. The report is about no resource.
     pub(super) fn fail_call(
         &self,
-        head: &str,
+        call: &FailedCall<'_>,
         error: &ProviderError,
         inputs: &PropertyMap,
-        package: &str,
     ) -> Refused {
         let executor = self.0.generator.executor();
         if executor.control().is_stopped() {
             // The run has ended already: the failure follows from that.
             return Refused::Invalid(WireStatus::run_failed());
         }
-        let text = format!("{head}{}", with_input_errors(error, inputs));
+        let text = format!("{}{}", call.head, with_input_errors(error, inputs));
         executor.diagnose(Diagnostic::error(text.clone()));
-        let mut failure = Error::new(ErrorKind::Provider, text).with_provider(package);
+        let mut failure = Error::new(ErrorKind::Provider, text);
         if let Some(cause) = &error.cause {
             failure = failure.with_facts_of(cause);
+        }
+        failure = failure.with_provider(call.package).with_phase(call.method);
+        if let Some(urn) = call.urn {
+            failure = failure.with_urn(urn.clone());
         }
         executor.control().fail(Failure::Bail(failure), true);
         Refused::Invalid(WireStatus::run_failed())

@@ -414,6 +414,10 @@ pub(crate) struct InvokeDocument {
         "x-typescript" = "Source | readonly Source[]"
     ))]
     pub(super) depends_on: Sources,
+    /// Whether a transform of functions makes the call, which is not transformed then: that transform would wait for itself.
+    #[serde(default)]
+    #[schemars(extend("x-in" = ["c"]))]
+    pub(super) in_transform: bool,
 }
 
 /// The options of a method's call.

@@ -53,9 +53,10 @@ impl Monitor {
     /// Calls a function; the secrets in its arguments are registered with the redactor before the future is polled.
     pub(super) fn invoke_raw(
         &self,
-        invoke: Invoke,
+        mut invoke: Invoke,
     ) -> impl Future<Output = Result<Invoked, WireStatus>> + Send + use<> {
         self.learn(&invoke.arguments);
+        invoke.in_transform |= self.is_in_invoke_transform();
         let monitor = self.clone();
         async move {
             let flight = match monitor.enter("sending resource registration") {
@@ -124,6 +125,7 @@ impl Monitor {
             arguments: invoke.arguments,
             preview: self.0.run.dry_run,
         };
+        let _working = executor.activity().working();
         tokio::select! {
             biased;
             answer = provider.provider.invoke(request) => match answer.and_then(|answer| executor.sanitizer().sanitize_invoke(answer)) {

@@ -167,6 +167,7 @@ impl Invoke {
             },
             parent: document.parent,
             depends_on: document.depends_on.behind(Vec::new()),
+            in_transform: document.in_transform,
         })
     }
 }

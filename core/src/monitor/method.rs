@@ -7,7 +7,9 @@ use smol_str::SmolStr;
 use crate::{
     executor::AbandonedCall,
     monitor::{
-        Monitor, PackageChoice, WireStatus, construct::unless_panicked, defaults::ProviderUse,
+        Monitor, PackageChoice, WireStatus,
+        construct::{FailedCall, unless_panicked},
+        defaults::ProviderUse,
         register::Refused,
     },
     property::{PropertyMap, PropertyValue, ResourceReference, Unknown},
@@ -130,6 +132,7 @@ impl Monitor {
             })
             .collect();
         let package = TypeToken::from(token.as_str()).asked_package().to_owned();
+        let this = arguments.get(SELF).and_then(reference).map(|this| this.urn.clone());
         let request = MethodRequest {
             monitor: self.handle(),
             run: Arc::clone(self.run_info()),
@@ -139,6 +142,7 @@ impl Monitor {
             stack_trace_handle: trace.text(),
         };
         let answer = unless_panicked(provider.provider.call_method(request));
+        let answer = self.within_limit(&provider, "call", &token, answer);
         let answer = self
             .unless_ended(answer, || AbandonedCall::of(&token, "call"))
             .await?;
@@ -150,8 +154,13 @@ impl Monitor {
                 failures: response.failures,
             }),
             Err(error) => {
-                let head = format!("call to function '{token}' failed: ");
-                let refused = self.fail_call(&head, &error, &arguments, &package);
+                let failed = FailedCall {
+                    head: format!("call to function '{token}' failed: "),
+                    package: &package,
+                    method: "call",
+                    urn: this.as_ref(),
+                };
+                let refused = self.fail_call(&failed, &error, &arguments);
                 // The program is not to continue before the run has ended.
                 tokio::select! {
                     () = self.0.closed.cancelled() => {}

@@ -119,7 +119,9 @@ impl Monitor {
         if self.is_closed() {
             return Err(Refused::Invalid(WireStatus::shut_down(doing)));
         }
-        let ending = self.0.generator.executor().control().is_stopped();
+        let executor = self.0.generator.executor();
+        executor.activity().touch();
+        let ending = executor.control().is_stopped();
         self.0.in_flight.enter().ok_or_else(|| {
             if ending {
                 Refused::Unanswered(RunEnded)

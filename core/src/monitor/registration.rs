@@ -148,4 +148,7 @@ pub struct Invoke {
     pub parent: Option<Urn>,
     /// Resources that must exist before the call; while one does not, the result is unknown.
     pub depends_on: Vec<Urn>,
+    /// A transform of functions makes the call, which is not transformed then: that transform would wait for itself. Set by
+    /// [`crate::monitor::Monitor::invoke`] where the future of a transform calls it.
+    pub in_transform: bool,
 }

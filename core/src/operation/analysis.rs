@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use rustc_hash::FxHashMap;
 
-use super::{StackContext, policies::PackLoading};
+use super::{StackContext, options::CALLBACK_TIMEOUT, policies::PackLoading};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
@@ -65,6 +65,7 @@ async fn analyze_with(
         info: &info,
         plugins: &plugins,
         events,
+        call_timeout: CALLBACK_TIMEOUT,
     };
     let policies = loading.load(options.iter().map(|option| (option, true))).await?;
     for warning in policies.warnings() {

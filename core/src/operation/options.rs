@@ -135,12 +135,14 @@ pub struct OperationOptions {
     /// A note for the history.
     pub message: String,
     /// How long the operation may take, in seconds. When it takes longer, it is cancelled: running steps complete, and no
-    /// other begins. Calls of providers that have not ended 30 seconds later are given up, so that their outcome is
-    /// unknown. The error, of the kind `cancelled`, states the timeout and names such calls. Left out, there is no limit.
+    /// other begins. Calls of providers and policies that have not ended 30 seconds later are given up, so that their outcome
+    /// is unknown; transforms and hooks are at once. The error, of the kind `cancelled`, states the timeout and names such
+    /// calls. Left out, there is no limit.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds above 0"))]
     pub timeout: Option<f64>,
-    /// How long one call of a transform or a hook may take, in seconds; 300 by default. One that takes longer has failed,
-    /// and is cancelled. Error hooks that wait before they ask for a retry need more than their longest delay.
+    /// How long one call of a transform, a hook or a policy may take, in seconds; 300 by default. One that takes longer has
+    /// failed, and is cancelled. A transform may return outputs of other resources: the time in which the operation works on
+    /// others does not count for it. Error hooks that wait before they ask for a retry need more than their longest delay.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds above 0"))]
     pub callback_timeout: Option<f64>,
 }
@@ -148,8 +150,8 @@ pub struct OperationOptions {
 /// How many steps run at a time by default.
 const DEFAULT_PARALLEL: usize = 16;
 
-/// How long one call of a transform or a hook may take by default.
-const CALLBACK_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long one call of a transform, a hook or a policy may take by default.
+pub(super) const CALLBACK_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Returns a number of seconds as a duration; `None` for one that is no duration above 0.
 fn duration(seconds: f64) -> Option<Duration> {
@@ -205,7 +207,7 @@ impl OperationOptions {
         duration(self.timeout?)
     }
 
-    /// Returns how long one call of a transform or a hook may take.
+    /// Returns how long one call of a transform, a hook or a policy may take.
     pub(crate) fn callback_time_limit(&self) -> Duration {
         self.callback_timeout
             .and_then(duration)

@@ -96,23 +96,16 @@ pub(super) fn error_of(run: &OperationRun, error: Option<Error>, cancelled: bool
     fatal.or_else(|| failures.into_iter().next().map(|failure| failed(run, failure)))
 }
 
-/// Returns the error of a cancelled operation. That of a timeout names the provider calls that were given up.
+/// Returns the error of a cancelled operation. That of a timeout names the calls that were given up.
 fn cancellation(run: &OperationRun) -> Error {
     let operation = name(run);
     let Some(timeout) = run.control.timed_out() else {
         return Error::new(ErrorKind::Cancelled, Message::Cancelled { operation });
     };
     let calls = run.control.abandoned();
-    let described = calls.iter().take(MAX_ABANDONED).map(|call| {
-        let AbandonedCall {
-            method,
-            provider,
-            subject,
-            ..
-        } = call;
-        format!("provider `{provider}` did not return from {method} of {subject}")
-    });
-    let mut abandoned: Vec<String> = described.collect();
+    let mut abandoned: Vec<String> = (calls.iter().take(MAX_ABANDONED))
+        .map(|call| call.text.clone())
+        .collect();
     if calls.len() > MAX_ABANDONED {
         abandoned.push(format!("{} other calls", calls.len() - MAX_ABANDONED));
     }
@@ -125,8 +118,15 @@ fn cancellation(run: &OperationRun) -> Error {
     let Some(first) = calls.into_iter().next() else {
         return error;
     };
-    let error = error.with_provider(first.provider).with_phase(first.method);
-    match first.urn {
+    let AbandonedCall {
+        method, provider, urn, ..
+    } = first;
+    let error = error.with_phase(method);
+    let error = match provider {
+        Some(provider) => error.with_provider(provider),
+        None => error,
+    };
+    match urn {
         Some(urn) => error.with_urn(urn),
         None => error,
     }

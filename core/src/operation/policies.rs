@@ -1,6 +1,6 @@
 //! Loading policy packs: of an operation that runs a program, and of an analysis of the state.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use stackwright_proto::pulumirpc::AnalyzerStackConfigureRequest;
 
@@ -36,6 +36,7 @@ pub(super) async fn load_policies(
         info,
         plugins,
         events: &run.events,
+        call_timeout: options.callback_time_limit(),
     };
     let policies = tokio::select! {
         biased;
@@ -54,6 +55,8 @@ pub(super) struct PackLoading<'a> {
     pub(super) info: &'a RunInfo,
     pub(super) plugins: &'a Arc<PluginOperation>,
     pub(super) events: &'a EventSink,
+    /// How long one call about a resource, or about all of them, may take.
+    pub(super) call_timeout: Duration,
 }
 
 impl PackLoading<'_> {
@@ -80,6 +83,7 @@ impl PackLoading<'_> {
         PolicySurroundings {
             runtime: engine.runtime.clone(),
             timeouts: engine.loader.timeouts(),
+            call_timeout: self.call_timeout,
             guard_shell: engine.loader.guard_shell(),
             sink: Arc::new(move |diagnostic| events.diagnostic(diagnostic)),
             operation: Arc::downgrade(self.plugins),

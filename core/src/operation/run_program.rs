@@ -62,7 +62,7 @@ pub(super) async fn run_program(
     tokio::select! {
         result = &mut program => {
             ended = true;
-            note_end(run, result.and_then(|result| result));
+            note_end(run, &monitor, result.and_then(|result| result));
         }
         () = monitor.signalled() => {}
         () = run.control.stopped() => {}
@@ -101,7 +101,7 @@ pub(super) async fn run_program(
         monitor.finish();
     }
     if !ended {
-        wait_for_end(run, &mut program).await;
+        wait_for_end(run, &monitor, &mut program).await;
     }
     if !run.options.hold_session {
         monitor.close();
@@ -125,7 +125,7 @@ async fn drain(run: &OperationRun, monitor: &Monitor) {
 }
 
 /// Fails the run of a program that has failed.
-fn note_end(run: &OperationRun, result: Result<()>) {
+fn note_end(run: &OperationRun, monitor: &Monitor, result: Result<()>) {
     let Err(error) = result else { return };
     let is_plain = error.kind() == ErrorKind::Program && error.message_code().is_none();
     let error = match is_plain.then(|| text_of_program(error.message())) {
@@ -143,6 +143,7 @@ fn note_end(run: &OperationRun, result: Result<()>) {
         if error.kind() == ErrorKind::Program && !error.is_reported() {
             run.events.diagnostic(Diagnostic::error(error.message()));
         }
+        let error = monitor.with_cause_of_transform(error);
         run.control.fail(Failure::Program(error), true);
     }
 }
@@ -151,7 +152,7 @@ fn note_end(run: &OperationRun, result: Result<()>) {
 fn note_reports(run: &OperationRun, monitor: &Monitor) {
     if monitor.has_reported_errors() {
         let error = Error::new(ErrorKind::Program, "the program reported errors");
-        note_end(run, Err(error.already_reported()));
+        note_end(run, monitor, Err(error.already_reported()));
     }
     if let Some(error) = monitor.unreadable_declaration()
         && !run.control.is_stopped()
@@ -185,10 +186,10 @@ async fn publish_exports(generator: &Arc<Generator>, monitor: &Monitor) {
 }
 
 /// Waits for a program whose run is over.
-async fn wait_for_end(run: &OperationRun, program: &mut Task<Result<()>>) {
+async fn wait_for_end(run: &OperationRun, monitor: &Monitor, program: &mut Task<Result<()>>) {
     let clock = Arc::clone(&run.stack.engine.runtime.clock);
     tokio::select! {
-        result = &mut *program => note_end(run, result.and_then(|result| result)),
+        result = &mut *program => note_end(run, monitor, result.and_then(|result| result)),
         () = clock.wait(SHUTDOWN_GRACE) => program.abort(),
     }
 }

@@ -83,7 +83,8 @@ pub struct PluginSettings {
     pub timeouts: PluginTimeouts,
     /// How long one call of a provider may take, by the name of its package or plugin; code of the host included. A call
     /// that takes longer fails, and its outcome is unknown. A longer timeout of the resource, with a margin of 30 s,
-    /// takes precedence. Construct and Call have no limit: they wait for other resources.
+    /// takes precedence. For Construct and Call the time does not count in which the run works on other resources, for which
+    /// they may wait.
     pub call_timeouts: BTreeMap<String, Duration>,
 }
 

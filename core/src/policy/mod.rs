@@ -14,6 +14,7 @@ use std::{
     fmt,
     path::PathBuf,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use futures::future::{join_all, try_join_all};
@@ -72,6 +73,8 @@ pub(crate) enum PackSource {
 pub(crate) struct PolicySurroundings {
     pub(crate) runtime: Runtime,
     pub(crate) timeouts: PluginTimeouts,
+    /// How long one call about a resource, or about all of them, may take.
+    pub(crate) call_timeout: Duration,
     /// The shell that guards processes of packs; `None` starts them unguarded.
     pub(crate) guard_shell: Option<PathBuf>,
     /// Receives the output of processes.

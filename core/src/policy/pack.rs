@@ -1,7 +1,5 @@
 //! A loaded policy pack: its name, its policies, and the backend that runs them.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 
 use super::{
@@ -18,9 +16,6 @@ use crate::{
     provider::{ProviderError, ProviderResult},
     urn::Urn,
 };
-
-/// The timeout of a pack's responses about resources.
-pub(super) const ANALYZE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The name and the version of a pack; the version is empty when it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +35,10 @@ pub(super) trait PackBackend: Send + Sync + 'static {
 
     /// Analyzes all resources together. Violations without a resource are those of `root`.
     async fn analyze_stack(&self, subjects: &[Subject<'_>], root: &Urn) -> ProviderResult<Analysis>;
+
+    /// Describes the calls about a resource, or all resources of its stack, that have not returned yet: one of each policy
+    /// where the engine calls it itself. `call` is the name of the request.
+    fn unreturned(&self, call: &str, urn: &Urn) -> Vec<String>;
 
     /// Asks the pack to cancel its running calls.
     async fn cancel(&self);
@@ -150,6 +149,11 @@ impl Pack {
         root: &Urn,
     ) -> ProviderResult<Analysis> {
         self.loaded.backend.analyze_stack(subjects, root).await
+    }
+
+    /// Describes the calls about a resource that have not returned yet.
+    pub(crate) fn unreturned(&self, question: PolicyQuestion, urn: &Urn) -> Vec<String> {
+        self.loaded.backend.unreturned(question.call(), urn)
     }
 
     /// Returns the results of the policies that apply to a request.

@@ -26,7 +26,7 @@ impl CallLimit {
     /// The provider's error; `DeadlineExceeded` with an unknown outcome when the call took too long, with the provider,
     /// the call and its resource.
     pub(super) async fn call(&self, backend: &dyn ProviderBackend, call: Call) -> ProviderResult<Reply> {
-        if is_unlimited(&call) {
+        if is_limited_elsewhere(&call) {
             return backend.call(call).await;
         }
         let timeout = self.timeout.max(custom_timeout(&call));
@@ -60,21 +60,23 @@ impl CallLimit {
         tokio::select! {
             biased;
             reply = reply => reply,
-            () = self.clock.wait(timeout) => Err(ProviderError::without_answer(
-                ProviderStatus::DeadlineExceeded,
-                format!(
-                    "provider `{}` did not return from {what} within {} s",
-                    self.provider,
-                    timeout.as_secs_f64()
-                ),
-            )),
+            () = self.clock.wait(timeout) => Err(self.exceeded(what, timeout)),
         }
+    }
+
+    /// Returns the error of a call that took too long; its outcome is unknown. `what` is the call with its subject.
+    pub(crate) fn exceeded(&self, what: &str, timeout: Duration) -> ProviderError {
+        let (provider, seconds) = (&self.provider, timeout.as_secs_f64());
+        ProviderError::without_answer(
+            ProviderStatus::DeadlineExceeded,
+            format!("provider `{provider}` did not return from {what} within {seconds} s"),
+        )
     }
 }
 
-/// Returns whether a call has no limit: components and methods wait for the resources that they register, and the end of
-/// a provider has limits of its own.
-const fn is_unlimited(call: &Call) -> bool {
+/// Returns whether the limit of a call is not that of this file: components and methods wait for the resources that they
+/// register, for which the monitor allows, and the end of a provider has limits of its own.
+const fn is_limited_elsewhere(call: &Call) -> bool {
     matches!(
         call,
         Call::Construct(_) | Call::Method(_) | Call::Cancel | Call::Close

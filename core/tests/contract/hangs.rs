@@ -4,7 +4,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use stackwright::{
-    Result, StackSettings,
+    ErrorKind, Result, StackSettings,
     callback::{ErrorHook, ErrorHookCall},
     monitor::{Invoke, InvokeTransformArgs},
     operation::{OperationKind, OperationOptions, OperationResult},
@@ -12,9 +12,13 @@ use stackwright::{
     program::{Program, from_fn},
     runtime::{Clock, Runtime, SystemClock, Timestamp},
 };
-use stackwright_testkit::wait::Ended as _;
+use stackwright_testkit::wait::{Ended as _, Within as _};
+use tokio::sync::Notify;
 
 use crate::fixture::{Scripted, engine, resource};
+
+/// A deadline of functions that an operation sets.
+const SHORT: Duration = Duration::from_secs(77);
 
 /// A clock on which the deadline of functions passes at once.
 struct PastDeadline;
@@ -30,7 +34,7 @@ impl Clock for PastDeadline {
     }
 
     async fn wait(&self, duration: Duration) {
-        if duration != Duration::from_secs(300) {
+        if ![Duration::from_secs(300), SHORT].contains(&duration) {
             SystemClock.wait(duration).await;
         }
     }
@@ -46,6 +50,14 @@ impl ErrorHook for Hanging {
 }
 
 async fn run(program: Arc<dyn Program>, policies: Vec<Policy>) -> Arc<OperationResult> {
+    run_with(OperationOptions::default(), program, policies).await
+}
+
+async fn run_with(
+    options: OperationOptions,
+    program: Arc<dyn Program>,
+    policies: Vec<Policy>,
+) -> Arc<OperationResult> {
     let runtime = Runtime {
         clock: Arc::new(PastDeadline),
         ..Runtime::system(tokio::runtime::Handle::current())
@@ -58,7 +70,7 @@ async fn run(program: Arc<dyn Program>, policies: Vec<Policy>) -> Arc<OperationR
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     let options = OperationOptions {
         local_policy_packs: vec![PolicyPack::new("guard", policies).into()],
-        ..OperationOptions::default()
+        ..options
     };
     let operation = stack.start(OperationKind::Update, options, Some(program));
     operation.ended().await
@@ -114,15 +126,58 @@ async fn a_policy_that_does_not_return_ends_the_operation_at_its_deadline() {
         context.monitor.register(resource("a", "1")).await?;
         Ok(())
     });
-    let hangs = Policy::from_check("slow", |_| pending());
-    let result = run(program, vec![hangs]).await;
-    let text = "policy pack guard: policy slow did not complete Analyze within 300 s";
-    assert_failed(&result, text);
-    assert!(
-        result
-            .snapshot
-            .resources
-            .iter()
-            .all(|state| state.urn.name() != "a")
-    );
+    for (callback_timeout, seconds) in [(None, 300), (Some(SHORT.as_secs_f64()), 77)] {
+        let options = OperationOptions {
+            callback_timeout,
+            ..OperationOptions::default()
+        };
+        let hangs = Policy::from_check("slow", |_| pending());
+        let result = run_with(options, Arc::clone(&program), vec![hangs]).await;
+        let text = format!(
+            "policy pack guard: policy slow did not complete Analyze within {seconds} s, which is the callback timeout"
+        );
+        assert_failed(&result, &text);
+        let mut recorded = result.snapshot.resources.iter();
+        assert!(recorded.all(|state| state.urn.name() != "a"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_answers_after_the_end_of_the_run_changes_nothing() {
+    let (entered, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let late = {
+        let (entered, release) = (Arc::clone(&entered), Arc::clone(&release));
+        Policy::from_check("late", move |_| {
+            let (entered, release) = (Arc::clone(&entered), Arc::clone(&release));
+            // As code of another language, which runs on when its call is given up.
+            let answer = tokio::spawn(async move {
+                entered.notify_one();
+                release.notified().await;
+                vec!["too large".into()]
+            });
+            async move { Ok(answer.await.unwrap()) }
+        })
+    };
+    let engine = engine()
+        .provider("echo", Arc::new(Scripted::default()))
+        .build()
+        .unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let program = from_fn(|context| async move {
+        context.monitor.register(resource("a", "1")).await?;
+        Ok(())
+    });
+    let options = OperationOptions {
+        local_policy_packs: vec![PolicyPack::new("guard", vec![late]).into()],
+        ..OperationOptions::default()
+    };
+    let operation = stack.start(OperationKind::Update, options, Some(program));
+    entered.notified().within("the call of the policy").await;
+    operation.cancel();
+    operation.cancel();
+    let result = operation.ended().await;
+    release.notify_one();
+    assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
+    assert!(result.snapshot.resources.iter().all(|state| state.urn.name() != "a"));
+    engine.close().within("the end of the engine").await;
 }

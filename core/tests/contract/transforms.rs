@@ -478,6 +478,120 @@ async fn transforms_of_functions_run_one_call_after_the_other_and_change_argumen
     assert_eq!(most.load(Ordering::SeqCst), 1);
 }
 
+/// Calls a function of the package.
+fn call(token: &str) -> Invoke {
+    Invoke {
+        token: token.to_owned(),
+        arguments: [("asked", token.into())].into_iter().collect(),
+        ..Invoke::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_a_transform_of_functions_is_not_transformed() {
+    let stack = stack(&Arc::new(Scripted::default()), StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let monitor = context.monitor.clone();
+        let asks = move |mut args: InvokeTransformArgs| {
+            let answer = monitor.invoke(call("echo:index:inner"));
+            async move {
+                // Without the transform's argument, or another call of itself.
+                let answer = answer.await?;
+                assert_eq!(answer, call("echo:index:inner").arguments);
+                args.arguments.insert("added", "x".into());
+                Ok(Some(args))
+            }
+        };
+        context.monitor.add_invoke_transform(Arc::new(asks));
+        for _ in 0..2 {
+            let answer = context.monitor.invoke(call("echo:index:outer")).await?;
+            assert_eq!(answer.get("added"), Some(&"x".into()));
+        }
+        // A task of the transform says so itself.
+        let marked = Invoke {
+            in_transform: true,
+            ..call("echo:index:inner")
+        };
+        assert_eq!(context.monitor.invoke(marked).await?, call("echo:index:inner").arguments);
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+}
+
+/// A clock on which short waits end at once.
+struct Hasty;
+
+#[async_trait]
+impl Clock for Hasty {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        SystemClock.elapsed()
+    }
+
+    async fn wait(&self, duration: Duration) {
+        if duration > Duration::from_secs(5) {
+            SystemClock.wait(duration).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_may_come_from_a_transform_does_not_wait_for_it_for_ever() {
+    let runtime = Runtime {
+        clock: Arc::new(Hasty),
+        ..Runtime::system(tokio::runtime::Handle::current())
+    };
+    let engine = engine().runtime(runtime).provider("echo", Arc::new(Scripted::default()));
+    let engine = engine.build().unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let program = from_fn(|context| async move {
+        let monitor = context.monitor.clone();
+        let asks = move |mut args: InvokeTransformArgs| {
+            let monitor = monitor.clone();
+            async move {
+                if args.token == "echo:index:outer" {
+                    // Another task, as a program behind the protocol has.
+                    let answer = tokio::spawn(async move { monitor.invoke(call("echo:index:inner")).await });
+                    let answer = answer.await.unwrap()?;
+                    assert_eq!(answer.get("added"), Some(&"echo:index:inner".into()));
+                }
+                args.arguments.insert("added", args.token.as_str().into());
+                Ok(Some(args))
+            }
+        };
+        context.monitor.add_invoke_transform(Arc::new(asks));
+        let answer = context.monitor.invoke(call("echo:index:outer")).await?;
+        assert_eq!(answer.get("added"), Some(&"echo:index:outer".into()));
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_error_of_a_program_whose_transform_failed_has_the_resource_and_the_cause() {
+    let stack = stack(&Arc::new(Scripted::default()), StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let fails = |_: TransformArgs| async { Err(Error::new(ErrorKind::Program, "not now")) };
+        let a = Registration {
+            transforms: vec![Arc::new(fails)],
+            ..resource("a", "1")
+        };
+        context.monitor.register(a).await?;
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    let error = result.error.as_ref().unwrap();
+    assert!(error.message().contains("transform 1 of resource 'a': not now"), "{error}");
+    assert_eq!((error.urn(), error.phase()), (Some(&urn("a")), Some("transform")));
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    assert_eq!(cause.as_deref(), Some("not now"));
+}
+
 /// Constructs components with one child each.
 #[derive(Default)]
 struct Boxes(Mutex<Vec<PropertyMap>>);

@@ -15,6 +15,7 @@ mod fixture;
 mod foreign_user;
 mod hooks;
 mod installer;
+mod killed_component_host;
 mod language_program;
 mod monitor_answers;
 mod monitor_server;

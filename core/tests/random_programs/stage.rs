@@ -222,12 +222,12 @@ impl Stage {
         }
     }
 
-    /// Returns the ids of the things that the program adopts: new ones for resources that are not recorded.
+    /// Returns the ids of the things that the program adopts: new ones for resources that are not recorded, by any name. An
+    /// import with another id would replace the recorded one, which the engine refuses.
     fn imports(&self, script: &Script, before: &Snapshot) -> Vec<Option<String>> {
         let import = |number: usize| {
-            let urns = [script.urn(number, false), script.urn(number, true)];
             let mut live = before.resources.iter().filter(|state| !state.delete);
-            let is_recorded = live.any(|state| urns.contains(&state.urn));
+            let is_recorded = live.any(|state| number_of(state.urn.name()) == Some(number));
             let imports = script.imports(number) && !is_recorded;
             imports.then(|| {
                 self.world

@@ -38,10 +38,12 @@ pub(super) async fn transform(
         "arguments"
     };
     let mut usual = json!({});
-    for (member, set) in [(arguments, &script.inputs), ("options", &script.options)] {
-        if !set.is_empty() {
-            usual[member] = changed(&call.request[member], set);
-        }
+    if !script.inputs.is_empty() {
+        usual[arguments] = changed(&call.request[arguments], &script.inputs);
+    }
+    if !script.options.is_empty() {
+        // Options change one by one.
+        usual["options"] = script.options.clone().into();
     }
     let subject = format!("{name} {}", call.subject());
     let request = value::from_plain(&call.request);

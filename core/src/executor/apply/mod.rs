@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::{
     executor::{
-        AbandonedCall, Control, ExecutorOptions, Step, StepFailure,
+        AbandonedCall, Activity, Control, ExecutorOptions, Step, StepFailure,
         call_limits::CallLimits,
         outcome::{Applied, join_reasons},
         sanitize::Sanitizer,
@@ -35,6 +35,7 @@ pub(super) struct Applier {
     pub(super) control: Control,
     pub(super) limits: CallLimits,
     pub(super) sanitizer: Sanitizer,
+    pub(super) activity: Activity,
 }
 
 impl Applier {
@@ -62,6 +63,7 @@ impl Applier {
         phase: &'static str,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
+        let _working = self.activity.working();
         let mut result = tokio::select! {
             biased;
             result = call => result,

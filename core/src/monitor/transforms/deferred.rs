@@ -12,8 +12,9 @@ use super::{
     is_local_component, references,
 };
 use crate::{
-    callback::within_deadline,
-    error::{ErrorKind, Result as LibraryResult},
+    callback::{overdue, unless_panicked},
+    error::{Error, ErrorKind, Result as LibraryResult},
+    executor::AbandonedCall,
     generator::RunEnded,
     monitor::{
         Monitor, Registered, Registration, WireStatus,
@@ -196,8 +197,9 @@ impl Monitor {
         source: Source<'_>,
     ) -> Result<(), Refused> {
         let what = || format!("{source} resource '{}'", args.name);
+        let urn = self.urn_below(args.parent.as_ref(), &args.resource_type, &args.name);
         let changed = self
-            .call_transform(transform.transform(args.clone()), what)
+            .call_transform(transform.transform(args.clone()), Some(&urn), what)
             .await?;
         if let Some(changed) = changed {
             // Before the next transform, whose failure may quote them.
@@ -207,17 +209,26 @@ impl Monitor {
         Ok(())
     }
 
-    /// Awaits a transform, until the run is stopped; `what` names it in errors.
+    /// Awaits a transform, until the run is stopped; `what` names it in errors, and `urn` is the resource that it changes. It may wait for other resources: the time in
+    /// which the run works on these does not count towards its limit.
     pub(super) async fn call_transform<T>(
         &self,
         call: impl Future<Output = LibraryResult<T>>,
+        urn: Option<&Urn>,
         what: impl Fn() -> String,
     ) -> Result<T, Refused> {
         let executor = self.0.generator.executor();
+        let limit = executor.options().callback_timeout;
         let result = tokio::select! {
             biased;
-            result = within_deadline(call, executor.options().callback_timeout, self.runtime()) => result,
-            () = executor.control().stopped() => return Err(Refused::Unanswered(RunEnded)),
+            result = executor.activity().within(limit, unless_panicked(call)) => {
+                result.unwrap_or_else(|| Err(overdue(limit)))
+            }
+            () = executor.control().stopped() => {
+                let text = format!("{} did not return", what());
+                executor.control().abandon(AbandonedCall::of_function(text, "transform", urn));
+                return Err(Refused::Unanswered(RunEnded));
+            }
             () = self.0.closed.cancelled() => {
                 return Err(WireStatus::shut_down("waiting on step's done channel").into());
             }
@@ -228,6 +239,11 @@ impl Monitor {
                 _ => ProviderStatus::Unknown,
             };
             let text = format!("invoke transform: {}: {}", what(), error.text().reference());
+            let refusal = Error::new(error.kind(), text.as_str()).with_phase("transform").with_source(error);
+            self.0.transforms.keep_refusal(match urn {
+                Some(urn) => refusal.with_urn(urn.clone()),
+                None => refusal,
+            });
             WireStatus::new(code, text).into()
         })
     }

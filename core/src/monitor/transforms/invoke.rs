@@ -2,7 +2,11 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    future::poll_fn,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::{self, ThreadId},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -29,6 +33,8 @@ pub struct InvokeTransformArgs {
 ///
 /// The calls of all transforms are serial. One that takes longer than five minutes fails; a call is dropped when the run
 /// is cancelled.
+///
+/// A transform may call functions, which are not transformed then: [`Invoke::in_transform`].
 #[async_trait]
 pub trait InvokeTransform: Send + Sync + 'static {
     /// Returns the changed call; `None` leaves it as it is.
@@ -62,6 +68,24 @@ pub(super) struct InvokeTransforms {
     all: Mutex<Arc<Vec<Arc<dyn InvokeTransform>>>>,
     /// Held while the transforms of one call run.
     turn: tokio::sync::Mutex<()>,
+    /// The threads that are polling the future of a transform.
+    polling: Mutex<Vec<ThreadId>>,
+}
+
+/// How long a call waits for the transforms of other calls while the run works on nothing. It may come from one of these
+/// transforms in a program behind the protocol, which does not say so.
+const TURN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Removes a thread from those that poll when it is dropped.
+struct Polling<'a>(&'a InvokeTransforms, ThreadId);
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        let mut polling = self.0.polling();
+        if let Some(place) = polling.iter().position(|thread| *thread == self.1) {
+            polling.swap_remove(place);
+        }
+    }
 }
 
 impl InvokeTransforms {
@@ -75,27 +99,48 @@ impl InvokeTransforms {
         drop(all);
     }
 
+    fn polling(&self) -> MutexGuard<'_, Vec<ThreadId>> {
+        self.polling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Awaits a transform; calls of functions that its future makes are recognized meanwhile.
+    async fn polled<T>(&self, transform: impl Future<Output = T>) -> T {
+        let mut transform = pin!(transform);
+        poll_fn(|context| {
+            let polling = Polling(self, thread::current().id());
+            self.polling().push(polling.1);
+            transform.as_mut().poll(context)
+        })
+        .await
+    }
+
     fn all(&self) -> Arc<Vec<Arc<dyn InvokeTransform>>> {
         Arc::clone(&self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Monitor {
+    /// Returns whether the caller is the future of a transform of functions.
+    pub(in crate::monitor) fn is_in_invoke_transform(&self) -> bool {
+        let polling = self.0.transforms.invokes.polling();
+        !polling.is_empty() && polling.contains(&thread::current().id())
+    }
+
     /// Runs the transforms of a call of a function.
     pub(in crate::monitor) async fn transform_invoke(&self, invoke: &mut Invoke) -> Result<(), Refused> {
         let transforms = &self.0.transforms.invokes;
         let all = transforms.all();
-        if all.is_empty() {
+        if all.is_empty() || invoke.in_transform {
             return Ok(());
         }
+        let executor = self.0.generator.executor();
         // Transforms get the values alone.
         invoke.arguments = invoke.arguments.without_outputs();
         let _turn = tokio::select! {
             biased;
-            turn = transforms.turn.lock() => turn,
-            () = self.0.generator.executor().control().stopped() => {
-                return Err(Refused::Unanswered(RunEnded));
-            }
+            turn = transforms.turn.lock() => Some(turn),
+            () = executor.control().stopped() => return Err(Refused::Unanswered(RunEnded)),
+            () = executor.activity().quiet(TURN_PATIENCE) => None,
         };
         for (index, transform) in all.iter().enumerate() {
             let args = InvokeTransformArgs {
@@ -104,7 +149,8 @@ impl Monitor {
                 package: invoke.package.clone(),
             };
             let what = || format!("transform {} of function '{}'", index + 1, invoke.token);
-            let changed = self.call_transform(transform.transform(args), what).await?;
+            let transforming = transforms.polled(transform.transform(args));
+            let changed = self.call_transform(transforming, None, what).await?;
             if let Some(changed) = changed {
                 let package_ref = std::mem::take(&mut invoke.package.package_ref);
                 // Before the next transform, whose failure may quote them.

@@ -5,6 +5,7 @@
 
 mod announced;
 mod args;
+mod change;
 mod deferred;
 mod dependencies;
 mod invoke;
@@ -21,6 +22,7 @@ use rustc_hash::FxHashMap;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    error::Error,
     monitor::{Monitor, Registration},
     token::TypeToken,
     urn::Urn,
@@ -43,6 +45,8 @@ pub(super) struct Transforms {
     state: Mutex<State>,
     announced: Announced,
     invokes: InvokeTransforms,
+    /// The failures of transforms, as the program sees them.
+    refusals: Mutex<Vec<Error>>,
 }
 
 #[derive(Default)]
@@ -72,6 +76,15 @@ impl Place {
 impl Transforms {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the failure of a transform, for the error of a program that ends with it.
+    fn keep_refusal(&self, refusal: Error) {
+        self.refusals().push(refusal);
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, Vec<Error>> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops all transforms: none runs any more.
@@ -138,6 +151,20 @@ impl Transforms {
 }
 
 impl Monitor {
+    /// Adds to the error of a program the resource and the cause of the transform's failure that its text contains.
+    pub(crate) fn with_cause_of_transform(&self, error: Error) -> Error {
+        let refusals = self.0.transforms.refusals();
+        let Some(refusal) = refusals.iter().find(|refusal| error.message().contains(refusal.message())) else {
+            return error;
+        };
+        let urn = error.urn().or(refusal.urn()).cloned();
+        let error = error.with_facts_of(refusal);
+        match urn {
+            Some(urn) => error.with_urn(urn),
+            None => error,
+        }
+    }
+
     /// Adds a transform of the stack: it applies to every resource that is registered from now on, after the
     /// transforms of the resource itself and of those above it.
     pub fn add_transform(&self, transform: Arc<dyn ResourceTransform>) {

@@ -35,6 +35,7 @@ fn invocation(request: ResourceInvokeRequest) -> Result<Invoke, WireStatus> {
         ),
         parent: options::optional_urn(&request.parent, "parent")?,
         depends_on: options::urns(&request.depends_on, "dependency")?,
+        in_transform: false,
     })
 }
 

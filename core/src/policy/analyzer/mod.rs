@@ -3,7 +3,7 @@
 mod connection;
 mod message;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ use tonic::transport::Channel;
 
 use super::{
     Analysis, PackName, PolicyPackOption, PolicySurroundings, Rewriting, Subject,
-    pack::{ANALYZE_TIMEOUT, LoadedPack, PackBackend},
+    pack::{LoadedPack, PackBackend},
     settings::{malformed_info, reconcile},
 };
 use crate::{
@@ -31,6 +31,8 @@ pub(super) struct Analyzer {
     pack: PackName,
     client: AnalyzerClient<Channel>,
     connection: AnalyzerConnection,
+    /// How long one call about resources may take.
+    call_timeout: Duration,
     /// Routes its calls of the engine to the operation.
     _hold: RouteHold,
     /// The engine's endpoint, which listens as long as the pack is used.
@@ -95,6 +97,7 @@ impl Analyzer {
                 pack,
                 client,
                 connection,
+                call_timeout: surroundings.call_timeout,
                 _hold: hold,
                 _engine: engine,
             }),
@@ -142,7 +145,7 @@ impl PackBackend for Analyzer {
         let mut client = self.client.clone();
         let answer = self
             .connection
-            .ask("Remediate", ANALYZE_TIMEOUT, client.remediate(request))
+            .ask("Remediate", self.call_timeout, client.remediate(request))
             .await?;
         message::rewriting(&self.pack, &subject.state.urn, inputs, answer.unwrap_or_default())
             .map_err(|why| self.malformed_response("Remediate", &why))
@@ -154,7 +157,7 @@ impl PackBackend for Analyzer {
         let mut client = self.client.clone();
         let answer = self
             .connection
-            .ask("Analyze", ANALYZE_TIMEOUT, client.analyze(request))
+            .ask("Analyze", self.call_timeout, client.analyze(request))
             .await?;
         message::analysis(&self.pack, answer.unwrap_or_default(), |_| {
             subject.state.urn.clone()
@@ -170,7 +173,7 @@ impl PackBackend for Analyzer {
         let mut client = self.client.clone();
         let answer = self
             .connection
-            .ask("AnalyzeStack", ANALYZE_TIMEOUT, client.analyze_stack(request))
+            .ask("AnalyzeStack", self.call_timeout, client.analyze_stack(request))
             .await?;
         let urns: FxHashMap<&str, &Urn> = subjects
             .iter()
@@ -179,6 +182,11 @@ impl PackBackend for Analyzer {
         let place = |urn: &str| urns.get(urn).copied().unwrap_or(root).clone();
         message::analysis(&self.pack, answer.unwrap_or_default(), place)
             .map_err(|why| self.malformed_response("AnalyzeStack", &why))
+    }
+
+    fn unreturned(&self, call: &str, urn: &Urn) -> Vec<String> {
+        let AnalyzerConnection { name, address, .. } = &self.connection;
+        vec![format!("policy pack {name} [{address}] did not return from {call} of {urn}")]
     }
 
     async fn cancel(&self) {

@@ -1,6 +1,10 @@
 //! The backend of policies that are functions of the host.
 
-use std::future::Future;
+use std::{
+    future::Future,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
@@ -12,7 +16,7 @@ use crate::{
     event::{EnforcementLevel, PolicyName, PolicyViolation},
     policy::{
         Analysis, PackName, PolicyPackOption, PolicySurroundings, Rewriting, Subject,
-        pack::{ANALYZE_TIMEOUT, LoadedPack, PackBackend},
+        pack::{LoadedPack, PackBackend},
         settings::{DeclaredPolicy, EnforcedPolicy, reconcile},
         subject::violation_level,
     },
@@ -27,6 +31,33 @@ pub(in crate::policy) struct HostFunctions {
     pack: PackName,
     policies: Vec<HostPolicy>,
     runtime: Runtime,
+    /// How long one call of a function may take.
+    call_timeout: Duration,
+    /// The calls in progress.
+    running: Mutex<Vec<FunctionCall>>,
+}
+
+/// A call of a function in progress: the policy, the request, and the resource, which is the root stack for all resources.
+#[derive(Clone, PartialEq)]
+struct FunctionCall {
+    policy: String,
+    request: &'static str,
+    urn: Urn,
+}
+
+/// Removes a call from those in progress when it is dropped.
+struct RunningCall<'a> {
+    functions: &'a HostFunctions,
+    call: FunctionCall,
+}
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        let mut running = self.functions.running();
+        if let Some(place) = running.iter().position(|call| *call == self.call) {
+            running.swap_remove(place);
+        }
+    }
 }
 
 struct HostPolicy {
@@ -63,6 +94,8 @@ impl HostFunctions {
                 .map(|(policy, enforced)| HostPolicy { policy, enforced })
                 .collect(),
             runtime: surroundings.runtime.clone(),
+            call_timeout: surroundings.call_timeout,
+            running: Mutex::default(),
         };
         Ok(LoadedPack {
             name,
@@ -70,6 +103,10 @@ impl HostFunctions {
             supports_config: true,
             backend: Box::new(backend),
         })
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<FunctionCall>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the policies that run: those over a stack, or those over each resource.
@@ -90,7 +127,7 @@ impl HostFunctions {
             ..resource
         };
         let work = policy.policy.functions.check(resource);
-        let findings = self.limited(policy, "Analyze", work).await?;
+        let findings = self.limited(policy, "Analyze", &urn, work).await?;
         let of_resource = |finding: PolicyFinding| self.violation(policy, finding.message, urn.clone());
         Ok(findings.into_iter().filter_map(of_resource).collect())
     }
@@ -107,7 +144,7 @@ impl HostFunctions {
             config: policy.enforced.settings.clone(),
         };
         let work = policy.policy.functions.check_stack(stack);
-        let findings = self.limited(policy, "AnalyzeStack", work).await?;
+        let findings = self.limited(policy, "AnalyzeStack", root, work).await?;
         let placed = |finding: PolicyFinding| {
             let urn = finding.urn.filter(|urn| urns.contains(urn));
             self.violation(policy, finding.message, urn.unwrap_or_else(|| root.clone()))
@@ -133,23 +170,35 @@ impl HostFunctions {
         }
     }
 
-    /// Awaits a function, with the time limit of packs.
+    /// Awaits a function within the limit of its duration.
     async fn limited<T>(
         &self,
         policy: &HostPolicy,
-        call: &str,
+        call: &'static str,
+        urn: &Urn,
         work: impl Future<Output = Result<T>> + Send,
     ) -> ProviderResult<T> {
         let name = &self.pack.name;
         let policy = &policy.policy.name;
+        let running = RunningCall {
+            functions: self,
+            call: FunctionCall {
+                policy: policy.clone(),
+                request: call,
+                urn: urn.clone(),
+            },
+        };
+        self.running().push(running.call.clone());
         tokio::select! {
             result = unless_panicked(work) => result.map_err(|error: Error| {
                 let text = format!("policy pack {name}: policy {policy} failed during {call}: {}", error.message());
                 ProviderError::new(ProviderStatus::Unknown, text)
             }),
-            () = self.runtime.clock.wait(ANALYZE_TIMEOUT) => {
-                let seconds = ANALYZE_TIMEOUT.as_secs();
-                let text = format!("policy pack {name}: policy {policy} did not complete {call} within {seconds} s");
+            () = self.runtime.clock.wait(self.call_timeout) => {
+                let seconds = self.call_timeout.as_secs_f64();
+                let text = format!(
+                    "policy pack {name}: policy {policy} did not complete {call} within {seconds} s, which is the callback timeout"
+                );
                 Err(ProviderError::new(ProviderStatus::DeadlineExceeded, text))
             }
         }
@@ -170,7 +219,7 @@ impl PackBackend for HostFunctions {
                 ..PolicyResource::of_inputs(subject, &before)
             };
             let work = policy.policy.functions.remediate(resource.clone());
-            let Some(after) = self.limited(policy, "Remediate", work).await? else {
+            let Some(after) = self.limited(policy, "Remediate", &subject.state.urn, work).await? else {
                 continue;
             };
             let after = keep_secrets(&resource.inputs, after);
@@ -205,6 +254,19 @@ impl PackBackend for HostFunctions {
             violations: found.into_iter().flatten().collect(),
             not_applicable: Vec::new(),
         })
+    }
+
+    fn unreturned(&self, call: &str, urn: &Urn) -> Vec<String> {
+        let name = &self.pack.name;
+        let running = self.running();
+        let about = running
+            .iter()
+            .filter(|running| running.request == call && running.urn == *urn);
+        about
+            .map(|FunctionCall { policy, .. }| {
+                format!("policy {policy} of policy pack {name} did not return from {call} of {urn}")
+            })
+            .collect()
     }
 
     async fn cancel(&self) {}

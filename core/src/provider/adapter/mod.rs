@@ -123,6 +123,11 @@ impl Adapter {
         }
     }
 
+    /// Returns the limit of the duration of its calls.
+    pub(crate) fn limit(&self) -> Option<&CallLimit> {
+        self.0.limit.as_ref()
+    }
+
     /// Returns whether the configuration contains unknowns, so that the provider cannot be called.
     pub(crate) fn is_unconfigured(&self) -> bool {
         self.0.options.unconfigured

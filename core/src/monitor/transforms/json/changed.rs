@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{
     monitor::{
@@ -29,54 +29,73 @@ pub(super) struct Changed {
     pub(super) parent: Option<Urn>,
     #[serde(default)]
     pub(super) inputs: Option<PlainMap>,
+    /// The options that change; `null` removes one.
     #[serde(default)]
     pub(super) options: Option<OptionsDocument>,
 }
 
-/// Changed options: all of them, with the names of [`crate::monitor::RegistrationDocument`].
+/// The options of a registration, with the names of [`crate::monitor::RegistrationDocument`].
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct OptionsDocument {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) depends_on: References,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) provider: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) providers: BTreeMap<String, String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) version: String,
-    #[serde(default, rename = "pluginDownloadURL")]
+    #[serde(default, deserialize_with = "or_default", rename = "pluginDownloadURL")]
     pub(super) plugin_download_url: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) plugin_checksums: BTreeMap<String, String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) protect: Option<bool>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) delete_before_replace: Option<bool>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) ignore_changes: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) replace_on_changes: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) additional_secret_outputs: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) aliases: Vec<AliasDocument>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) import_id: ResourceId,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) custom_timeouts: TimeoutsDocument,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) retain_on_delete: Option<bool>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) deleted_with: Option<Urn>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) replace_with: References,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) hide_diffs: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) replacement_trigger: Option<PlainValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) resource_hooks: HookBindings,
+}
+
+/// The names of changed options.
+#[derive(Deserialize)]
+pub(super) struct ChangedNames {
+    #[serde(default)]
+    pub(super) options: Option<BTreeMap<String, IgnoredAny>>,
+}
+
+impl ChangedNames {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.options.iter().flat_map(BTreeMap::keys).map(String::as_str)
+    }
+}
+
+/// Reads an option; `null` removes it.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(reader: D) -> Result<T, D::Error> {
+    Option::<T>::deserialize(reader).map(Option::unwrap_or_default)
 }
 
 /// A changed call of a function.
@@ -87,6 +106,7 @@ pub(super) struct ChangedInvoke {
     pub(super) token: Option<String>,
     #[serde(default)]
     pub(super) arguments: Option<PlainMap>,
+    /// The options that change; `null` removes one.
     #[serde(default)]
     pub(super) options: Option<PackageDocument>,
 }
@@ -94,13 +114,13 @@ pub(super) struct ChangedInvoke {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PackageDocument {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) provider: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) version: String,
-    #[serde(default, rename = "pluginDownloadURL")]
+    #[serde(default, deserialize_with = "or_default", rename = "pluginDownloadURL")]
     pub(super) plugin_download_url: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) plugin_checksums: BTreeMap<String, String>,
 }
 

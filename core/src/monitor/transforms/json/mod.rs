@@ -5,7 +5,7 @@ mod written;
 
 use serde::de::DeserializeOwned;
 
-use changed::{Changed, ChangedInvoke};
+use changed::{Changed, ChangedInvoke, ChangedNames};
 use written::{Written, WrittenInvoke, WrittenOptions, WrittenPackage};
 
 use super::{InvokeTransformArgs, TransformArgs, TransformOptions};
@@ -33,8 +33,8 @@ impl TransformArgs {
         })
     }
 
-    /// Reads the changed document of [`Self::to_json`]: `inputs` and `options` replace those of the registration as a
-    /// whole, and without the member they are unchanged.
+    /// Reads the changed document of [`Self::to_json`]: `inputs` replaces all inputs, `options` has the options that change,
+    /// of which `null` removes one; what is left out is unchanged.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] with the fault of the document and its place, and for a changed type, name or
@@ -59,9 +59,13 @@ impl TransformArgs {
         ] {
             refuse_change(is_changed, member)?;
         }
+        let mut options = self.options;
+        if let Some(changes) = changed.options {
+            options.change(read::<ChangedNames>(text)?.iter(), TransformOptions::from(changes));
+        }
         Ok(Self {
             inputs: changed.inputs.map_or(self.inputs, |inputs| inputs.0),
-            options: changed.options.map_or(self.options, TransformOptions::from),
+            options,
             ..self
         })
     }
@@ -80,17 +84,21 @@ impl InvokeTransformArgs {
         })
     }
 
-    /// Reads the changed document of [`Self::to_json`]: `arguments` and `options` replace those of the call as a whole,
-    /// and without the member they are unchanged.
+    /// Reads the changed document of [`Self::to_json`], as [`TransformArgs::changed_by_json`] does: `arguments` replaces all
+    /// arguments, and `options` has those that change.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] with the fault of the document and its place, and for a changed token.
     pub fn changed_by_json(self, text: &[u8]) -> Result<Self> {
         let changed: ChangedInvoke = read(text)?;
         refuse_change(changed.token.is_some_and(|token| token != self.token), "token")?;
+        let mut package = self.package;
+        if let Some(changes) = changed.options {
+            package.change(read::<ChangedNames>(text)?.iter(), PackageChoice::from(changes));
+        }
         Ok(Self {
             arguments: changed.arguments.map_or(self.arguments, |arguments| arguments.0),
-            package: changed.options.map_or(self.package, PackageChoice::from),
+            package,
             ..self
         })
     }
@@ -165,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_are_left_out_are_unchanged_and_options_are_replaced_as_a_whole() {
+    fn members_and_options_that_are_left_out_are_unchanged_and_null_removes_an_option() {
         let unchanged = args().changed_by_json(b"{}").unwrap();
         assert_eq!(format!("{unchanged:?}"), format!("{:?}", args()));
         let text = br#"{"inputs": {"p": 1}, "options": {"retainOnDelete": true}}"#;
@@ -173,8 +181,15 @@ mod tests {
         assert_eq!(changed.inputs.get("p"), Some(&PropertyValue::Number(1.0)));
         assert_eq!(
             (changed.options.protect, changed.options.retain_on_delete),
-            (None, Some(true))
+            (Some(true), Some(true))
         );
+        assert_eq!(changed.options.aliases.len(), 2);
+        let text = br#"{"options": {"protect": null, "aliases": null, "customTimeouts": {"delete": 7}}}"#;
+        let removed = args().changed_by_json(text).unwrap();
+        assert_eq!((removed.options.protect, removed.options.aliases.len()), (None, 0));
+        let timeouts = &removed.options.others.custom_timeouts;
+        assert_eq!((timeouts.create, timeouts.delete), (None, Some(7.0)));
+        assert_eq!(removed.inputs, args().inputs);
     }
 
     #[test]
