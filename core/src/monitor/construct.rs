@@ -13,6 +13,7 @@ use crate::{
     monitor::{
         Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight,
         register::Refused, server::Server,
+        traces::place,
     },
     property::{PropertyMap, PropertyPath},
     provider::{
@@ -102,6 +103,7 @@ impl Monitor {
                     &error,
                     &registration.inputs,
                     registration.resource_type.package(),
+                    place(&registration.source_position).map(|place| format!("the component is used at {place}")),
                 ));
             }
         };
@@ -202,13 +204,14 @@ impl Monitor {
     }
 
     /// Reports the failure of a component or a method, and ends the run; the status of the request is that of a run
-    /// that has ended. `head` is the beginning of the text.
+    /// that has ended. `head` is the beginning of the text, and `used` states where the program uses it.
     pub(super) fn fail_call(
         &self,
         head: &str,
         error: &ProviderError,
         inputs: &PropertyMap,
         package: &str,
+        used: Option<String>,
     ) -> Refused {
         let executor = self.0.generator.executor();
         if executor.control().is_stopped() {
@@ -220,6 +223,9 @@ impl Monitor {
         let mut failure = Error::new(ErrorKind::Provider, text).with_provider(package);
         if let Some(cause) = &error.cause {
             failure = failure.with_facts_of(cause);
+        }
+        if let Some(used) = used {
+            failure = failure.with_hint(used);
         }
         executor.control().fail(Failure::Bail(failure), true);
         Refused::Invalid(WireStatus::run_failed())

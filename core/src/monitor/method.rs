@@ -8,7 +8,7 @@ use crate::{
     executor::AbandonedCall,
     monitor::{
         Monitor, PackageChoice, WireStatus, construct::unless_panicked, defaults::ProviderUse,
-        register::Refused,
+        register::Refused, traces::place,
     },
     property::{PropertyMap, PropertyValue, ResourceReference, Unknown},
     provider::{CheckFailure, MethodRequest, ProviderHandle},
@@ -151,7 +151,8 @@ impl Monitor {
             }),
             Err(error) => {
                 let head = format!("call to function '{token}' failed: ");
-                let refused = self.fail_call(&head, &error, &arguments, &package);
+                let used = place(&source_position).map(|place| format!("the method is called at {place}"));
+                let refused = self.fail_call(&head, &error, &arguments, &package, used);
                 // The program is not to continue before the run has ended.
                 tokio::select! {
                     () = self.0.closed.cancelled() => {}
