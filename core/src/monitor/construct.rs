@@ -13,6 +13,7 @@ use crate::{
     monitor::{
         Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight,
         register::Refused, server::Server,
+        traces::place,
     },
     property::{PropertyMap, PropertyPath},
     provider::{
@@ -33,6 +34,8 @@ pub(super) struct FailedCall<'a> {
     pub(super) method: &'static str,
     /// The component, or the resource whose method it is.
     pub(super) urn: Option<&'a Urn>,
+    /// Where the program uses it, as a sentence.
+    pub(super) used: Option<String>,
 }
 
 impl Monitor {
@@ -114,6 +117,8 @@ impl Monitor {
                     package: registration.resource_type.package(),
                     method: "construct",
                     urn: Some(&urn),
+                    used: place(&registration.source_position)
+                        .map(|place| format!("the component is used at {place}")),
                 };
                 return Err(self.fail_call(&failed, &error, &registration.inputs));
             }
@@ -254,6 +259,9 @@ impl Monitor {
         failure = failure.with_provider(call.package).with_phase(call.method);
         if let Some(urn) = call.urn {
             failure = failure.with_urn(urn.clone());
+        }
+        if let Some(used) = &call.used {
+            failure = failure.with_hint(used.clone());
         }
         executor.control().fail(Failure::Bail(failure), true);
         Refused::Invalid(WireStatus::run_failed())

@@ -11,6 +11,7 @@ use crate::{
         construct::{FailedCall, unless_panicked},
         defaults::ProviderUse,
         register::Refused,
+        traces::place,
     },
     property::{PropertyMap, PropertyValue, ResourceReference, Unknown},
     provider::{CheckFailure, MethodRequest, ProviderHandle},
@@ -159,6 +160,7 @@ impl Monitor {
                     package: &package,
                     method: "call",
                     urn: this.as_ref(),
+                    used: place(&source_position).map(|place| format!("the method is called at {place}")),
                 };
                 let refused = self.fail_call(&failed, &error, &arguments);
                 // The program is not to continue before the run has ended.

@@ -69,6 +69,17 @@ impl Drop for TraceHandle {
     }
 }
 
+/// Returns a position for display, `main.py:3`, relative to the folder of the project; `None` for an unknown one.
+pub(super) fn place(position: &SourcePosition) -> Option<String> {
+    let text = position.as_ref()?.strip_prefix("project:///")?;
+    let (path, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let line = fragment.split(',').next().unwrap_or_default();
+    Some(match line {
+        "" => path.to_owned(),
+        line => format!("{path}:{line}"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +105,19 @@ mod tests {
             "the outer request has ended"
         );
         assert_eq!(traces.prepended("", inner.clone()), inner);
+    }
+
+    #[test]
+    fn a_position_is_shown_with_its_path_and_line() {
+        for (recorded, shown) in [
+            ("project:///main.py#3,7", Some("main.py:3")),
+            ("project:///../lib/box.py#12", Some("../lib/box.py:12")),
+            ("project:///main.py", Some("main.py")),
+            ("main.py#3", None),
+        ] {
+            assert_eq!(place(&position(recorded)).as_deref(), shown, "{recorded}");
+        }
+        assert_eq!(place(&None), None);
     }
 
     #[test]
