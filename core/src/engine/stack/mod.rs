@@ -1,5 +1,6 @@
 //! A stack: a named state, its program, and the operations on it.
 
+mod edits;
 mod state;
 
 use std::{
@@ -14,12 +15,12 @@ use tokio::sync::watch;
 
 use crate::{
     engine::{StackSettings, supplied::supply},
-    error::{Error, ErrorKind, Result},
+    error::{ErrorKind, Result},
     event::EventSink,
     executor::Control,
     operation::{
-        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session, SessionLease,
-        StackContext,
+        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session,
+        SessionLease, StackContext,
     },
     program::Program,
     secrets::SecretsProvider,
