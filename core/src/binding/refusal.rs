@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::read::{Reader, list_of, stand_in_text, type_of};
-use crate::{error::Error, message::Language};
+use crate::{
+    error::Error,
+    message::{Language, distance},
+};
 
 impl Reader<'_> {
     /// The error of a name that an object does not have.
@@ -156,10 +159,8 @@ impl Words {
 
 /// Returns the name that a misspelt one most likely means, if one is similar.
 fn nearest<'a, T: AsRef<str>>(misspelt: &str, known: &'a [T]) -> Option<&'a str> {
-    let misspelt = misspelt.to_lowercase();
-    let distance = |name: &str| strsim::osa_distance(&misspelt, &name.to_lowercase());
     let near = known.iter().map(AsRef::as_ref);
-    let near = near.map(|name: &str| (distance(name), name));
+    let near = near.map(|name: &str| (distance(misspelt, name), name));
     let near = near.filter(|(distance, name)| distance * 3 <= name.len().max(misspelt.len()));
     near.min().map(|(_, name)| name)
 }

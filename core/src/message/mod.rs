@@ -2,6 +2,7 @@
 
 mod language;
 mod sdk;
+mod similar;
 
 use std::{borrow::Cow, fmt};
 
@@ -11,6 +12,7 @@ pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};
 
 pub(crate) use sdk::text_of_program;
+pub(crate) use similar::distance;
 
 /// The text of a diagnostic or an error. Most texts are the same for tools and users; the text of a [`Message`] has two
 /// forms.

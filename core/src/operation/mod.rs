@@ -5,6 +5,7 @@ mod analysis;
 mod autonaming;
 mod base;
 mod destroy;
+mod edit;
 mod engine_parts;
 mod execute;
 mod handle;
@@ -33,6 +34,7 @@ mod with_program;
 
 pub use analysis::PolicyAnalysis;
 pub(crate) use analysis::analyze;
+pub(crate) use edit::edit;
 pub(crate) use engine_parts::EngineParts;
 pub use handle::Operation;
 pub use opening::Opening;

@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    message::distance,
     store::{StackName, StackStorage, list_stacks},
 };
 
@@ -120,34 +121,9 @@ fn near_names(name: &str, known: &[String]) -> String {
     }
 }
 
-/// Returns the edit distance of two texts (insertions, deletions, substitutions), ignoring case.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to) = (from.to_lowercase(), to.to_lowercase());
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for letter in from.chars() {
-        let mut diagonal = row[0];
-        row[0] += 1;
-        for (column, other) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_distance_counts_single_changes() {
-        assert_eq!(distance("shop/dev", "shop/dev"), 0);
-        assert_eq!(distance("shop/dve", "Shop/dev"), 2);
-        assert_eq!(distance("shop/de", "shop/dev"), 1);
-        assert_eq!(distance("", "abc"), 3);
-    }
 
     #[test]
     fn a_near_name_is_proposed_and_otherwise_those_that_there_are() {

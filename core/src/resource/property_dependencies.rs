@@ -177,6 +177,22 @@ impl PropertyDependencies {
                 })
     }
 
+    /// Returns the map with each list replaced by the result of `change`; a list stays where that is `None`. Adjacent
+    /// properties that share a list still share one.
+    #[must_use]
+    pub(crate) fn map_lists(&self, change: impl Fn(&[Urn]) -> Option<Vec<Urn>>) -> Self {
+        let mut last: Option<(&Arc<Vec<Urn>>, Arc<Vec<Urn>>)> = None;
+        let entries = self.entries().iter().map(|(name, urns)| {
+            let changed = match &last {
+                Some((known, changed)) if Arc::ptr_eq(known, urns) => Arc::clone(changed),
+                _ => change(urns).map_or_else(|| Arc::clone(urns), Arc::new),
+            };
+            last = Some((urns, Arc::clone(&changed)));
+            (name.clone(), changed)
+        });
+        Self::from_entries(entries.collect())
+    }
+
     /// Changes the lists one by one; shared lists are copied.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut Vec<Urn>)) {
         if self.is_empty() {

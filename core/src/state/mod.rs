@@ -12,6 +12,7 @@ mod replay;
 mod snapshot;
 
 pub mod deployment;
+pub mod edit;
 pub(crate) mod graph;
 pub mod integrity;
 pub mod journal;

@@ -1,5 +1,6 @@
 //! A stack: a named state, its program, and the operations on it.
 
+mod edits;
 mod state;
 
 use std::{
@@ -18,8 +19,8 @@ use crate::{
     event::EventSink,
     executor::Control,
     operation::{
-        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session, SessionLease,
-        StackContext,
+        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session,
+        SessionLease, StackContext,
     },
     program::Program,
     secrets::SecretsProvider,

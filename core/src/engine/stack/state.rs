@@ -40,7 +40,7 @@ impl Stack {
     }
 
     /// Adds hints to the error for a stack that does not exist.
-    async fn explained<T>(&self, result: Result<T>) -> Result<T> {
+    pub(super) async fn explained<T>(&self, result: Result<T>) -> Result<T> {
         match result {
             Err(error) => Err(self.context.explained(error).await),
             read => read,

@@ -8,6 +8,7 @@ mod feature;
 mod free_form;
 mod interner;
 mod known_members;
+mod manifest_of;
 mod parts;
 mod read;
 mod record;
@@ -17,6 +18,7 @@ mod write;
 use sha2::{Digest as _, Sha256};
 
 pub(in crate::state) use free_form::maybe as maybe_free_form;
+pub(crate) use manifest_of::has_magic;
 pub use read::Checkpoint;
 pub(crate) use read::{NEWEST_VERSION, read_large_checkpoint};
 pub use read::{SecretsAccess, read_checkpoint, read_deployment};

@@ -1,6 +1,7 @@
 //! The dependency graph of a list of records, deletion order, and sorting.
 
 mod cycles;
+mod dependents;
 mod order;
 mod references;
 
@@ -11,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::{resource::ResourceState, urn::Urn};
 
 pub(crate) use cycles::Cycles;
+pub(crate) use dependents::dependents_of;
 pub(crate) use order::{stable_order, valid_order};
 
 /// The reason for which one record needs another.

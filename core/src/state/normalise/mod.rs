@@ -7,7 +7,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::{
     error::{Error, ErrorKind, Result},
     resource::ResourceState,
-    state::Snapshot,
+    state::{
+        Snapshot,
+        edit::{rewrite_references, rewrite_snippets},
+    },
     urn::Urn,
 };
 
@@ -22,22 +25,13 @@ pub fn normalise(snapshot: &mut Snapshot) -> Result<()> {
         return Ok(());
     }
     renames.add_children(&snapshot.resources);
+    let map = |urn: &Urn| renames.0.get(urn).cloned();
     for record in &mut snapshot.resources {
-        if let Some(renamed) = renames.apply(record) {
+        if let Some(renamed) = rewrite_references(record, &map) {
             *record = Arc::new(renamed);
         }
     }
-    for snippet in snapshot
-        .extra
-        .get_mut("snippets")
-        .and_then(serde_json::Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        if let Some(references) = snippet.get_mut("references") {
-            renames.apply_to_json(references);
-        }
-    }
+    rewrite_snippets(snapshot, &map);
     drop_aliases(snapshot);
     Ok(())
 }
@@ -104,66 +98,6 @@ impl Renames {
             }
         }
         self.0.extend(children);
-    }
-
-    fn fix(&self, urn: &mut Urn) -> bool {
-        match self.0.get(urn) {
-            Some(present) => {
-                *urn = present.clone();
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Returns the record with its references rewritten, or `None` when it has none to rewrite.
-    fn apply(&self, record: &ResourceState) -> Option<ResourceState> {
-        let known = |urn: &Urn| self.0.contains_key(urn);
-        let provider = record.provider_urn().and_then(|urn| self.0.get(&urn));
-        let mut touched =
-            known(&record.urn) || provider.is_some() || record.view_of.as_ref().is_some_and(known);
-        record.for_each_dependency(|urn| touched |= known(urn));
-        if !touched {
-            return None;
-        }
-        let mut renamed = record.clone();
-        self.fix(&mut renamed.urn);
-        if let (Some(urn), Some((_, id))) = (provider, record.provider.rsplit_once("::")) {
-            renamed.provider = smol_str::format_smolstr!("{urn}::{id}");
-        }
-        let single = [
-            &mut renamed.parent,
-            &mut renamed.options.deleted_with,
-            &mut renamed.view_of,
-        ];
-        for urn in single.into_iter().flatten() {
-            self.fix(urn);
-        }
-        let lists = [&mut renamed.dependencies, &mut renamed.options.replace_with];
-        for urn in lists.into_iter().flatten() {
-            self.fix(urn);
-        }
-        renamed.property_dependencies.for_each_mut(|urns| {
-            for urn in urns {
-                self.fix(urn);
-            }
-        });
-        Some(renamed)
-    }
-
-    fn apply_to_json(&self, value: &mut serde_json::Value) {
-        match value {
-            serde_json::Value::String(text) => {
-                if let Some(present) = Urn::parse(text).ok().and_then(|urn| self.0.get(&urn)) {
-                    *text = present.to_string();
-                }
-            }
-            serde_json::Value::Array(values) => values.iter_mut().for_each(|value| self.apply_to_json(value)),
-            serde_json::Value::Object(values) => {
-                values.values_mut().for_each(|value| self.apply_to_json(value));
-            }
-            _ => {}
-        }
     }
 }
 

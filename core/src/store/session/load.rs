@@ -9,7 +9,7 @@ use crate::{
     secrets::SecretsProvider,
     state::{
         Snapshot,
-        deployment::{SecretsAccess, read_large_checkpoint},
+        deployment::{SecretsAccess, has_magic, read_large_checkpoint},
         integrity,
         journal::{JournalEnd, JournalHeader, Recovery, Torn, recover},
     },
@@ -64,7 +64,19 @@ impl StackStorage {
     /// [`ErrorKind::NotFound`] when the stack does not exist, [`ErrorKind::State`] when its state is damaged,
     /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
     pub(crate) async fn load(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
-        let error = match self.load_without_location(secrets).await {
+        self.load_checked(secrets, true).await
+    }
+
+    /// As [`Self::load`], for a repair: a checkpoint without a journal may violate integrity rules.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub(crate) async fn load_unverified(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+        self.load_checked(secrets, false).await
+    }
+
+    async fn load_checked(&self, secrets: &dyn SecretsProvider, verify: bool) -> Result<LoadedStack> {
+        let error = match self.load_without_location(secrets, verify).await {
             Err(error) if matches!(error.kind(), ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt) => error,
             loaded => return loaded,
         };
@@ -113,10 +125,14 @@ impl StackStorage {
     }
 
     /// As [`Self::load`]; the errors do not name the location of the state.
-    async fn load_without_location(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+    async fn load_without_location(
+        &self,
+        secrets: &dyn SecretsProvider,
+        verify: bool,
+    ) -> Result<LoadedStack> {
         let stored = self.read().await?;
         let alteration = self.alteration(stored.base.key().to_owned(), stored.recorded.clone());
-        let (alteration, loaded) = futures::join!(alteration, self.load_stored(stored, secrets));
+        let (alteration, loaded) = futures::join!(alteration, self.load_stored(stored, secrets, verify));
         match (alteration, loaded) {
             (Some(text), Ok(mut loaded)) => {
                 loaded.warnings.insert(0, Diagnostic::warning(text));
@@ -148,7 +164,12 @@ impl StackStorage {
         ))
     }
 
-    async fn load_stored(&self, stored: StoredStack, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+    async fn load_stored(
+        &self,
+        stored: StoredStack,
+        secrets: &dyn SecretsProvider,
+        verify: bool,
+    ) -> Result<LoadedStack> {
         let mut warnings = Vec::new();
         let mut torn_line = None;
         let recovery = match &stored.journal {
@@ -187,7 +208,9 @@ impl StackStorage {
             Some(snapshot) => snapshot,
             None => {
                 let (spawner, access) = (&self.runtime().spawner, SecretsAccess::Open(secrets));
-                read_large_checkpoint(&stored.checkpoint, access, true, spawner)
+                // A foreign magic is a sign of damage that no repair undoes.
+                let verify = verify || !has_magic(&stored.checkpoint);
+                read_large_checkpoint(&stored.checkpoint, access, verify, spawner)
                     .await?
                     .snapshot
                     .unwrap_or_default()

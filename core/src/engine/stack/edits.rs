@@ -1,0 +1,51 @@
+//! Edits of the recorded state.
+
+use super::Stack;
+use crate::{
+    error::Result,
+    operation::edit as apply,
+    state::edit::{EditReport, StateEdit},
+};
+
+impl Stack {
+    /// Changes the records of the state, as one change, and returns what it did. With `dry_run` it returns what it would do,
+    /// and writes nothing. No provider is called, and pending operations stay.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotFound`] for a URN that the state does not have, with the nearest ones as hints;
+    /// [`crate::ErrorKind::InvalidInput`] for an edit that the resource cannot have; [`crate::ErrorKind::Conflict`] for one
+    /// that protection, dependents or an existing resource refuse, and while an operation runs;
+    /// [`crate::ErrorKind::State`] for a state that is invalid, or cannot be repaired. The state is unchanged then.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the old state or the new one, never a part of it; the lock is released in the background.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// # stack.import_deployment(br#"{"version": 3, "deployment": {"resources": [
+    /// #     {"urn": "urn:pulumi:dev::shop::my:index:Site::old", "custom": false, "type": "my:index:Site"}]}}"#).await?;
+    /// use stackwright::{state::edit::{Rename, StateEdit}, urn::Urn};
+    ///
+    /// let urn = Urn::parse("urn:pulumi:dev::shop::my:index:Site::old")?;
+    /// let rename = StateEdit::Rename(Rename::to_name(urn.clone(), "new"));
+    /// let report = stack.edit(&rename, false).await?;
+    /// assert_eq!(report.records[0].former_urn, Some(urn));
+    /// assert_eq!(stack.snapshot().await?.resources[0].urn.name(), "new");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn edit(&self, edit: &StateEdit, dry_run: bool) -> Result<EditReport> {
+        let edited = apply(&self.context, edit, dry_run).await;
+        self.explained(edited).await
+    }
+}

@@ -1,0 +1,96 @@
+//! Edits of a state: the records are changed in memory, verified, and become the checkpoint.
+
+use std::sync::Arc;
+
+use super::StackContext;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    state::{
+        JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateRef,
+        edit::{EditReport, StateEdit},
+        integrity,
+    },
+    store::{LoadedStack, StackSession},
+};
+
+/// Applies an edit to a stack's state. Nothing is written by a dry run, by an edit that changes nothing, and after an
+/// error.
+///
+/// # Errors
+/// Those of the edit; [`ErrorKind::State`] for a state that is invalid, or that the edit would make so;
+/// [`ErrorKind::Conflict`] while the stack is locked elsewhere.
+pub(crate) async fn edit(stack: &StackContext, edit: &StateEdit, dry_run: bool) -> Result<EditReport> {
+    let applied = |loaded: &LoadedStack| {
+        let (edited, report) = edit.apply(&loaded.snapshot)?;
+        integrity::verify(&edited).map_err(|error| invalid(edit, &error))?;
+        Ok::<_, Error>((edited, with_warnings(report, loaded)))
+    };
+    let load = async || match edit.accepts_invalid() {
+        true => stack.storage.load_unverified(&*stack.secrets).await,
+        false if dry_run => stack.storage.load_unlocked(&*stack.secrets).await,
+        false => stack.storage.load(&*stack.secrets).await,
+    };
+    if dry_run {
+        let (_, report) = applied(&load().await?)?;
+        return Ok(EditReport { dry_run, ..report });
+    }
+    let lock = stack.storage.lock_for(edit.name()).await?;
+    let result = async {
+        let loaded = load().await?;
+        let (edited, report) = applied(&loaded)?;
+        if report.is_empty() {
+            return Ok(report);
+        }
+        commit(stack, loaded, edited, edit.name()).await.map(|()| report)
+    };
+    let result = result.await;
+    let released = lock.release().await;
+    result.and_then(|report| released.map(|()| report))
+}
+
+/// Makes an edited state that is valid the stack's checkpoint, once the host's journal has received it. The caller holds the
+/// lock. A journal that a crash left is merged first.
+pub(super) async fn commit(
+    stack: &StackContext,
+    loaded: LoadedStack,
+    mut edited: Snapshot,
+    kind: &str,
+) -> Result<()> {
+    let mut current = loaded.snapshot.clone();
+    current.secrets.clone_from(&edited.secrets);
+    let session = StackSession::begin(&stack.storage, loaded, &mut current, kind).await?;
+    if let Some(receiver) = &stack.journal {
+        let records = (0..).map(StateId).zip(&edited.resources);
+        let resources = records.map(|(id, state)| StateRef {
+            id,
+            state: Arc::clone(state),
+        });
+        let entry = JournalEntry {
+            sequence: 0,
+            operation: OperationId(0),
+            record: JournalRecord::BaseWritten {
+                resources: resources.collect(),
+            },
+        };
+        receiver.receive(&Arc::new(entry)).await?;
+    }
+    session.commit(&mut edited).await
+}
+
+/// Adds the warnings about the loaded state to a report.
+fn with_warnings(mut report: EditReport, loaded: &LoadedStack) -> EditReport {
+    let warnings = loaded.warnings.iter();
+    report
+        .warnings
+        .extend(warnings.map(|warning| warning.message.library().to_owned()));
+    report
+}
+
+fn invalid(edit: &StateEdit, error: &Error) -> Error {
+    let text = format!("the {} would leave an invalid state: {error}", edit.name());
+    error
+        .urn()
+        .cloned()
+        .into_iter()
+        .fold(Error::new(ErrorKind::State, text), Error::with_urn)
+}
