@@ -9,11 +9,19 @@ mod printer;
 mod program;
 mod python;
 mod rust;
+mod schema;
+mod sdk;
+mod sdk_python;
+mod sdk_typescript;
 mod secret_keys;
+#[cfg(test)]
+mod tests;
 mod typescript;
 mod value;
 
 pub(crate) use program::{Declaration, DeclaredKind, Program, Reference};
+pub(crate) use schema::PackageSchema;
+pub(crate) use sdk::SdkLanguage;
 
 use crate::message::Language;
 
@@ -24,5 +32,13 @@ pub(crate) fn own_program(program: &Program, language: Language) -> String {
         Language::Node => typescript::program(program),
         Language::Rust => rust::program(program),
         Language::C => c::program(program),
+    }
+}
+
+/// Returns a program of a Pulumi SDK, of the resources whose packages have a schema; `None` when there are none.
+pub(crate) fn sdk_program(program: &Program, schemas: &[PackageSchema], language: SdkLanguage) -> Option<String> {
+    match language {
+        SdkLanguage::Python => sdk_python::program(program, schemas),
+        SdkLanguage::TypeScript => sdk_typescript::program(program, schemas),
     }
 }

@@ -7,6 +7,8 @@ mod providers;
 mod report;
 mod request;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

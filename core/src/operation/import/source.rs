@@ -1,6 +1,8 @@
 //! The source code of imported resources.
 
-use rustc_hash::FxHashMap;
+use std::{sync::Arc, time::Duration};
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     check::{Row, RowKind},
@@ -9,13 +11,19 @@ use super::{
     report::{ImportConfiguration, ImportReport, ImportedResource, SourceCode},
 };
 use crate::{
-    codegen::{Declaration, DeclaredKind, Program, Reference, own_program},
+    codegen::{
+        Declaration, DeclaredKind, PackageSchema, Program, Reference, SdkLanguage, own_program, sdk_program,
+    },
     message::Language,
     operation::{OperationRun, prepare::Prepared},
+    provider::{ProviderSpec, SchemaRequest, settings::ProviderSettings},
     resource::ProviderReference,
     state::PriorState,
     urn::Urn,
 };
+
+/// How long a provider may take to serve its schema.
+const SCHEMA_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Adds programs that declare the rows that have a record.
 pub(super) async fn generate(
@@ -29,14 +37,62 @@ pub(super) async fn generate(
     let taken = run.stack.config.iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>();
     let program = Program::new(&run.stack.project, declarations, taken.iter().map(String::as_str));
     report.configuration = ImportConfiguration(program.secrets().0.clone());
+    let schemas = schemas(run, prepared, settled).await;
     report.code = SourceCode {
         python: own_program(&program, Language::Python),
         typescript: own_program(&program, Language::Node),
         rust: own_program(&program, Language::Rust),
         c: own_program(&program, Language::C),
-        sdk_python: None,
-        sdk_typescript: None,
+        sdk_python: sdk_program(&program, &schemas, SdkLanguage::Python),
+        sdk_typescript: sdk_program(&program, &schemas, SdkLanguage::TypeScript),
     };
+}
+
+/// Returns the schemas of the packages of the records: those of providers that serve one.
+async fn schemas(run: &OperationRun, prepared: &Prepared, settled: &[Settled]) -> Vec<PackageSchema> {
+    let mut seen = FxHashSet::default();
+    let records = settled.iter().filter_map(Settled::record);
+    let references = records.filter_map(|record| match record.is_provider() {
+        true => Some(ProviderReference::new(record.urn.clone(), record.id.clone())),
+        false => ProviderReference::parse(&record.provider).ok(),
+    });
+    let mut schemas = Vec::new();
+    for reference in references {
+        if !seen.insert(reference.package().to_owned()) {
+            continue;
+        }
+        let clock = Arc::clone(&run.stack.engine.runtime.clock);
+        let served = tokio::select! {
+            biased;
+            served = schema(prepared, settled, &reference) => served,
+            () = clock.wait(SCHEMA_TIMEOUT) => None,
+            () = run.control.cancelled() => None,
+        };
+        schemas.extend(served.and_then(|json| PackageSchema::read(&json).ok()));
+    }
+    schemas
+}
+
+/// Asks a provider for the schema of its package; one that is not loaded is loaded for that.
+async fn schema(prepared: &Prepared, settled: &[Settled], reference: &ProviderReference) -> Option<String> {
+    let mut created = settled.iter().filter_map(Settled::record).filter(|record| record.urn == reference.urn);
+    let recorded = prepared.base.live(&reference.urn).map(|record| &record.state);
+    let inputs = recorded.or_else(|| created.next()).map(|provider| provider.inputs.clone());
+    let published = || prepared.executor.published(&reference.urn).map(|state| state.inputs.clone());
+    let settings = ProviderSettings::read(reference.package(), &inputs.or_else(published)?).ok()?;
+    let spec = ProviderSpec::from(settings);
+    let parameter = spec.parameter.as_ref();
+    let request = SchemaRequest {
+        subpackage_name: parameter.map(|made| made.name.clone()).unwrap_or_default(),
+        subpackage_version: parameter.map(|made| made.version.clone()).unwrap_or_default(),
+    };
+    if let Some(handle) = prepared.registry.get(reference) {
+        return handle.provider.backend().get_schema(request).await.ok();
+    }
+    let loaded = prepared.registry.source().load_package(&spec).await.ok()?;
+    let served = loaded.provider.get_schema(request).await.ok();
+    loaded.release().await;
+    served
 }
 
 /// Returns the declarations of the rows that have a record, each after those that it refers to.
