@@ -299,11 +299,12 @@ static void *follow(void *user_data)
     sw_bytes_t *outcome = json_at(sw_bytes_view(result), "/outcome"), *error = json_at(sw_bytes_view(result), "/error");
     sw_bytes_t *changes = json_at(sw_bytes_view(result), "/changes"), *outputs = json_at(sw_bytes_view(result), "/outputs");
     sw_bytes_t *plan = json_at(sw_bytes_view(result), "/plan"), *left = NULL;
+    sw_bytes_t *imported = json_at(sw_bytes_view(result), "/imported");
     if (sw_operation_deployment(started->operation, &left, NULL) != SW_STATUS_OK)
         left = NULL;
-    send_line("{\"id\": %s, \"ok\": {\"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
-        started->id, or_else(left, "null"), or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
-    sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(left), sw_bytes_free(result);
+    send_line("{\"id\": %s, \"ok\": {\"imported\": %s, \"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
+        started->id, or_else(imported, "null"), or_else(left, "null"), or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
+    sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(left), sw_bytes_free(imported), sw_bytes_free(result);
     sw_operation_free(started->operation);
     free(events), free(started->id), free(started);
     return NULL;
@@ -321,8 +322,15 @@ static void start(sw_runtime_t *runtime, const char *id, sw_bytes_view_t line)
     struct opened *opened = opened_at(line);
     const sw_policy_pack_t *packs[16];
     sw_operation_functions_t functions = {sizeof functions, NULL, packs, new_packs(runtime, line, packs)};
-    sw_status_t status = sw_stack_start_with(opened ? opened->stack : NULL, kind, sw_bytes_view(options), &functions,
-        &operation, &error);
+    sw_status_t status;
+    if (strcmp(or_else(verb, ""), "import") == 0) {
+        sw_bytes_t *request = json_at(line, "/request");
+        status = sw_stack_import_resources(opened ? opened->stack : NULL, sw_bytes_view(request), sw_bytes_view(options), &operation,
+            &error);
+        sw_bytes_free(request);
+    } else {
+        status = sw_stack_start_with(opened ? opened->stack : NULL, kind, sw_bytes_view(options), &functions, &operation, &error);
+    }
     while (functions.policy_pack_count > 0)
         sw_policy_pack_free((sw_policy_pack_t *)packs[--functions.policy_pack_count]);
     sw_bytes_free(verb), sw_bytes_free(options);

@@ -2,7 +2,7 @@
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
 export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
-export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
+export { Stack, type HistoryEntry, type ImportOptions, type ProgramOptions } from "./stack";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,
@@ -10,6 +10,11 @@ export {
     type CustomTimeouts,
     type Diagnostic,
     type EnforcementLevel,
+    type ImportCode,
+    type ImportedResource,
+    type ImportOutcome,
+    type ImportReport,
+    type ImportResource,
     type InvokeOptions,
     type Plugins,
     type PolicyAnalysis,

@@ -1,5 +1,5 @@
 /** An operation that runs: awaitable, cancellable, and a source of events. */
-import type { Diagnostic, OperationOptions as OperationSettings, Outcome, Step, StepOp } from "./documents";
+import type { Diagnostic, ImportedResource, ImportReport, OperationOptions as OperationSettings, Outcome, Step, StepOp } from "./documents";
 import { awaited, type Facts, fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
 import { EngineEvent } from "./event";
 import type { Native } from "./native";
@@ -54,7 +54,11 @@ interface Summary {
     steps: (Omit<Step, "error"> & { error: Facts | null })[];
     diagnostics: Diagnostic[];
     duration: number;
+    imported?: Omit<ImportReport, "resources"> & { resources: (Omit<ImportedResource, "error"> & { error: Facts | null })[] };
 }
+
+/** The values of the report of an import. */
+type ImportedValues = Pick<ImportReport, "configuration"> & { resources: Pick<ImportedResource, "inputs" | "outputs">[] };
 
 /**
  * The stack of an operation, and whether it is a preview.
@@ -88,6 +92,11 @@ export class Result {
     readonly hasChanges: boolean;
     /** The stack's outputs by name. */
     readonly outputs: Outputs;
+    /**
+     * What has become of the resources of an import, with programs that declare them; undefined for other operations.
+     * `configuration` has the secrets that the programs read: it can be the `config` of a stack.
+     */
+    readonly imported?: ImportReport;
     readonly #operation: Native.Operation;
 
     /** @internal */
@@ -105,6 +114,15 @@ export class Result {
         this.diagnostics = summary.diagnostics;
         this.duration = summary.duration;
         this.outputs = outputs;
+        if (summary.imported !== undefined) {
+            const values = operation.imported() as unknown as ImportedValues;
+            const resources = summary.imported.resources.map((resource, index) => ({
+                ...resource,
+                ...values.resources[index]!,
+                error: resource.error === null ? null : fromFacts(resource.error),
+            }));
+            this.imported = { resources, code: summary.imported.code, configuration: values.configuration };
+        }
     }
 
     /** The plan as a document, where `generatePlan: true` asked for one; secrets in it are encrypted. */

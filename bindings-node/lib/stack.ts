@@ -1,14 +1,15 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
 import { checkMembers, flag } from "./checks";
-import type { PolicyAnalysis, PolicyPack } from "./documents";
+import type { ImportResource, PolicyAnalysis, PolicyPack } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
-import { jsonOf, jsonOfMembers } from "./json";
+import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
 import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addPacks, type HostPolicyPack, type Policy, placed } from "./policy";
 import { addProgram, type AnyProgram } from "./program";
+import type { PropertyValue } from "./values";
 
 /** Options of operations that run a program. */
 export interface ProgramOptions extends OperationOptions {
@@ -16,6 +17,29 @@ export interface ProgramOptions extends OperationOptions {
     program?: AnyProgram;
     /** What every resource is checked by: policies that are functions, packs of these, and packs as in `localPolicyPacks`. */
     policies?: readonly (Policy | HostPolicyPack | PolicyPack)[];
+}
+
+/** Options of an import. */
+export interface ImportOptions extends OperationOptions {
+    /** URNs of recorded resources by names, which `parent` and `provider` of resources can have. */
+    nameTable?: { readonly [name: string]: string };
+    /** Whether imported resources are protected, so that no update or destroy deletes them; `true` when left out. */
+    protect?: boolean;
+    /**
+     * Whether the result has programs; `true` when left out. For those of the Pulumi SDKs the provider of each package is asked
+     * for its schema.
+     */
+    generateCode?: boolean;
+}
+
+/** Returns a resource to import with its values in the form of JSON. */
+function row(resource: ImportResource): object {
+    if (typeof resource !== "object" || resource === null) {
+        return resource;
+    }
+    const { inputs, outputs, ...rest } = resource;
+    const values = (of: unknown) => (of === undefined || of === null ? undefined : toPlainJson(of as PropertyValue));
+    return { ...rest, inputs: values(inputs), outputs: values(outputs) };
 }
 
 /** Distinguishes a plan from options: it is a result, a text, or an object with the plans of resources. */
@@ -154,6 +178,24 @@ export class Stack {
      */
     destroy(options: ProgramOptions = {}): Operation {
         return this.#start("destroy", options, "destroy");
+    }
+
+    /**
+     * Records existing resources, which the stack manages from then on; with `dryRun` it only reports what it found. What cannot
+     * be imported fails the operation, and the rest is kept. The result has the inputs of the resources, and programs that
+     * declare them, in `imported`.
+     * @param resources What to import; an object or a string is an import file of the Pulumi command.
+     */
+    importResources(resources: readonly ImportResource[] | object | string, options: ImportOptions = {}): Operation {
+        this.#requireOpen();
+        const { signal, onEvent, nameTable, protect, generateCode, ...own } = checked("importResources()", options as ProgramOptions) as ImportOptions;
+        const given = Array.isArray(resources)
+            ? { resources: resources.map(row) }
+            : { file: documentOf(resources, "the import file") };
+        const request = jsonOfMembers({ ...given, nameTable, protect, generateCode });
+        const started = guarded(() => this.#native.importResources(request, jsonOfMembers(own, "options.")));
+        const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
+        return new Operation(started, { stack: this.name, isPreview: own.dryRun === true }, explain, signal, onEvent);
     }
 
     /** Returns the state as a deployment document; secrets stay encrypted unless they are to be shown. */

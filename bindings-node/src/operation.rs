@@ -68,6 +68,16 @@ impl Operation {
         })
     }
 
+    /// Returns the values of the report of an import that has ended; undefined before, and for other operations.
+    #[napi(catch_unwind, ts_return_type = "Record<string, unknown> | undefined")]
+    pub fn imported(&self) -> Option<Values> {
+        let report = self.operation.result()?.imported.clone()?;
+        Some(Values {
+            values: binding::import_values(&report),
+            shared: Arc::clone(&self.shared),
+        })
+    }
+
     /// Draws the steps of an operation that has ended as a tree; undefined before.
     #[napi(catch_unwind)]
     pub fn tree(&self) -> Option<String> {

@@ -91,6 +91,19 @@ impl Stack {
         Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
     }
 
+    /// Starts an import of the resources of a request, with options, both as JSON.
+    #[napi(catch_unwind)]
+    pub fn import_resources(&self, request: String, options: String) -> Result<Operation> {
+        const SUBJECT: &str = "importResources()";
+        let request = binding::import_request(request.as_bytes(), Language::Node, SUBJECT)
+            .map_err(|error| errors::to_napi(&error))?;
+        let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, SUBJECT)
+            .map_err(|error| errors::to_napi(&error))?;
+        let show_secrets = options.show_secrets;
+        let operation = self.stack.import_resources(request, options);
+        Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
+    }
+
     /// Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON.
     #[napi]
     pub async fn analyze(&self, options: String, policies: Vec<PackEntry>) -> Result<String> {

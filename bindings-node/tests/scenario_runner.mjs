@@ -406,6 +406,25 @@ function newEngine({ store, passphrase, packages, waitsForRegistrations, limits,
     });
 }
 
+/** Starts an import. */
+function imports(stack, { resources = [], file, ...request }, options) {
+    const values = (json) => (json === undefined ? undefined : fromPlainJson(json));
+    const rows = resources.map(({ inputs, outputs, ...row }) => ({ ...row, inputs: values(inputs), outputs: values(outputs) }));
+    return stack.importResources(file ?? rows, { ...request, ...options });
+}
+
+/** Returns the report of an import with its values in plain form. */
+function reported({ resources, code, configuration }) {
+    const plain = resources.map((resource) => ({
+        ...resource,
+        inputs: toPlainJson(resource.inputs),
+        outputs: toPlainJson(resource.outputs),
+        error: resource.error === null ? null : describe(resource.error),
+    }));
+    const values = Object.entries(configuration).map(([key, { value }]) => [key, value]);
+    return { resources: plain, code, configuration: Object.fromEntries(values) };
+}
+
 /** Outputs by name, their values in plain form. */
 function described(outputs) {
     const entries = Object.entries(outputs);
@@ -430,9 +449,11 @@ const asked = {
         return {};
     },
     exportState: async ({ stack }) => await stacks.get(stack).exportDeployment({ showSecrets: true }),
-    async start({ stack, operation: kind, options, policyPacks, number, planOf, deployment: wantsDeployment }) {
+    async start({ stack, operation: kind, request, options, policyPacks, number, planOf, deployment: wantsDeployment }) {
         const held = planOf === undefined ? {} : { plan: results.get(planOf) };
-        const operation = stacks.get(stack)[kind === "update" ? "up" : kind]({ ...withPacks(options, policyPacks), ...held });
+        const opened = stacks.get(stack);
+        const operation =
+            kind === "import" ? imports(opened, request, options) : opened[kind === "update" ? "up" : kind]({ ...withPacks(options, policyPacks), ...held });
         operations.set(stack, operation);
         const events = [];
         for await (const event of operation.events()) {
@@ -445,7 +466,8 @@ const asked = {
         results.set(number, result);
         const { outcome, changes, outputs, plan } = result;
         const deployment = wantsDeployment ? await result.deployment() : undefined;
-        return { deployment, plan, outcome, error, changes, outputs: described(outputs), events };
+        const imported = result.imported === undefined ? undefined : reported(result.imported);
+        return { imported, deployment, plan, outcome, error, changes, outputs: described(outputs), events };
     },
     cancel({ stack }) {
         operations.get(stack).cancel();

@@ -233,6 +233,30 @@ impl OperationOutcome {
         Ok(diagnostics)
     }
 
+    /// The report of an import as a dictionary of its members; none for other operations.
+    #[getter]
+    fn imported<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(report) = &self.result.imported else {
+            return Ok(None);
+        };
+        let document = binding::import_document(report, Language::Python);
+        let values = convert::dictionary(py, &binding::import_values(report))?;
+        let members = members(py, document, |name, value| {
+            (name == "resources").then(|| {
+                let parts = value.as_array().into_iter().flatten().zip(&report.resources);
+                let parts = parts.map(|(part, resource)| {
+                    members(py, part.clone(), |name, _| {
+                        let error = || resource.error.as_ref().map(|error| to_exception(py, error));
+                        (name == "error").then(|| error().into_py_any(py))
+                    })
+                });
+                PyList::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_py_any(py)
+            })
+        })?;
+        members.set_item("values", values)?;
+        Ok(Some(members))
+    }
+
     /// Whether anything was changed, or would be.
     #[getter]
     fn has_changes(&self) -> bool {

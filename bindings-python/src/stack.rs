@@ -102,6 +102,18 @@ impl Stack {
         Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
     }
 
+    /// Starts an import of the resources of a request, with options, both JSON with names in the style of Python.
+    fn import_resources(&self, py: Python<'_>, request: &[u8], options: &[u8]) -> PyResult<Operation> {
+        const SUBJECT: &str = "import_resources()";
+        let request = binding::import_request(request, Language::Python, SUBJECT).or_raise(py)?;
+        let options = binding::read::<OperationOptions>(options, Language::Python, SUBJECT).or_raise(py)?;
+        // Refuses a closed engine.
+        self.runtime.handle(py)?;
+        let show_secrets = options.show_secrets;
+        let operation = self.stack.import_resources(request, options);
+        Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
+    }
+
     /// Analyzes the state with the packs of `options` and those of functions; `callback(dictionary, error)` gets the members
     /// of the analysis.
     fn analyze(

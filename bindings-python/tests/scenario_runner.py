@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import itertools
 import json
 import sys
@@ -146,15 +147,32 @@ class Actor:
         packs = message.get("policyPacks") or {}
         chosen = [pack["name"] for option in ("required_policies", "local_policy_packs") for pack in named.get(option) or []]
         policies = [policy for name in chosen if name in packs for policy in self.functions.policies(packs[name])]
+        if message["operation"] == "import":
+            return self.imports(stack, message, named)
         starts = {"preview": stack.preview, "update": stack.up, "refresh": stack.refresh, "destroy": stack.destroy}
         begin: Any = starts[message["operation"]]
         operation = self.operations[message["stack"]] = begin(**named, policies=policies or None)
+        return self.outcome(operation, message["number"], message.get("deployment", False))
+
+    def imports(self, stack: sw.Stack, message: Message, named: Message) -> Awaitable[Message]:
+        request = message["request"]
+        given = {snake(name): request[name] for name in ("protect", "nameTable", "generateCode") if name in request}
+        rows = [
+            {
+                snake(name): sw.from_json(json.dumps(value)) if name in ("inputs", "outputs") else value
+                for name, value in row.items()
+            }
+            for row in request.get("resources", [])
+        ]
+        operation = stack.import_resources(request.get("file", rows), **given, **named)
+        self.operations[message["stack"]] = operation
         return self.outcome(operation, message["number"], message.get("deployment", False))
 
     async def outcome(self, operation: sw.Operation, number: int, wants_deployment: bool) -> Message:
         events = [event.json async for event in operation]
         result = self.results[number] = await operation.wait()
         return {
+            "imported": None if result.imported is None else reported(result.imported),
             "deployment": result.deployment() if wants_deployment else None,
             "plan": result.plan,
             "outcome": result.outcome,
@@ -186,6 +204,27 @@ class Actor:
         except asyncio.CancelledError:
             self.wire.send({"programEnded": number})
             raise
+
+
+def reported(report: sw.ImportReport) -> Message:
+    """Returns the report of an import with its values in plain form."""
+    resources = [
+        {
+            **dataclasses.asdict(dataclasses.replace(resource, error=None, inputs={}, outputs={})),
+            "inputs": json.loads(sw.to_json(resource.inputs)),
+            "outputs": json.loads(sw.to_json(resource.outputs)),
+            "error": None if resource.error is None else failure(resource.error),
+        }
+        for resource in report.resources
+    ]
+    code = {camel(name): text for name, text in dataclasses.asdict(report.code).items()}
+    configuration = {key: value.value for key, value in report.configuration.items()}
+    return {"resources": resources, "code": code, "configuration": configuration}
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def described(output: sw.OutputValue[Any]) -> Message:

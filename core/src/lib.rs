@@ -103,6 +103,7 @@ pub mod provider;
 pub mod callback;
 pub mod policy;
 pub mod autonaming;
+mod codegen;
 mod executor;
 pub mod plan;
 mod generator;

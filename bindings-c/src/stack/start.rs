@@ -135,7 +135,79 @@ pub unsafe extern "C" fn sw_stack_start_with(
     unsafe { guard(error, body) }
 }
 
+/// Starts an import without waiting for it: existing resources are read from their providers, and recorded as managed from
+/// then on. With `dryRun` among the options nothing is written.
+///
+/// `request` is JSON: an object with any of these members.
+///
+/// @members ImportRequest
+///
+/// Members of a resource to import:
+///
+/// @members ImportResource
+///
+/// Members of a parameterization:
+///
+/// @members ImportParameterization
+///
+/// Members of an extension:
+///
+/// @members ImportExtension
+///
+/// `options` is JSON, or empty, as for `sw_stack_start`. The member `imported` of the result:
+///
+/// @members ImportReport
+///
+/// Members of an imported resource, whose values have the plain JSON form:
+///
+/// @members ImportedResource
+///
+/// Members of the source code:
+///
+/// @members ImportCode
+///
+/// # Safety
+/// `stack` must be null or alive, `request` and `options` readable, `operation` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_import_resources(
+    stack: *const sw_stack_t,
+    request: sw_bytes_view_t,
+    options: sw_bytes_view_t,
+    operation: *mut *mut sw_operation_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(operation, "operation") }?;
+        // SAFETY: null or alive by this function's contract.
+        let stack = unsafe { live(stack, "the stack") }?;
+        // SAFETY: readable by this function's contract.
+        let request = unsafe { request.bytes("the request") }?;
+        // SAFETY: readable by this function's contract.
+        let options = unsafe { options.bytes("the options") }?;
+        let operation = stack.import(request, options)?;
+        place.fill(Box::into_raw(Box::new(operation)));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
 impl sw_stack_t {
+    fn import(&self, request: &[u8], options: &[u8]) -> Outcome<sw_operation_t> {
+        let shared = &self.parts.shared;
+        shared.ensure_open()?;
+        let request = binding::import_request(request, Language::C, "an import")?;
+        let options = binding::read::<OperationOptions>(options, Language::C, "an import")?;
+        let known = options.clone();
+        let operation = {
+            let _context = shared.handle.enter();
+            self.stack.import_resources(request, options)
+        };
+        let (parts, running) = (Arc::clone(&self.parts), TaskTracker::new());
+        Ok(sw_operation_t::new(operation, parts, running, &known))
+    }
+
     fn start(
         &self,
         kind: i32,

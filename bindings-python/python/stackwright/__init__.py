@@ -52,7 +52,7 @@ from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackR
 from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
-from .options import OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings
+from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings
 from .policy import (
     Policy,
     PolicyAnalysis,
@@ -105,7 +105,7 @@ from .provider import (
     View,
     ViewStep,
 )
-from .result import Diagnostic, DiffKind, PropertyChange, Result, Severity, Step, StepOp, StepStatus
+from .result import Diagnostic, DiffKind, ImportCode, ImportedResource, ImportReport, PropertyChange, Result, Severity, Step, StepOp, StepStatus
 from .stack import Stack
 from .transforms import (
     InvokeTransform,
@@ -179,6 +179,10 @@ __all__ = [
     "Invocation",
     "InvokeOptions",
     "InvokeRequest",
+    "ImportCode",
+    "ImportReport",
+    "ImportResource",
+    "ImportedResource",
     "InvokeResult",
     "InvokeTransform",
     "InvokeTransformArgs",

@@ -7,17 +7,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ._results import DiffKind, Diagnostic, Outcome, PropertyChange, Severity, Step, StepOp, StepStatus
+from ._results import DiffKind, Diagnostic, ImportCode, ImportedResource, ImportReport, Outcome, PropertyChange, Severity, Step, StepOp, StepStatus
 from ._stackwright import OperationOutcome
 from .values import OutputValue, PropertyValue
 
-__all__ = ["Diagnostic", "DiffKind", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepOp", "StepStatus"]
+__all__ = ["Diagnostic", "DiffKind", "ImportCode", "ImportReport", "ImportedResource", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepOp", "StepStatus"]
 
 
 class Result:
     """What an operation came to. ``print(result)`` shows a tree of the steps; a notebook shows it as a picture."""
 
-    __slots__ = ("_diagnostics", "_native", "_steps", "changes", "duration", "error", "is_preview", "outcome", "outputs", "stack")
+    __slots__ = ("_diagnostics", "_imported", "_native", "_steps", "changes", "duration", "error", "is_preview", "outcome", "outputs", "stack")
 
     def __init__(self, native: OperationOutcome, is_preview: bool, stack: str) -> None:
         self._native = native
@@ -38,6 +38,7 @@ class Result:
         # Of many thousand steps an object each is only made when they are read.
         self._steps: tuple[Step, ...] | None = None
         self._diagnostics: tuple[Diagnostic, ...] | None = None
+        self._imported: ImportReport | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -65,6 +66,22 @@ class Result:
         """
         document = self._native.plan_document
         return None if document is None else json.loads(document)
+
+    @property
+    def imported(self) -> ImportReport | None:
+        """What has become of the resources of an import, with programs that declare them; ``None`` for other operations.
+
+        ``configuration`` has the secrets that the programs read: it can be the ``config`` of a stack.
+        """
+        if self._imported is None and (report := self._native.imported) is not None:
+            values = report["values"]
+            pairs = zip(report["resources"], values["resources"], strict=True)
+            self._imported = ImportReport(
+                resources=tuple(ImportedResource(**resource, **own) for resource, own in pairs),
+                code=ImportCode(**report["code"]),
+                configuration=values["configuration"],
+            )
+        return self._imported
 
     def deployment(self) -> dict[str, Any] | None:
         """Returns the state that the operation left, also one that failed or was cancelled, as a deployment document,

@@ -15,10 +15,11 @@ from ._raised import Raised, explain
 from ._results import Diagnostic, PolicyAnalysis, PolicyViolation
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
+from ._stackwright import to_json
 from .errors import InvalidInputError
 from .events import Event
 from .operation import Operation
-from .options import OperationOptions, PolicyPack
+from .options import ImportResource, OperationOptions, PolicyPack
 from .policy import Policy, describe, placed, split
 from .result import Result
 from .values import OutputValue, PropertyValue
@@ -151,6 +152,47 @@ class Stack:
         """
         return self._start("destroy", None, program, on_event, policies, options)
 
+    def import_resources(
+        self,
+        resources: Sequence[ImportResource] | Mapping[str, Any] | bytes | str,
+        *,
+        name_table: Mapping[str, str] | None = None,
+        protect: bool = True,
+        generate_code: bool = True,
+        on_event: OnEvent | None = None,
+        **options: Unpack[OperationOptions],
+    ) -> Operation:
+        """Records existing resources, which the stack manages from then on; with ``dry_run=True`` it only reports what it found.
+
+        What cannot be imported fails the operation, and the rest is kept. The result has the inputs of the resources, and
+        programs that declare them: :attr:`Result.imported`. ::
+
+            result = await stack.import_resources([{"type": "files:index:File", "name": "notes", "id": "/tmp/notes"}])
+            print(result.imported.code.python)
+
+        :param resources: What to import; a mapping, text or bytes are an import file of the Pulumi command.
+        :param name_table: URNs of recorded resources by names, which ``parent`` and ``provider`` of resources can have.
+        :param protect: Whether imported resources are protected, so that no update or destroy deletes them.
+        :param generate_code: Whether the result has programs. For those of the Pulumi SDKs the provider of each package is
+            asked for its schema.
+        """
+        self._engine._require_open()
+        require_function("on_event", on_event)
+        if isinstance(resources, (Mapping, bytes, str)):
+            request: dict[str, Any] = {"file": document_of(resources).decode()}
+        else:
+            require_given("resources", resources, (list, tuple), "a list of resources, or an import file")
+            request = {"resources": [_row(row) for row in resources]}
+        given = {"name_table": name_table, "protect": protect, "generate_code": generate_code}
+        native = self._native.import_resources(
+            document_of_options({**request, **given}), document_of_options({**options})
+        )
+
+        def explained(error: BaseException | None) -> None:
+            explain(error, [], self._raised.take(self.name))
+
+        return Operation(native, options.get("dry_run") is True, on_event, self._engine, self.name, explained)
+
     def _start(
         self,
         kind: Literal["update", "refresh", "destroy"],
@@ -273,6 +315,14 @@ class Stack:
 
     def __repr__(self) -> str:
         return f"<Stack {self.name}>"
+
+
+def _row(row: object) -> object:
+    """Returns a resource to import with its values in the form of JSON."""
+    if not isinstance(row, Mapping):
+        return row
+    values = {name: row[name] for name in ("inputs", "outputs") if isinstance(row.get(name), Mapping)}
+    return {**row, **{name: json.loads(to_json(value)) for name, value in values.items()}}
 
 
 def _document(plan: object) -> Mapping[str, Any] | str:

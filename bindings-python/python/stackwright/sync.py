@@ -23,7 +23,7 @@ from .engine import Engine as _Engine
 from .events import Event
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
-from .options import OperationOptions, Plugins, StackSettings
+from .options import ImportResource, OperationOptions, Plugins, StackSettings
 from .provider import Resolver
 from .result import Result
 from .values import OutputValue, PropertyValue
@@ -177,6 +177,28 @@ class Stack:
         """Starts a destroy and returns its handle."""
         return self._start(lambda: self._stack.destroy(**options))
 
+    def start_import_resources(
+        self,
+        resources: Sequence[ImportResource] | Mapping[str, Any] | bytes | str,
+        *,
+        name_table: Mapping[str, str] | None = None,
+        protect: bool = True,
+        generate_code: bool = True,
+        on_event: _stack.OnEvent | None = None,
+        **options: Unpack[OperationOptions],
+    ) -> Operation:
+        """Starts an import and returns its handle."""
+        return self._start(
+            lambda: self._stack.import_resources(
+                resources,
+                name_table=name_table,
+                protect=protect,
+                generate_code=generate_code,
+                on_event=on_event,
+                **options,
+            )
+        )
+
     def preview(self, **options: Unpack[CallOptions]) -> Result:
         """Computes what an update would do."""
         return self.start_preview(**options).result()
@@ -192,6 +214,26 @@ class Stack:
     def destroy(self, **options: Unpack[CallOptions]) -> Result:
         """Deletes every resource."""
         return self.start_destroy(**options).result()
+
+    def import_resources(
+        self,
+        resources: Sequence[ImportResource] | Mapping[str, Any] | bytes | str,
+        *,
+        name_table: Mapping[str, str] | None = None,
+        protect: bool = True,
+        generate_code: bool = True,
+        on_event: _stack.OnEvent | None = None,
+        **options: Unpack[OperationOptions],
+    ) -> Result:
+        """Records existing resources, which the stack manages from then on."""
+        return self.start_import_resources(
+            resources,
+            name_table=name_table,
+            protect=protect,
+            generate_code=generate_code,
+            on_event=on_event,
+            **options,
+        ).result()
 
     def export_deployment(self, *, show_secrets: bool = False) -> dict[str, Any]:
         """Returns the state as a deployment document."""

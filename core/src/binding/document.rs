@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     analysis::{PolicyAnalysisDocument, PolicyViolationDocument},
     event::EventDocument,
+    import::{ImportReportDocument, ImportedResourceDocument},
     outputs::OutputDocument,
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
     run::RunDocument,
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     error::Result,
     monitor::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument},
-    operation::OperationOptions,
+    operation::{ImportRequest, OperationOptions},
     policy::PolicyPackOption,
 };
 
@@ -74,6 +75,7 @@ documents! {
     read {
         PolicyPackOption;
         OperationOptions, checked by check_policy_packs;
+        ImportRequest;
         PluginDocument;
         EngineDocument;
         StackDocument;
@@ -91,6 +93,8 @@ documents! {
         DiagnosticDocument<'static>;
         PolicyViolationDocument<'static>;
         PolicyAnalysisDocument<'static>;
+        ImportedResourceDocument<'static>;
+        ImportReportDocument<'static>;
         EventDocument;
     }
 }

@@ -7,6 +7,7 @@
 mod analysis;
 mod document;
 mod event;
+mod import;
 mod members;
 mod options;
 mod outputs;
@@ -19,6 +20,7 @@ mod stack;
 
 pub use analysis::analysis_document;
 pub use document::{Document, schemas};
+pub use import::{import_document, import_request, import_values};
 pub use options::{
     OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,
     registration_with,

@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::outputs::{self, OutputDocument};
+use super::{
+    import::{self, ImportReportDocument},
+    outputs::{self, OutputDocument},
+};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, Result},
@@ -34,6 +37,8 @@ struct ResultDocument<'a> {
     tree: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<ImportReportDocument<'a>>,
 }
 
 /// The facts of an error.
@@ -133,7 +138,8 @@ pub(super) struct DiagnosticDocument<'a> {
     message_arguments: Option<&'a Map<String, Value>>,
 }
 
-/// Writes the result of an operation as JSON. With `whole`, outputs (with the values of secret ones), tree and plan are part of it.
+/// Writes the result of an operation as JSON. With `whole`, outputs (with the values of secret ones), tree, plan and the
+/// values of an import are part of it.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Internal`] for a plan that is no JSON.
@@ -161,6 +167,7 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
         diagnostics: result.diagnostics.iter().map(DiagnosticDocument::from).collect(),
         duration: result.duration.as_secs_f64(),
         tree: whole.then(|| result.tree()),
+        imported: result.imported.as_ref().map(|report| import::document(report, language, whole)),
         plan: plan.map_err(|error| Error::internal(format!("a plan is no JSON: {error}")))?,
     })
 }
@@ -184,7 +191,7 @@ pub fn error_document(error: &Error, language: Language) -> Value {
 }
 
 impl<'a> ErrorDocument<'a> {
-    fn of(error: &'a Error, language: Language) -> Self {
+    pub(super) fn of(error: &'a Error, language: Language) -> Self {
         Self {
             kind: error.kind().name(),
             class: error.kind().class().name(),

@@ -22,7 +22,7 @@ pub(crate) struct Applied {
     /// The result of a refresh.
     pub(crate) result_op: Option<StepOp>,
     /// Warnings about the resource.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Text>,
 }
 
 impl Applied {

@@ -4,6 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     event::DetailedDiff,
+    message::Text,
+    property::PropertyMap,
     provider::{ProviderHandle, Views},
     resource::ResourceState,
     state::StateRef,
@@ -32,6 +34,8 @@ pub(crate) struct Step {
     pub detailed_diff: Option<DetailedDiff>,
     /// Paths whose changes are ignored, for Update.
     pub ignore_changes: Vec<String>,
+    /// Import: what an operation that imports a list of resources supplies; `None` for an import of a program.
+    pub import: Option<Arc<PlannedImport>>,
     /// Refresh: the URN in the program, when it differs from that of the record.
     pub read_as: Option<Urn>,
     /// The details of its kind.
@@ -43,6 +47,21 @@ pub(crate) struct Step {
     /// Delete: the deletions of the resources that live in it, which are announced already and recorded with its own
     /// end.
     pub cascaded: Box<[Self]>,
+}
+
+/// What a list of resources to import supplies about one of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlannedImport {
+    /// Why the resource cannot be imported: the step fails with it before a provider is called.
+    pub refusal: Option<Text>,
+    /// Inputs for those that the provider does not return.
+    pub inputs: PropertyMap,
+    /// The outputs, in place of a call of the provider; the inputs are those above then.
+    pub outputs: Option<PropertyMap>,
+    /// The names of the inputs to keep; empty for all.
+    pub properties: Vec<String>,
+    /// The random seed of Check.
+    pub seed: Vec<u8>,
 }
 
 /// Details that only some kinds of steps have.
@@ -86,6 +105,7 @@ impl Step {
             diffs: Vec::new(),
             detailed_diff: None,
             ignore_changes: Vec::new(),
+            import: None,
             read_as: None,
             detail: StepDetail::default(),
             views: Views::default(),

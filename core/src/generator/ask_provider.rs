@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     generator::{
         RunEnded,
-        check::{failure_text, ignore_changes},
+        check::ignore_changes,
         context::Context,
         diff::{Difference, Forced, forced, interpret},
         registration::Registering,
@@ -57,7 +57,7 @@ pub(super) async fn check(
     let response = run.ask(urn, CountedCall::new("check", provider), checked).await?;
     let mut first = None;
     for failure in &response.failures {
-        let text = run.report(urn, failure_text(registering, failure, &news));
+        let text = run.report(urn, failure.text(urn, &news));
         first.get_or_insert(text);
     }
     let Some(first) = first else {

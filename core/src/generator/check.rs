@@ -1,10 +1,7 @@
-//! The inputs of Check, and the diagnostics for its failures.
+//! The inputs of Check.
 
 use crate::{
-    generator::{registration::Registering, text::in_braces},
-    message::{Message, Text},
-    property::{PropertyMap, path::PropertyPath, path::reset_all},
-    provider::CheckFailure,
+    property::{PropertyMap, path::reset_all},
     resource::{Goal, ResourceState},
 };
 
@@ -36,26 +33,6 @@ pub(super) fn reserved_names(goal: &Goal) -> impl Iterator<Item = String> {
     let reserved = keys.filter(|key| key.starts_with("__") && !IN_USE.contains(key));
     reserved
         .map(|key| format!("internal key {key:?}: names of properties that begin with \"__\" are reserved"))
-}
-
-/// Returns the diagnostic for a failure reported by Check.
-pub(super) fn failure_text(registering: &Registering, failure: &CheckFailure, inputs: &PropertyMap) -> Text {
-    let resource_type = registering.goal.resource_type.as_str();
-    let (name, reason) = (registering.urn.name(), &failure.reason);
-    if failure.property.is_empty() {
-        return format!("{resource_type} resource '{name}' has a problem: {reason}").into();
-    }
-    let value = PropertyPath::parse(&failure.property)
-        .ok()
-        .and_then(|path| path.get_marked(inputs));
-    Text::from(Message::InvalidProperty {
-        resource_type,
-        name,
-        property: &failure.property,
-        value: &in_braces(value.as_ref()),
-        is_set: value.is_some_and(|value| !value.is_null()),
-        reason,
-    })
 }
 
 #[cfg(test)]

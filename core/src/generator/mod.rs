@@ -37,7 +37,6 @@ mod replacements;
 mod run;
 mod steps;
 mod targets;
-mod text;
 
 use std::sync::Arc;
 
@@ -59,7 +58,6 @@ pub(crate) use empty::EmptyProgram;
 pub(crate) use purpose::Purpose;
 pub(crate) use run::RunEnded;
 pub(crate) use targets::{References, Targeting};
-pub(crate) use text::plain_text;
 
 use build::new_state;
 use claims::{Claim, Claims, DependencyOrder, Reservation, WaitError};

@@ -12,11 +12,10 @@ use crate::{
         policies::PolicyChecks,
         registration::{Next, Registering},
         steps::create_before_delete,
-        text::in_braces,
     },
     message::Message,
     plan::Checked,
-    property::{PropertyMap, path::PropertyPath},
+    property::{PropertyMap, in_braces, path::PropertyPath},
     resource::{Goal, ResourceState},
     state::StateRef,
 };

@@ -9,13 +9,13 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
     executor::{AbandonedCall, Failure},
-    generator::{RunEnded, plain_text},
+    generator::RunEnded,
     monitor::{
         Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight,
         register::Refused, server::Server,
         traces::place,
     },
-    property::{PropertyMap, PropertyPath},
+    property::{PropertyMap, PropertyPath, plain_text},
     provider::{
         ConstructRequest, MonitorHandle, ProviderError, ProviderHandle, ProviderResult, ProviderStatus,
     },

@@ -70,7 +70,7 @@ pub use transforms::{
 pub(crate) use wire::{diagnostic_of, require_version};
 
 use defaults::DefaultProviders;
-pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
+pub(crate) use defaults::{PlannedDefaults, UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
 use parents::Parents;
 use traces::{StackTraces, TraceHandle};

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use super::{
     OperationKind, OperationRun,
     destroy::destroy,
+    import::import,
     outcome::{Ending, emit_terminal_message},
     plan::make_plan,
     prepare::prepare,
@@ -46,6 +47,13 @@ impl OperationRun {
             OperationKind::Update => update(self, prepared).await,
             OperationKind::Refresh => refresh(self, prepared).await,
             OperationKind::Destroy => destroy(self, prepared).await,
+            OperationKind::Import => {
+                let imported = Box::pin(import(self, &prepared, &snapshot)).await;
+                imported.map(|report| {
+                    state.imported = Some(Arc::new(report));
+                    None
+                })
+            }
         };
         let ending = self.end_work(watcher, &registry).await;
         state.ending = Some(ending);

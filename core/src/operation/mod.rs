@@ -1,4 +1,4 @@
-//! Operations: a verb of the user in each of `update.rs`, `refresh.rs` and `destroy.rs`, over one run that locks,
+//! Operations: a verb of the user in each of `update.rs`, `refresh.rs`, `destroy.rs` and `import/`, over one run that locks,
 //! loads, prepares, commits and reports. A preview is a verb with the option `dry_run`.
 
 mod analysis;
@@ -9,6 +9,7 @@ mod edit;
 mod engine_parts;
 mod execute;
 mod handle;
+mod import;
 mod migrate;
 mod opening;
 mod options;
@@ -37,6 +38,10 @@ pub(crate) use analysis::analyze;
 pub(crate) use edit::edit;
 pub(crate) use engine_parts::EngineParts;
 pub use handle::Operation;
+pub use import::{
+    GivenInputs, ImportConfiguration, ImportExtension, ImportOutcome, ImportParameterization, ImportReport, ImportRequest,
+    ImportResource, ImportedResource, SourceCode,
+};
 pub use opening::Opening;
 pub use options::OperationOptions;
 pub use result::OperationResult;
@@ -53,6 +58,8 @@ pub enum OperationKind {
     Refresh,
     /// Delete every resource.
     Destroy,
+    /// Record existing resources, which are managed from then on.
+    Import,
 }
 
 impl OperationKind {
@@ -63,6 +70,15 @@ impl OperationKind {
             Self::Update => "update",
             Self::Refresh => "refresh",
             Self::Destroy => "destroy",
+            Self::Import => "resource-import",
+        }
+    }
+
+    /// Returns the name in messages.
+    pub(crate) const fn verb(self) -> &'static str {
+        match self {
+            Self::Import => "import",
+            other => other.name(),
         }
     }
 }

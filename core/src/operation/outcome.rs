@@ -1,6 +1,6 @@
 //! The outcome of an operation: its error and its terminal message.
 
-use super::OperationRun;
+use super::{OperationKind, OperationRun};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
@@ -18,12 +18,16 @@ const TERMINAL_MESSAGES: [&str; 4] = [
     "preview canceled",
 ];
 
+/// What the message of a failed import adds, before the text of its first failure.
+const IMPORT_FAILURE: &str = ": step application failed: ";
+
 /// Maximum number of abandoned calls in an error.
 const MAX_ABANDONED: usize = 5;
 
 /// Returns whether a message only reports that the operation has failed.
 pub(super) fn is_terminal(message: &str) -> bool {
-    TERMINAL_MESSAGES.contains(&message)
+    let is_of_import = |noun: &&str| message.strip_prefix(noun).is_some_and(|rest| rest.starts_with(IMPORT_FAILURE));
+    TERMINAL_MESSAGES.contains(&message) || TERMINAL_MESSAGES.iter().any(|noun| is_of_import(noun))
 }
 
 /// The cancellations by the host when the verb ended. Later ones no longer change the outcome, so that all reports of
@@ -76,7 +80,7 @@ fn name(run: &OperationRun) -> &'static str {
     if run.options.dry_run {
         "preview"
     } else {
-        run.kind.name()
+        run.kind.verb()
     }
 }
 
@@ -158,14 +162,21 @@ pub(super) fn emit_terminal_message(run: &OperationRun, ending: Ending) {
             run.events
                 .diagnostic(Diagnostic::error(format!("{noun} canceled")));
         }
-    } else if run
-        .control
-        .failures()
-        .iter()
-        .any(|failure| matches!(failure, Failure::Step(_) | Failure::Generation(_)))
-    {
-        run.events.diagnostic(Diagnostic::error(format!("{noun} failed")));
+        return;
     }
+    let failures = run.control.failures();
+    let is_of_work = |failure: &&Failure| matches!(failure, Failure::Step(_) | Failure::Generation(_));
+    let Some(failure) = failures.iter().find(is_of_work) else {
+        return;
+    };
+    let text = match run.kind {
+        OperationKind::Import => {
+            let reason = failure.error().text().reference();
+            format!("{noun} failed{IMPORT_FAILURE}{reason}")
+        }
+        OperationKind::Update | OperationKind::Refresh | OperationKind::Destroy => format!("{noun} failed"),
+    };
+    run.events.diagnostic(Diagnostic::error(text));
 }
 
 /// Returns the resource, the provider and the phase of an error that its text does not contain, as the beginning of a

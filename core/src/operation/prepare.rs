@@ -97,7 +97,8 @@ fn executor_options(run: &OperationRun) -> ExecutorOptions {
     ExecutorOptions {
         preview: run.options.dry_run,
         parallel: run.options.parallelism(),
-        continue_on_error: run.options.continue_on_error,
+        // What cannot be imported does not stop the rest.
+        continue_on_error: run.options.continue_on_error || run.kind == OperationKind::Import,
         ignore_protect: run.options.ignore_protect,
         reports_refresh: run.kind == OperationKind::Refresh,
         compares_outputs: run.options.use_legacy_refresh_diff,
@@ -241,7 +242,7 @@ fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Hold
         OperationKind::Update if refreshes => pending::note(pending, forgets, !run.options.dry_run),
         OperationKind::Update => pending::warning(pending, forgets),
         OperationKind::Refresh => pending::note(pending, forgets, !run.options.dry_run),
-        OperationKind::Destroy => pending::note(pending, forgets, false),
+        OperationKind::Destroy | OperationKind::Import => pending::note(pending, forgets, false),
     });
     if run.kind == OperationKind::Update && !run.options.dry_run && !refreshes {
         run.events.diagnostic(warning);

@@ -11,7 +11,8 @@ use crate::{event::EventSink, plan::GivenPlan};
 pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> {
     let options = &run.options;
     let rehearses =
-        options.strict && !options.dry_run && options.plan.is_none() && run.kind != OperationKind::Refresh;
+        options.strict && !options.dry_run && options.plan.is_none()
+        && !matches!(run.kind, OperationKind::Refresh | OperationKind::Import);
     if !rehearses {
         return None;
     }
@@ -28,6 +29,7 @@ pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> 
             ..options.clone()
         },
         program: run.program.clone(),
+        import: None,
         events: EventSink::new(Arc::clone(&runtime.clock)),
         control: run.control.clone(),
         session: Session::default(),

@@ -11,7 +11,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-use super::outcome::is_terminal;
+use super::{ImportReport, outcome::is_terminal};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
@@ -48,6 +48,8 @@ pub struct OperationResult {
     /// The plan, for a later operation: of every successful preview of an update, and of other operations when the
     /// options request one. Its document is written when the options request it.
     pub plan: Option<Arc<Plan>>,
+    /// The report of an import; `None` for other operations, and for an import that was refused.
+    pub imported: Option<Arc<ImportReport>>,
     /// The state after the operation; before it, for a preview. Empty when it was not loaded.
     pub snapshot: Arc<Snapshot>,
     /// The duration.

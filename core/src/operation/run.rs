@@ -10,8 +10,9 @@ use std::{
 use futures::FutureExt as _;
 
 use super::{
-    OperationKind, OperationOptions, OperationResult, Session, StackContext,
+    ImportRequest, OperationKind, OperationOptions, OperationResult, Session, StackContext,
     execute::whole_seconds,
+    import::check_request,
     outcome::{error_of, noun},
     rehearsal::rehearse,
     run_program::NO_PROGRAM,
@@ -50,6 +51,8 @@ pub(crate) struct OperationRun {
     pub(crate) kind: OperationKind,
     pub(crate) options: OperationOptions,
     pub(crate) program: Option<Arc<dyn Program>>,
+    /// The resources that an import is about.
+    pub(crate) import: Option<Arc<ImportRequest>>,
     pub(crate) events: EventSink,
     pub(crate) control: Control,
     pub(crate) session: Session,
@@ -79,7 +82,8 @@ impl OperationRun {
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
         let mut state = RunState::default();
-        let result = match self.options.check().and_then(|()| check_program(&self)) {
+        let checked = self.options.check().and_then(|()| check_program(&self));
+        let result = match checked.and_then(|()| check_request(&self)) {
             Ok(()) => match self.run_loaded(&mut state, began).await {
                 Err(error) => Err(self.stack.explained(error).await),
                 ended => ended,
@@ -126,6 +130,7 @@ impl OperationRun {
             steps: state.steps,
             diagnostics: self.events.diagnostics(),
             plan: state.plan,
+            imported: state.imported,
             snapshot: state.snapshot,
             duration,
             redactor: self.events.redactor().clone(),
@@ -141,8 +146,8 @@ impl OperationRun {
     }
 
     async fn run_loaded(&self, state: &mut RunState, began: Duration) -> Result<()> {
-        let creates = self.stack.is_new && self.kind == OperationKind::Update;
-        if creates && self.program.is_none() {
+        let creates = self.stack.is_new && matches!(self.kind, OperationKind::Update | OperationKind::Import);
+        if creates && self.kind == OperationKind::Update && self.program.is_none() {
             return Err(Error::invalid(NO_PROGRAM));
         }
         if self.options.dry_run {
@@ -252,8 +257,9 @@ impl OperationRun {
         let cancelled = state.ending(&self.control).cancelled;
         let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
         if succeeded {
-            // A targeted run has not examined the other resources.
-            if self.options.targets.is_empty() && self.options.excludes.is_empty() {
+            // A targeted run has not examined the other resources, nor has an import.
+            let examines_all = self.options.targets.is_empty() && self.options.excludes.is_empty();
+            if examines_all && self.kind != OperationKind::Import {
                 replay.settle_pending();
             }
             if self.options.clear_pending_creates {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::outcome::Ending;
+use super::{ImportReport, outcome::Ending};
 use crate::{
     event::{StepResult, Summary},
     executor::Control,
@@ -24,6 +24,7 @@ pub(super) struct RunState {
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<StepResult>,
     pub(super) plan: Option<Arc<Plan>>,
+    pub(super) imported: Option<Arc<ImportReport>>,
     /// The cancellations of the host when the verb was over; `None` before that.
     pub(super) ending: Option<Ending>,
 }

@@ -75,6 +75,7 @@ impl StackContext {
             steps: Vec::new(),
             diagnostics: Vec::new(),
             plan: None,
+            imported: None,
             snapshot: Arc::default(),
             duration: Duration::ZERO,
             redactor: Redactor::new(),

@@ -14,12 +14,14 @@ mod outputs;
 pub(crate) mod path;
 mod secrets;
 mod survey;
+mod text;
 pub mod wire;
 
 pub use map::{Key, PropertyMap};
 pub use path::PathElement;
 pub use path::PropertyPath;
 pub(crate) use survey::Survey;
+pub(crate) use text::{in_braces, plain_text};
 pub(crate) use value::CachedCiphertext;
 pub use value::Secret;
 pub use value::{

@@ -5,6 +5,7 @@ mod backend;
 mod base_plugin;
 pub mod builtin;
 mod call;
+mod check_failure;
 mod comparison;
 mod construct;
 mod endpoint;

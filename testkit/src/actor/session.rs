@@ -284,9 +284,17 @@ impl Session {
             Some("update") => OperationKind::Update,
             Some("refresh") => OperationKind::Refresh,
             Some("destroy") => OperationKind::Destroy,
+            Some("import") => OperationKind::Import,
             other => return Err(broken(format!("there is no operation {other:?}"))),
         };
-        let operation = stack.start(kind, options, None);
+        let operation = match kind {
+            OperationKind::Import => {
+                let request = message["request"].to_string();
+                let request = binding::import_request(request.as_bytes(), Language::Rust, "an import");
+                stack.import_resources(request.map_err(|it| error(&it))?, options)
+            }
+            _ => stack.start(kind, options, None),
+        };
         locked(&self.operations).insert(text(message, "stack").to_owned(), operation.clone());
         let mut stream = operation.events();
         let json = stream.json(false);
@@ -310,10 +318,17 @@ impl Session {
             false => None,
         };
         Ok(json!({
-            "deployment": deployment, "plan": document, "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
+            "imported": imported(&result)?, "deployment": deployment, "plan": document, "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
             "changes": result.changes, "outputs": outputs(&result)?, "events": events,
         }))
     }
+}
+
+/// Returns the report of an import as bindings describe it.
+fn imported(result: &OperationResult) -> Result<Option<Value>, Value> {
+    let document = binding::result_document(result, Language::Rust, true).map_err(|it| error(&it))?;
+    let document: Value = serde_json::from_slice(&document).map_err(|error| broken(format!("the result: {error}")))?;
+    Ok(document.get("imported").cloned())
 }
 
 /// Returns the outputs as bindings describe them.

@@ -40,14 +40,15 @@ pub(super) fn check(seen: &Observation, wrong: &mut Findings) {
         wrong.push(format!("a lock is left: {lock}"));
     }
     check_stream(&Events::new(result), seen.dry, wrong);
-    let shown = json!([result.get("events"), result.get("error"), result.get("plan")]).to_string();
+    let code = result.pointer("/imported/code");
+    let shown = json!([result.get("events"), result.get("error"), result.get("plan"), code]).to_string();
     for secret in seen
         .secrets
         .iter()
         .filter(|secret| shown.contains(secret.as_str()))
     {
         wrong.push(format!(
-            "the secret {secret:?} stands in the clear in events, in the error or in the plan"
+            "the secret {secret:?} stands in the clear in events, in the error, in the plan or in source code"
         ));
     }
 }

@@ -25,6 +25,7 @@ pub fn check(seen: &Observation, expected: &Expectation) -> Vec<String> {
         let events = Events::new(result);
         result::check(result, &events, expected, &mut wrong);
         events::check(&events, expected, &mut wrong);
+        result::check_imported(result, &expected.imported, &mut wrong);
     }
     calls::check(&seen.calls, &expected.calls, &mut wrong);
     state::check(seen, &expected.state, &mut wrong);

@@ -9,7 +9,10 @@ use super::{
     events::{Events, text},
     names,
 };
-use crate::scenario::Expectation;
+use crate::{
+    scenario::{Expectation, ImportedExpectation},
+    value::from_plain,
+};
 
 pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {
     let outcome = text(result, "outcome");
@@ -122,5 +125,29 @@ fn check_plan(result: &Value, expected: &Expectation, wrong: &mut Findings) {
             .get(name)
             .map_or(Value::Null, |plan| names::shortened(plan));
         wrong.compare(&format!("the plan's `{name}`"), expected, &planned);
+    }
+}
+
+/// Checks the report of an import.
+pub(super) fn check_imported(result: &Value, expected: &ImportedExpectation, wrong: &mut Findings) {
+    let report = result.get("imported").unwrap_or(&Value::Null);
+    for (name, expected) in &expected.resources {
+        let resources = report["resources"].as_array().into_iter().flatten();
+        let mut own = resources.filter(|resource| text(resource, "name") == name);
+        let resource = own.next().map_or(Value::Null, |resource| names::shortened(&from_plain(resource)));
+        wrong.compare(&format!("the imported `{name}`"), expected, &resource);
+    }
+    for (language, parts) in &expected.code {
+        let code = text(&report["code"], language);
+        for part in parts.iter().filter(|part| !code.contains(part.as_str())) {
+            wrong.push(format!("the {language} code lacks {part:?}:\n{code}"));
+        }
+    }
+    let all = report["code"].to_string();
+    for part in expected.no_code.iter().filter(|part| all.contains(part.as_str())) {
+        wrong.push(format!("the code contains {part:?}: {all}"));
+    }
+    if let Some(expected) = &expected.configuration {
+        wrong.compare("the configuration", &json!({ "$exactly": expected }), &report["configuration"]);
     }
 }

@@ -4,7 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::scenario::{Scenario, ScenarioOperation};
+use crate::{
+    scenario::{OperationKind, Scenario, ScenarioOperation},
+    value::to_plain,
+};
+
+/// The members of an import that are those of its request, and no options.
+const REQUEST: [&str; 6] = ["resources", "nameTable", "providerInputs", "file", "protect", "generateCode"];
 
 /// The plans of the operations so far.
 pub(super) struct Plans {
@@ -46,6 +52,11 @@ impl Plans {
         }
         if self.wanted.contains(&(index + 1)) && !keeps_plans {
             options.entry("generatePlan").or_insert(Value::Bool(true));
+        }
+        if kind == OperationKind::Import {
+            let members = REQUEST.iter().filter_map(|name| Some(((*name).to_owned(), options.remove(*name)?)));
+            let request: Map<String, Value> = members.collect();
+            start["request"] = to_plain(&request.into());
         }
         start["options"] = options.into();
         Ok(start)

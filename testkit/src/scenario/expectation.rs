@@ -42,6 +42,8 @@ pub struct Expectation {
     pub outputs: Option<Value>,
     /// Members of the resource plans in the result, by name; for operations with `generatePlan`.
     pub plan: BTreeMap<String, Value>,
+    /// The report of an import.
+    pub imported: ImportedExpectation,
     /// The calls of providers.
     pub calls: CallExpectation,
     /// The answers that the program received, by handle: `id`, `urn`, `outputs`, `failed`; an invoke's `result`.
@@ -66,6 +68,20 @@ pub struct ErrorExpectation {
     pub reference: Option<String>,
     /// The name of the resource that it is about.
     pub about: Option<String>,
+}
+
+/// The expected report of an import.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ImportedExpectation {
+    /// Members of the report's resources, by their names in the request: `outcome`, `error`, `inputs`…
+    pub resources: BTreeMap<String, Value>,
+    /// Parts of the source code by language: `python`, `typescript`, `rust`, `c`, `sdkPython`, `sdkTypescript`.
+    pub code: BTreeMap<String, Vec<String>>,
+    /// Texts that no source code contains.
+    pub no_code: Vec<String>,
+    /// The values of the configuration that the code reads, all of them.
+    pub configuration: Option<Value>,
 }
 
 /// A message that must have been emitted.

@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub use expectation::{
+pub use expectation::{ImportedExpectation, 
     CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
 };
 pub use operation::{OperationBeside, OperationKind, ScenarioOperation, WorldEdit};
@@ -133,6 +133,9 @@ impl Scenario {
             .iter()
             .filter_map(|operation| operation.program.as_ref());
         let mut texts = secret_texts(programs.flatten().chain(&self.program), &self.config);
+        for request in self.operations.iter().filter_map(|operation| operation.import.as_ref()) {
+            crate::value::collect_secrets(&request.clone().into(), &mut texts);
+        }
         for transform in self.transforms.values() {
             let values = [&transform.inputs, &transform.options];
             for value in values.into_iter().flat_map(Map::values) {

@@ -19,6 +19,8 @@ pub struct ScenarioOperation {
     pub refresh: Option<Map<String, Value>>,
     /// Runs a destroy with these options.
     pub destroy: Option<Map<String, Value>>,
+    /// Runs an import with these options, and with the members of its request among them.
+    pub import: Option<Map<String, Value>>,
 
     /// Replaces the program, for this and later operations.
     pub program: Option<Vec<Statement>>,
@@ -85,6 +87,8 @@ pub enum OperationKind {
     Refresh,
     /// Removes everything.
     Destroy,
+    /// Records existing things.
+    Import,
 }
 
 impl OperationKind {
@@ -96,6 +100,7 @@ impl OperationKind {
             Self::Update => "update",
             Self::Refresh => "refresh",
             Self::Destroy => "destroy",
+            Self::Import => "import",
         }
     }
 
@@ -112,7 +117,8 @@ impl ScenarioOperation {
     /// # Errors
     /// A text when nothing is run, or more than one thing.
     pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
-        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy])
+        let verbs = [&self.preview, &self.update, &self.refresh, &self.destroy, &self.import];
+        only_verb(verbs)
     }
 
     /// Returns whether the operation is a dry run.
@@ -128,19 +134,20 @@ impl OperationBeside {
     /// # Errors
     /// A text when nothing is run, or more than one thing.
     pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
-        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy])
+        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy, &None])
     }
 }
 
 /// Returns the only verb that has options.
 fn only_verb(
-    options: [&Option<Map<String, Value>>; 4],
+    options: [&Option<Map<String, Value>>; 5],
 ) -> Result<(OperationKind, &Map<String, Value>), String> {
     let kinds = [
         OperationKind::Preview,
         OperationKind::Update,
         OperationKind::Refresh,
         OperationKind::Destroy,
+        OperationKind::Import,
     ];
     let mut verbs = kinds
         .into_iter()
@@ -148,6 +155,6 @@ fn only_verb(
         .filter_map(|(kind, options)| Some((kind, options.as_ref()?)));
     match (verbs.next(), verbs.next()) {
         (Some(verb), None) => Ok(verb),
-        _ => Err("an operation needs exactly one of preview, update, refresh and destroy".into()),
+        _ => Err("an operation needs exactly one of preview, update, refresh, destroy and import".into()),
     }
 }

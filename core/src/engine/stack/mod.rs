@@ -19,8 +19,8 @@ use crate::{
     event::EventSink,
     executor::Control,
     operation::{
-        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session,
-        SessionLease, StackContext,
+        EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session, SessionLease,
+        StackContext,
     },
     program::Program,
     secrets::SecretsProvider,
@@ -223,13 +223,62 @@ impl Stack {
         self.start(OperationKind::Destroy, options, None)
     }
 
-    /// Starts an operation, with `program` instead of the stack's own when given.
+    /// Records existing resources, which the stack manages from then on: each is read from its provider, and protected unless
+    /// the request turns that off. A resource that cannot be imported fails the operation, and the others are kept. The
+    /// result has the inputs of the resources and programs that declare them ([`OperationResult::imported`]).
+    ///
+    /// [`OperationResult::imported`]: crate::operation::OperationResult::imported
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// use stackwright::operation::{ImportRequest, ImportResource};
+    /// let shelf = ImportResource {
+    ///     resource_type: "shop:index:Shelf".to_owned(),
+    ///     name: "upper".to_owned(),
+    ///     component: true,
+    ///     ..ImportResource::default()
+    /// };
+    /// let request = ImportRequest { resources: vec![shelf], ..ImportRequest::default() };
+    /// let result = stack.import_resources(request, OperationOptions::default()).wait().await;
+    /// assert_eq!(result.changes["import"], 1);
+    /// let code = &result.imported.as_ref().unwrap().code;
+    /// assert!(code.python.contains(r#"ctx.component("shop:index:Shelf", "upper", protect=True)"#));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn import_resources(&self, request: ImportRequest, options: OperationOptions) -> Operation {
+        self.launch(OperationKind::Import, options, None, Some(Arc::new(request)))
+    }
+
+    /// Starts an operation, with `program` instead of the stack's own when given. An import without a request imports nothing:
+    /// see [`Self::import_resources`].
     #[must_use]
     pub fn start(
         &self,
         kind: OperationKind,
         options: OperationOptions,
         program: Option<Arc<dyn Program>>,
+    ) -> Operation {
+        self.launch(kind, options, program, None)
+    }
+
+    fn launch(
+        &self,
+        kind: OperationKind,
+        options: OperationOptions,
+        program: Option<Arc<dyn Program>>,
+        import: Option<Arc<ImportRequest>>,
     ) -> Operation {
         let runtime = &self.context.engine.runtime;
         let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug);
@@ -242,6 +291,7 @@ impl Stack {
             kind,
             options,
             program: program.or_else(|| self.program.clone()),
+            import,
             events: events.clone(),
             control: control.clone(),
             session: session.clone(),

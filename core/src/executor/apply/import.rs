@@ -5,12 +5,64 @@ use std::sync::Arc;
 use super::{Applier, Result, goal, read::read_request};
 use crate::{
     executor::{Step, StepFailure, outcome::Applied},
+    property::PropertyMap,
     provider::ReadRequest,
+    resource::ResourceState,
+    token::ResourceId,
 };
+
+/// An existing resource, as its provider has it.
+pub(super) struct Found {
+    id: ResourceId,
+    pub(super) inputs: PropertyMap,
+    outputs: PropertyMap,
+    init_errors: Vec<String>,
+    refresh_before_update: bool,
+}
+
+impl Found {
+    /// Records the resource with `inputs`; it begins to be managed now.
+    pub(super) fn record(self, applier: &Applier, state: &mut ResourceState, inputs: PropertyMap) {
+        state.id = self.id;
+        state.inputs = inputs;
+        state.outputs = self.outputs;
+        state.init_errors = self.init_errors;
+        state.refresh_before_update = self.refresh_before_update;
+        let now = applier.now();
+        state.created = Some(now);
+        state.modified = Some(now);
+    }
+
+    /// Creates a resource of which all is known.
+    pub(super) fn supplied(id: ResourceId, inputs: PropertyMap, outputs: PropertyMap) -> Self {
+        Self {
+            id,
+            inputs,
+            outputs,
+            init_errors: Vec::new(),
+            refresh_before_update: false,
+        }
+    }
+}
 
 /// Reads an existing resource, which becomes managed.
 pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
     let goal = goal(step)?;
+    let found = find(applier, step, goal, &goal.inputs).await?;
+    let inputs = applier.with_secrets_of(found.inputs.clone(), &goal.inputs);
+    let mut new = Arc::clone(goal);
+    found.record(applier, Arc::make_mut(&mut new), inputs);
+    Ok(Applied::of(new))
+}
+
+/// Reads the resource that the goal imports. Assets that the provider returns by their hash alone get their contents from
+/// `known`.
+pub(super) async fn find(
+    applier: &Applier,
+    step: &Step,
+    goal: &ResourceState,
+    known: &PropertyMap,
+) -> Result<Found> {
     let provider = step
         .provider
         .as_ref()
@@ -19,23 +71,29 @@ pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
         id: goal.options.import_id.clone(),
         ..read_request(applier, step, goal, None, None)
     };
-    let mut new = Arc::clone(goal);
-    let state = Arc::make_mut(&mut new);
     let read = applier.call(step, "read", provider.provider.read(request)).await;
-    let (id, inputs, outputs) = match applier.sanitizer.sanitize_read(read, [&goal.inputs]) {
-        Ok(response) => {
-            state.refresh_before_update = response.refresh_before_update;
-            (response.id, response.inputs, response.outputs)
-        }
-        Err(mut error) => {
-            let Some(failure) = error.init_failure.take() else {
-                return Err(StepFailure::provider(&error));
-            };
-            state.init_errors = failure.reasons;
-            state.refresh_before_update = failure.refresh_before_update;
-            (failure.id.into(), failure.inputs, Some(failure.outputs))
-        }
-    };
+    let (id, inputs, outputs, init_errors, refresh_before_update) =
+        match applier.sanitizer.sanitize_read(read, [known]) {
+            Ok(response) => (
+                response.id,
+                response.inputs,
+                response.outputs,
+                Vec::new(),
+                response.refresh_before_update,
+            ),
+            Err(mut error) => {
+                let Some(failure) = error.init_failure.take() else {
+                    return Err(StepFailure::provider(&error));
+                };
+                (
+                    failure.id.into(),
+                    failure.inputs,
+                    Some(failure.outputs),
+                    failure.reasons,
+                    failure.refresh_before_update,
+                )
+            }
+        };
     let Some(outputs) = outputs else {
         return Err(StepFailure::new(format!(
             "resource '{}' does not exist",
@@ -48,15 +106,11 @@ pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
             "provider does not support importing resources; please try updating the '{package}' plugin"
         )));
     };
-    state.id = if id.is_empty() {
-        goal.options.import_id.clone()
-    } else {
-        id
-    };
-    state.inputs = applier.with_secrets_of(inputs, &goal.inputs);
-    state.outputs = outputs;
-    let now = applier.now();
-    state.created = Some(now);
-    state.modified = Some(now);
-    Ok(Applied::of(new))
+    Ok(Found {
+        id: if id.is_empty() { goal.options.import_id.clone() } else { id },
+        inputs,
+        outputs,
+        init_errors,
+        refresh_before_update,
+    })
 }

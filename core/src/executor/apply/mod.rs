@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod import;
+mod planned_import;
 mod read;
 mod refresh;
 mod same;
@@ -48,7 +49,10 @@ impl Applier {
             StepOp::Delete | StepOp::DeleteReplaced => delete::delete(self, step).await,
             StepOp::Read | StepOp::ReadReplacement => read::read(self, step).await,
             StepOp::Refresh => refresh::refresh(self, step).await,
-            StepOp::Import | StepOp::ImportReplacement => import::import(self, step).await,
+            StepOp::Import | StepOp::ImportReplacement => match &step.import {
+                Some(planned) => planned_import::import(self, step, planned).await,
+                None => import::import(self, step).await,
+            },
             StepOp::Replace | StepOp::Discard | StepOp::DiscardReplaced | StepOp::RemovePendingReplace => {
                 Ok(Applied::of(step.new.clone()))
             }

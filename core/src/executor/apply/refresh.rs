@@ -86,7 +86,7 @@ async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
             };
             let inputs = failure.inputs.take();
             failure.inputs = inputs.map(|inputs| applier.with_secrets_of(inputs, &old.inputs));
-            warnings.push(take_unhealthy(Arc::make_mut(&mut new), *failure));
+            warnings.push(take_unhealthy(Arc::make_mut(&mut new), *failure).into());
         }
     }
     Arc::make_mut(&mut new).modified = Some(applier.now());

@@ -4,6 +4,7 @@
 mod configuration;
 mod known;
 mod name;
+mod planned;
 mod recorded;
 mod start;
 
@@ -29,6 +30,7 @@ use crate::{
 use known::Known;
 pub(crate) use known::recorded_packages;
 use name::default_name;
+pub(crate) use planned::PlannedDefaults;
 pub(crate) use recorded::UnrecordedDefaults;
 use start::{Start, Started, start};
 

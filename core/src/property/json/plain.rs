@@ -21,6 +21,19 @@ pub struct PlainMap(pub PropertyMap);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlainValue(pub PropertyValue);
 
+/// A map that a host supplies for a state: secrets are in the form of the protocol or in those of state, encrypted ones
+/// included, which stay sealed (see [`super::SealedSecrets`]).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GivenMap(pub PropertyMap);
+
+impl<'de> Deserialize<'de> for GivenMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        MapReader(ValueReader::new(ReadForm::Given))
+            .deserialize(deserializer)
+            .map(Self)
+    }
+}
+
 impl Serialize for PlainMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         MapJson::new(&self.0, SecretForm::Value).serialize(serializer)

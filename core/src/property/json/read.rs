@@ -49,6 +49,8 @@ pub(super) enum ReadForm {
     Nested,
     /// Plain JSON of hosts: the forms of the protocol.
     Plain,
+    /// Values that hosts supply for a state: secrets have any of the forms above.
+    Given,
 }
 
 /// Reads a value.

@@ -68,8 +68,13 @@ fn secret(map: &mut PropertyMap, reader: ValueReader) -> Result<PropertyValue> {
             None => Err("a secret has no value".into()),
         };
     }
+    if reader.form == ReadForm::Given
+        && let Some(value) = map.remove("value")
+    {
+        return Ok(PropertyValue::secret(value));
+    }
     match (text(map, "ciphertext")?, text(map, "plaintext")?) {
-        (Some(text), None) if reader.form == ReadForm::State => Ok(read::sealed(&text)),
+        (Some(text), None) if matches!(reader.form, ReadForm::State | ReadForm::Given) => Ok(read::sealed(&text)),
         (Some(text), None) => Ok(PropertyValue::secret(read::text(
             &text,
             reader.form,

@@ -1,0 +1,102 @@
+//! Tests of whole programs in each language.
+
+use super::*;
+use crate::property::json::from_plain_json;
+
+const SECRET: &str = r#""4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270""#;
+
+fn declaration(kind: DeclaredKind, resource_type: &str, name: &str, inputs: &str) -> Declaration {
+    Declaration {
+        kind,
+        resource_type: resource_type.to_owned(),
+        name: name.to_owned(),
+        urn: format!("urn:pulumi:dev::shop::{resource_type}::{name}"),
+        reference: match kind {
+            DeclaredKind::Provider => format!("urn:pulumi:dev::shop::{resource_type}::{name}::an-id"),
+            _ => String::new(),
+        },
+        label: name.to_owned(),
+        inputs: from_plain_json(inputs.as_bytes()).unwrap(),
+        parent: None,
+        provider: None,
+        protect: true,
+        version: String::new(),
+        download_url: String::new(),
+    }
+}
+
+/// A program with every kind of declaration and value.
+fn everything() -> Program {
+    let values = format!(
+        r#"{{
+        "length": 12, "upper": true, "special-key": "a\"b\\c${{d}}\n", "nothing": null, "ratio": 1.5,
+        "keepers": {{"first": "1", "list": [1, 2, {{"deep": []}}]}},
+        "password": {{{SECRET}, "value": "hunter2"}},
+        "rules": [{{"fromPort": 1, "tags": {{{SECRET}, "value": {{"a": "hunter3"}}}}}}],
+        "long": "{}", "__defaults": ["upper"],
+        "code": {{"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "text": "x"}},
+        "site": {{"4dabf18193072939515e22adb298388d": "0def7320c3a5731c473e5ecbe6d01bc7", "assets": {{
+            "index.html": {{"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "path": "./index.html"}}}}}},
+        "gone": {{"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "hash": "abc"}}
+        }}"#,
+        "y".repeat(90)
+    );
+    let mut mine = declaration(DeclaredKind::Provider, "pulumi:providers:random", "mine", r#"{"region": "eu"}"#);
+    mine.protect = false;
+    let shelf = declaration(DeclaredKind::Component, "shop:index:Shelf", "shelf", "{}");
+    let mut all = declaration(DeclaredKind::Custom, "random:index/randomPassword:RandomPassword", "class", &values);
+    all.parent = Some(Reference::Declared(1));
+    all.provider = Some(Reference::Declared(0));
+    let mut other = declaration(DeclaredKind::Custom, "none:index:Thing", "class", r#"{"size": 3}"#);
+    other.parent = Some(Reference::Recorded("urn:pulumi:dev::shop::a:b:C::old".to_owned()));
+    other.version = "1.2.0".to_owned();
+    Program::new("shop", vec![mine, shelf, all, other], ["shop:classPassword"])
+}
+
+fn schema() -> PackageSchema {
+    PackageSchema::read(
+        r##"{"name": "random", "meta": {"moduleFormat": "(.*)(?:/[^/]*)"}, "provider": {"inputProperties": {"region": {"type": "string"}}},
+        "resources": {"random:index/randomPassword:RandomPassword": {"inputProperties": {
+            "length": {"type": "integer"}, "upper": {"type": "boolean", "default": true}, "ratio": {"type": "number", "default": 1.5},
+            "password": {"type": "string"}, "keepers": {"type": "object", "additionalProperties": {"type": "string"}},
+            "rules": {"type": "array", "items": {"$ref": "#/types/random:index%2Frule:Rule"}}, "code": {}, "site": {}, "gone": {}}}},
+        "types": {"random:index/rule:Rule": {"properties": {"fromPort": {"type": "integer"}, "tags": {"type": "object"}}}}}"##,
+    )
+    .unwrap()
+}
+
+#[test]
+fn programs_of_the_library_declare_every_kind_of_value() {
+    let program = everything();
+    insta::assert_snapshot!("own_python", own_program(&program, Language::Python));
+    insta::assert_snapshot!("own_typescript", own_program(&program, Language::Node));
+    insta::assert_snapshot!("own_rust", own_program(&program, Language::Rust));
+    insta::assert_snapshot!("own_c", own_program(&program, Language::C));
+}
+
+#[test]
+fn programs_of_the_sdks_have_the_classes_of_the_schema() {
+    let program = everything();
+    let schemas = [schema()];
+    let python = sdk_program(&program, &schemas, SdkLanguage::Python).unwrap();
+    insta::assert_snapshot!("sdk_python", python);
+    let typescript = sdk_program(&program, &schemas, SdkLanguage::TypeScript).unwrap();
+    insta::assert_snapshot!("sdk_typescript", typescript);
+    assert!(!python.contains("ratio") && !typescript.contains("ratio"), "a default is left out");
+    assert!(sdk_program(&program, &[], SdkLanguage::Python).is_none());
+}
+
+#[test]
+fn no_program_contains_a_secret_and_all_secrets_are_values_of_the_configuration() {
+    let program = everything();
+    let own = [Language::Python, Language::Node, Language::Rust, Language::C].map(|language| own_program(&program, language));
+    let sdk = [SdkLanguage::Python, SdkLanguage::TypeScript].map(|language| sdk_program(&program, &[schema()], language));
+    let all = own.into_iter().chain(sdk.into_iter().flatten());
+    for source in all {
+        assert!(!source.contains("hunter"), "{source}");
+    }
+    let values = &program.secrets().0;
+    assert_eq!(values["shop:classPassword2"], "hunter2");
+    assert_eq!(values["shop:classRules0Tags"], r#"{"a":"hunter3"}"#);
+    assert!(!format!("{program:?}").contains("hunter"));
+}

@@ -1,0 +1,160 @@
+//! The request of an import: the resources to import, as callers and import files of the reference engine write them.
+
+use std::{collections::BTreeMap, fmt};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    error::{Error, Result},
+    property::{PropertyMap, json::GivenMap},
+};
+
+/// Existing resources that an import begins to manage.
+///
+/// ```
+/// use stackwright::operation::ImportRequest;
+///
+/// let request = br#"{"resources": [{"type": "files:index:File", "name": "notes", "id": "/tmp/notes"}]}"#;
+/// assert_eq!(ImportRequest::from_json(request)?.resources[0].id, "/tmp/notes");
+/// # Ok::<(), stackwright::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImportRequest {
+    /// The resources, in any order: parents and providers may follow.
+    #[schemars(extend("x-python" = "Sequence[ImportResource]"))]
+    pub resources: Vec<ImportResource>,
+    /// URNs of recorded resources by names, which [`ImportResource::parent`] and [`ImportResource::provider`] can have.
+    #[schemars(extend("x-takes" = "URNs by name"))]
+    pub name_table: BTreeMap<String, String>,
+    /// The configuration of providers of [`Self::name_table`] that are not recorded, by name. An input of the provider among
+    /// [`Self::resources`] is the better place.
+    #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
+    pub provider_inputs: BTreeMap<String, GivenInputs>,
+    /// An import file of the reference engine, in place of the members above.
+    ///
+    /// # Rust
+    /// [`crate::binding::import_request`] replaces it by its members.
+    #[schemars(
+        with = "Option<Map<String, Value>>",
+        extend("x-raw" = true, "x-python" = "Mapping[str, Any] | bytes | str | None", "x-typescript" = "string | object")
+    )]
+    pub file: Option<String>,
+    /// Whether each imported resource is protected, so that an update or a destroy does not delete it; `true` when left out.
+    pub protect: Option<bool>,
+    /// Whether the result has source code of the imported resources; `true` when left out. For code of the Pulumi SDKs the
+    /// provider of each package is asked for its schema.
+    pub generate_code: Option<bool>,
+}
+
+/// An existing resource, a component, or a new provider of such resources.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImportResource {
+    /// The type token: `package:module:member`. The type of a provider is `pulumi:providers:package`: it is created, with
+    /// [`Self::inputs`] as its configuration.
+    #[serde(rename = "type")]
+    pub resource_type: String,
+    /// The name for references of other resources to it and in source code; that of the URN, too, where
+    /// [`Self::logical_name`] is left out.
+    pub name: String,
+    /// The id by which the provider finds it. Components and providers have none.
+    pub id: String,
+    /// The parent: the name of another resource of the import or of a recorded one, or a URN. Left out, it is the stack.
+    pub parent: String,
+    /// The provider, likewise. Left out, it is the default provider of the package, also below a parent with another one.
+    pub provider: String,
+    /// The version of the package that the default provider has; left out, the newest that the state has.
+    pub version: String,
+    /// The address from which the plugin of the default provider is installed.
+    pub plugin_download_url: String,
+    /// The names of the inputs to keep; left out, all that the provider returns.
+    pub properties: Vec<String>,
+    /// Whether it is a component, which is recorded without a call of a provider.
+    pub component: bool,
+    /// Whether its provider constructs the component.
+    pub remote: bool,
+    /// Inputs that complete those that the provider returns, and never replace them. Those of a provider are its
+    /// configuration. Secrets may be encrypted by the stack's secrets manager, as a state has them.
+    #[schemars(
+        with = "Option<Map<String, Value>>",
+        extend("x-python" = "Mapping[str, PropertyValue]", "x-typescript" = "{ readonly [name: string]: PropertyValue }")
+    )]
+    pub inputs: Option<GivenInputs>,
+    /// The outputs, as a state has them. The provider is not asked for the resource then: its inputs are [`Self::inputs`].
+    #[schemars(
+        with = "Option<Map<String, Value>>",
+        extend("x-python" = "Mapping[str, PropertyValue]", "x-typescript" = "{ readonly [name: string]: PropertyValue }")
+    )]
+    pub outputs: Option<GivenInputs>,
+    /// The name in the URN, where it is not [`Self::name`].
+    pub logical_name: String,
+    /// The parameter by which another plugin serves the package, whose version [`Self::version`] is.
+    pub parameterization: Option<ImportParameterization>,
+    /// An extension of its package that the resource needs.
+    pub extension: Option<ImportExtension>,
+}
+
+/// The plugin of a parameterized package.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImportParameterization {
+    /// The name of the plugin.
+    pub plugin_name: String,
+    /// The version of the plugin.
+    pub plugin_version: String,
+    /// The parameter, in base64.
+    pub value: String,
+}
+
+/// An extension of a package.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImportExtension {
+    /// The name of the extension.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its value, in base64.
+    pub value: String,
+}
+
+/// Values that a caller supplies. Debug output shows their names.
+#[derive(Clone, Default, PartialEq, Deserialize)]
+#[serde(from = "GivenMap")]
+pub struct GivenInputs(pub PropertyMap);
+
+impl From<GivenMap> for GivenInputs {
+    fn from(given: GivenMap) -> Self {
+        Self(given.0)
+    }
+}
+
+impl fmt::Debug for GivenInputs {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl ImportRequest {
+    /// Reads a request, or an import file of the reference engine: an object with `resources` and `nameTable`.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] with the fault and its place.
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        serde_json::from_slice(text)
+            .map_err(|error| Error::invalid(format!("cannot read the import: {error}")))
+    }
+
+    /// Returns whether imported resources are protected.
+    pub(crate) fn protects(&self) -> bool {
+        self.protect.unwrap_or(true)
+    }
+
+    /// Returns whether the result has source code.
+    pub(crate) fn generates_code(&self) -> bool {
+        self.generate_code.unwrap_or(true)
+    }
+}
