@@ -279,7 +279,7 @@ pub(crate) fn analysis_members<'py>(py: Python<'py>, document: Value) -> PyResul
 }
 
 /// Returns the members of a document as a dictionary with names in the style of Python; `own` makes the values of some.
-fn members<'py>(
+pub(crate) fn members<'py>(
     py: Python<'py>,
     document: Value,
     own: impl Fn(&str, &Value) -> Option<PyResult<Py<PyAny>>>,

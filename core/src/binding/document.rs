@@ -9,10 +9,13 @@ use super::{
     analysis::{PolicyAnalysisDocument, PolicyViolationDocument},
     event::EventDocument,
     outputs::OutputDocument,
+    pending::{DroppedDocument, PendingDocument},
+    records::{EdgeDocument, GraphDocument, NodeDocument, RecordDocument},
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
     run::RunDocument,
     settings::{EngineDocument, PluginDocument},
     stack::StackDocument,
+    stacks::{LockDocument, SummaryDocument, UpdateDocument},
 };
 use crate::{
     error::Result,
@@ -91,6 +94,15 @@ documents! {
         DiagnosticDocument<'static>;
         PolicyViolationDocument<'static>;
         PolicyAnalysisDocument<'static>;
+        RecordDocument<'static>;
+        NodeDocument<'static>;
+        EdgeDocument<'static>;
+        GraphDocument<'static>;
+        PendingDocument<'static>;
+        DroppedDocument<'static>;
+        UpdateDocument<'static>;
+        LockDocument<'static>;
+        SummaryDocument<'static>;
         EventDocument;
     }
 }

@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::outputs::{self, OutputDocument};
+use super::{
+    outputs::{self, OutputDocument},
+    pending::DroppedDocument,
+};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, Result},
@@ -29,6 +32,7 @@ struct ResultDocument<'a> {
     outputs: Option<BTreeMap<String, OutputDocument>>,
     steps: Vec<StepDocument<'a>>,
     diagnostics: Vec<DiagnosticDocument<'a>>,
+    dropped_pending: Vec<DroppedDocument<'a>>,
     duration: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<String>,
@@ -159,6 +163,7 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
         outputs: whole.then(|| outputs::documents(&result.outputs, true)),
         steps: steps.collect(),
         diagnostics: result.diagnostics.iter().map(DiagnosticDocument::from).collect(),
+        dropped_pending: result.dropped_pending.iter().map(DroppedDocument::from).collect(),
         duration: result.duration.as_secs_f64(),
         tree: whole.then(|| result.tree()),
         plan: plan.map_err(|error| Error::internal(format!("a plan is no JSON: {error}")))?,

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     OperationKind, OperationRun,
+    adopt::adopt,
     destroy::destroy,
     outcome::{Ending, emit_terminal_message},
     plan::make_plan,
@@ -46,6 +47,7 @@ impl OperationRun {
             OperationKind::Update => update(self, prepared).await,
             OperationKind::Refresh => refresh(self, prepared).await,
             OperationKind::Destroy => destroy(self, prepared).await,
+            OperationKind::Adopt => adopt(self, prepared).await,
         };
         let ending = self.end_work(watcher, &registry).await;
         state.ending = Some(ending);

@@ -8,6 +8,7 @@ use crate::{
     executor::Control,
     plan::Plan,
     property::PropertyMap,
+    resource::PendingOperation,
     state::Snapshot,
     store::Holder,
 };
@@ -24,6 +25,8 @@ pub(super) struct RunState {
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<StepResult>,
     pub(super) plan: Option<Arc<Plan>>,
+    /// The pending operations that were dropped without being resolved.
+    pub(super) dropped_pending: Vec<PendingOperation>,
     /// The cancellations of the host when the verb was over; `None` before that.
     pub(super) ending: Option<Ending>,
 }

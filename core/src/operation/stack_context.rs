@@ -76,6 +76,8 @@ impl StackContext {
             diagnostics: Vec::new(),
             plan: None,
             snapshot: Arc::default(),
+            dropped_pending: Vec::new(),
+            adopted: None,
             duration: Duration::ZERO,
             redactor: Redactor::new(),
             is_preview: false,

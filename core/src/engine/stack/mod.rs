@@ -1,5 +1,6 @@
 //! A stack: a named state, its program, and the operations on it.
 
+mod records;
 mod state;
 
 use std::{
@@ -14,12 +15,12 @@ use tokio::sync::watch;
 
 use crate::{
     engine::{StackSettings, supplied::supply},
-    error::{Error, ErrorKind, Result},
+    error::{ErrorKind, Result},
     event::EventSink,
     executor::Control,
     operation::{
-        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session, SessionLease,
-        StackContext,
+        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, PendingWork, Session,
+        SessionLease, StackContext,
     },
     program::Program,
     secrets::SecretsProvider,
@@ -230,6 +231,17 @@ impl Stack {
         options: OperationOptions,
         program: Option<Arc<dyn Program>>,
     ) -> Operation {
+        self.begin(kind, options, program, PendingWork::default())
+    }
+
+    /// As [`Self::start`], with the pending operation that an adoption is about.
+    fn begin(
+        &self,
+        kind: OperationKind,
+        options: OperationOptions,
+        program: Option<Arc<dyn Program>>,
+        pending: PendingWork,
+    ) -> Operation {
         let runtime = &self.context.engine.runtime;
         let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug);
         let first = Arc::new(Mutex::new((!options.no_events).then(|| events.subscribe())));
@@ -244,6 +256,7 @@ impl Stack {
             events: events.clone(),
             control: control.clone(),
             session: session.clone(),
+            pending,
         };
         let spawner = runtime.spawner.clone();
         let (failed, events_left, control_left, session_left) = (

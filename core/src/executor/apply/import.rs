@@ -6,6 +6,7 @@ use super::{Applier, Result, goal, read::read_request};
 use crate::{
     executor::{Step, StepFailure, outcome::Applied},
     provider::ReadRequest,
+    token::ResourceId,
 };
 
 /// Reads an existing resource, which becomes managed.
@@ -15,12 +16,17 @@ pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
         .provider
         .as_ref()
         .ok_or_else(|| StepFailure::new("an import step without a provider"))?;
+    let adopts = step.detail.adopts;
+    let recorded = adopts.then_some(&goal.outputs).filter(|outputs| !outputs.is_empty());
     let request = ReadRequest {
         id: goal.options.import_id.clone(),
-        ..read_request(applier, step, goal, None, None)
+        ..read_request(applier, step, goal, adopts.then_some(&goal.inputs), recorded)
     };
     let mut new = Arc::clone(goal);
     let state = Arc::make_mut(&mut new);
+    if adopts {
+        state.options.import_id = ResourceId::default();
+    }
     let read = applier.call(step, "read", provider.provider.read(request)).await;
     let (id, inputs, outputs) = match applier.sanitizer.sanitize_read(read, [&goal.inputs]) {
         Ok(response) => {
@@ -42,7 +48,7 @@ pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
             goal.options.import_id
         )));
     };
-    let Some(inputs) = inputs else {
+    let Some(inputs) = inputs.or_else(|| adopts.then(|| goal.inputs.clone())) else {
         let package = goal.resource_type.package();
         return Err(StepFailure::new(format!(
             "provider does not support importing resources; please try updating the '{package}' plugin"

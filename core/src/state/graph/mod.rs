@@ -3,6 +3,7 @@
 mod cycles;
 mod order;
 mod references;
+mod resources;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::{resource::ResourceState, urn::Urn};
 
 pub(crate) use cycles::Cycles;
 pub(crate) use order::{stable_order, valid_order};
+pub use resources::{ReferenceKind, ResourceEdge, ResourceGraph};
 
 /// The reason for which one record needs another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
