@@ -2,15 +2,22 @@
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
 export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
-export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
+export { Stack, type AdoptionOptions, type HistoryEntry, type ProgramOptions } from "./stack";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,
     type CallOptions,
     type CustomTimeouts,
     type Diagnostic,
+    type DroppedOperation,
     type EnforcementLevel,
+    type GraphEdge,
+    type GraphNode,
     type InvokeOptions,
+    type LastUpdate,
+    type LockHolder,
+    type PendingOperation,
+    type PendingOperationKind,
     type Plugins,
     type PolicyAnalysis,
     type PolicyPack,
@@ -19,8 +26,12 @@ export {
     type PolicyViolation,
     type PropertyChange,
     type ReadOptions,
+    type ReferenceKind,
+    type ResourceGraph,
+    type ResourceRecord,
     type Severity,
     type StackSettings,
+    type StackSummary,
     type Step,
     type StepOp,
     type StepStatus,

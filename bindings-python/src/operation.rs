@@ -233,6 +233,16 @@ impl OperationOutcome {
         Ok(diagnostics)
     }
 
+    /// The pending operations that were dropped, each as a dictionary of its members.
+    #[getter]
+    fn dropped_pending<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let dropped = PyList::empty(py);
+        for pending in &self.result.dropped_pending {
+            dropped.append(members(py, binding::dropped_document(pending), |_, _| None)?)?;
+        }
+        Ok(dropped)
+    }
+
     /// Whether anything was changed, or would be.
     #[getter]
     fn has_changes(&self) -> bool {

@@ -63,7 +63,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .values import PropertyValue
+from .values import OutputValue, PropertyValue
 "#;
 
 /// Writes the module of options and settings.
