@@ -198,10 +198,9 @@ impl Stack {
         replace: bool,
         options: String,
     ) -> Result<Operation> {
-        let options =
-            binding::read::<OperationOptions>(options.as_bytes(), Language::Node, "adoptPending()")
-                .map_err(|error| errors::to_napi(&error))?
-                .with_binding_defaults();
+        let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, "adoptPending()")
+            .map_err(|error| errors::to_napi(&error))?
+            .with_binding_defaults();
         let show_secrets = options.show_secrets;
         let adoption = Adoption {
             pending,

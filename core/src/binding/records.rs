@@ -272,9 +272,12 @@ mod tests {
         let urn = Urn::new("dev", "shop", "", "pkg:index:Type", "a");
         let mut record = ResourceState::new(urn, TypeToken::from("pkg:index:Type"), true);
         record.id = "a-1".into();
-        record.inputs = [("key", PropertyValue::secret("hunter2".into())), ("size", 3.0.into())]
-            .into_iter()
-            .collect();
+        record.inputs = [
+            ("key", PropertyValue::secret("hunter2".into())),
+            ("size", 3.0.into()),
+        ]
+        .into_iter()
+        .collect();
         record.created = Some("2026-01-02T03:04:05Z".parse().unwrap());
         record
     }
@@ -286,10 +289,19 @@ mod tests {
     #[test]
     fn secret_values_of_a_record_are_masked_unless_they_are_shown() {
         let masked = parsed(false);
-        assert_eq!(masked["inputs"]["key"], serde_json::json!({"value": "[secret]", "secret": true}));
-        assert_eq!(masked["inputs"]["size"], serde_json::json!({"value": 3, "secret": false}));
+        assert_eq!(
+            masked["inputs"]["key"],
+            serde_json::json!({"value": "[secret]", "secret": true})
+        );
+        assert_eq!(
+            masked["inputs"]["size"],
+            serde_json::json!({"value": 3, "secret": false})
+        );
         assert_eq!(masked["created"], "2026-01-02T03:04:05Z");
-        assert_eq!((&masked["type"], &masked["name"]), (&"pkg:index:Type".into(), &"a".into()));
+        assert_eq!(
+            (&masked["type"], &masked["name"]),
+            (&"pkg:index:Type".into(), &"a".into())
+        );
         assert_eq!(parsed(true)["inputs"]["key"]["value"], "hunter2");
         assert_eq!(record_document(None, true).unwrap(), b"null");
     }

@@ -28,7 +28,12 @@ mod tests {
 
     #[test]
     fn the_nearest_names_come_first_and_others_not_at_all() {
-        let known = ["urn::server-1", "urn::server-2", "urn::Server-12", "urn::database"];
+        let known = [
+            "urn::server-1",
+            "urn::server-2",
+            "urn::Server-12",
+            "urn::database",
+        ];
         assert_eq!(
             nearest_names("urn::server-11", known, 2),
             ["urn::server-1", "urn::Server-12"]

@@ -66,7 +66,7 @@ pub(super) fn dropped(pending: &[PendingOperation]) -> String {
         ),
     };
     for (operation, _) in counted(pending) {
-        text.push_str(&format!("\n  * {}, interrupted while {}", subject(operation), kind(operation)));
+        text.push_str(&format!("\n  * {}: {}", subject(operation), kind(operation)));
     }
     text
 }

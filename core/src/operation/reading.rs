@@ -10,7 +10,8 @@ use crate::{
     provider::ProviderRegistry,
     resource::ResourceState,
     state::{
-        Journal, JournalRecord, JournalReplay, OperationId, PriorState, Snapshot, StateRef, journal::NoJournal,
+        Journal, JournalRecord, JournalReplay, OperationId, PriorState, Snapshot, StateRef,
+        journal::NoJournal,
     },
     step::StepOp,
     urn::Urn,

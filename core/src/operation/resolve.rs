@@ -143,8 +143,8 @@ fn requested(run: &OperationRun, prepared: &Prepared) -> Vec<Candidate> {
 async fn existing(run: &OperationRun, prepared: &Prepared, chosen: &[Candidate]) -> Vec<Candidate> {
     let is_chosen = |place: usize| chosen.iter().any(|candidate| candidate.place == place);
     let pending = prepared.pending.iter().enumerate();
-    let unrecorded = pending
-        .filter(|(place, pending)| !is_chosen(*place) && is_unrecorded(&prepared.base, pending));
+    let unrecorded =
+        pending.filter(|(place, pending)| !is_chosen(*place) && is_unrecorded(&prepared.base, pending));
     let reads: Vec<_> = unrecorded
         .map(|(place, pending)| async move { (place, exists(run, prepared, &pending.resource).await) })
         .collect();
@@ -220,7 +220,9 @@ pub(super) fn check_readable(resource: &ResourceState, id: &ResourceId) -> Resul
         ));
     }
     if let Some(owner) = &resource.view_of {
-        return refuse(format!("'{urn}' is a view of '{owner}', and is read with that alone"));
+        return refuse(format!(
+            "'{urn}' is a view of '{owner}', and is read with that alone"
+        ));
     }
     if id.is_empty() {
         return refuse(format!(
@@ -464,6 +466,9 @@ mod tests {
         pending.parent = Some(record("missing", "").urn);
         let goal = goal(&pending, &"b-1".into(), &base);
         assert_eq!(goal.dependencies, [record("a", "").urn]);
-        assert_eq!((goal.parent.as_ref(), goal.options.import_id.as_str()), (None, "b-1"));
+        assert_eq!(
+            (goal.parent.as_ref(), goal.options.import_id.as_str()),
+            (None, "b-1")
+        );
     }
 }

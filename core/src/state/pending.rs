@@ -68,7 +68,10 @@ impl PendingEntry {
             error.with_hint(match (known.len(), pending.len()) {
                 (_, 0) => "the stack has no pending operations".to_owned(),
                 (listed, all) if listed < all => {
-                    format!("the stack has {all} pending operations, among them {}", known.join(", "))
+                    format!(
+                        "the stack has {all} pending operations, among them {}",
+                        known.join(", ")
+                    )
                 }
                 _ => format!("the pending operations are {}", known.join(", ")),
             })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{CallRule, Expectation, Statement};
+use super::{CallRule, Expectation, Forgotten, Statement};
 
 /// One operation and its expectation.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -19,6 +19,8 @@ pub struct ScenarioOperation {
     pub refresh: Option<Map<String, Value>>,
     /// Runs a destroy with these options.
     pub destroy: Option<Map<String, Value>>,
+    /// Adopts a pending operation (`pending`, `resourceId`, `replace`), with options.
+    pub adopt: Option<Map<String, Value>>,
 
     /// Replaces the program, for this and later operations.
     pub program: Option<Vec<Statement>>,
@@ -35,6 +37,8 @@ pub struct ScenarioOperation {
     pub world: WorldEdit,
     /// Closes the engine and opens another one before the operation.
     pub reopen: bool,
+    /// Pending operations that are forgotten before the operation: `creating a`.
+    pub forget: Vec<Forgotten>,
     /// Labels of the trace: at each the operation is cancelled once more.
     pub cancel: Vec<String>,
     /// A label of the trace: then the process that runs the engine is killed.
@@ -85,6 +89,8 @@ pub enum OperationKind {
     Refresh,
     /// Removes everything.
     Destroy,
+    /// Records the resource of a pending operation.
+    Adopt,
 }
 
 impl OperationKind {
@@ -96,6 +102,7 @@ impl OperationKind {
             Self::Update => "update",
             Self::Refresh => "refresh",
             Self::Destroy => "destroy",
+            Self::Adopt => "adopt",
         }
     }
 
@@ -112,7 +119,13 @@ impl ScenarioOperation {
     /// # Errors
     /// A text when nothing is run, or more than one thing.
     pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
-        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy])
+        only_verb([
+            &self.preview,
+            &self.update,
+            &self.refresh,
+            &self.destroy,
+            &self.adopt,
+        ])
     }
 
     /// Returns whether the operation is a dry run.
@@ -128,19 +141,20 @@ impl OperationBeside {
     /// # Errors
     /// A text when nothing is run, or more than one thing.
     pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
-        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy])
+        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy, &None])
     }
 }
 
 /// Returns the only verb that has options.
 fn only_verb(
-    options: [&Option<Map<String, Value>>; 4],
+    options: [&Option<Map<String, Value>>; 5],
 ) -> Result<(OperationKind, &Map<String, Value>), String> {
     let kinds = [
         OperationKind::Preview,
         OperationKind::Update,
         OperationKind::Refresh,
         OperationKind::Destroy,
+        OperationKind::Adopt,
     ];
     let mut verbs = kinds
         .into_iter()
@@ -148,6 +162,6 @@ fn only_verb(
         .filter_map(|(kind, options)| Some((kind, options.as_ref()?)));
     match (verbs.next(), verbs.next()) {
         (Some(verb), None) => Ok(verb),
-        _ => Err("an operation needs exactly one of preview, update, refresh and destroy".into()),
+        _ => Err("an operation needs exactly one of preview, update, refresh, destroy and adopt".into()),
     }
 }

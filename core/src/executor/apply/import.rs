@@ -17,7 +17,9 @@ pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
         .as_ref()
         .ok_or_else(|| StepFailure::new("an import step without a provider"))?;
     let adopts = step.detail.adopts;
-    let recorded = adopts.then_some(&goal.outputs).filter(|outputs| !outputs.is_empty());
+    let recorded = adopts
+        .then_some(&goal.outputs)
+        .filter(|outputs| !outputs.is_empty());
     let request = ReadRequest {
         id: goal.options.import_id.clone(),
         ..read_request(applier, step, goal, adopts.then_some(&goal.inputs), recorded)

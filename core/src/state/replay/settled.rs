@@ -71,8 +71,7 @@ impl JournalReplay {
         let pending = self.base.pending_operations.iter().enumerate();
         let is_dropped = |place: &usize, pending: &PendingOperation| {
             // A step with the URN of an interrupted creation does not show what became of that one.
-            let is_unknown =
-                pending.kind == PendingOperationKind::Creating && pending.resource.id.is_empty();
+            let is_unknown = pending.kind == PendingOperationKind::Creating && pending.resource.id.is_empty();
             self.settled.covers(*place, pending)
                 && !self.settled.resolved.contains(place)
                 && (is_unknown || !self.settled.worked_on.contains(place))

@@ -12,7 +12,8 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    Condition, HistoryEntry, HistoryPage, Holder, HostFacts, Md5Digest, Object, StackLock, StackName, Store, Version,
+    Condition, HistoryEntry, HistoryPage, Holder, HostFacts, Md5Digest, Object, StackLock, StackName, Store,
+    Version,
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
@@ -26,8 +27,8 @@ use crate::{
 pub(super) use commit::Head;
 use list::check_layout;
 pub(crate) use list::list_stacks;
-pub use summary::{LastUpdate, StackSummary};
 pub(crate) use summary::summarize_stacks;
+pub use summary::{LastUpdate, StackSummary};
 
 /// The limit of attempts to read a stack that changes meanwhile.
 const MAX_READ_ATTEMPTS: usize = 16;

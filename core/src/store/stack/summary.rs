@@ -116,10 +116,12 @@ pub(crate) async fn summarize_stacks(
                     None => None,
                 };
                 let resource_count = match counts_resources {
-                    true => count(store, runtime, &checkpoint.key).await.unwrap_or_else(|error| {
-                        note(error);
-                        None
-                    }),
+                    true => count(store, runtime, &checkpoint.key)
+                        .await
+                        .unwrap_or_else(|error| {
+                            note(error);
+                            None
+                        }),
                     false => None,
                 };
                 StackSummary {
@@ -308,13 +310,13 @@ mod tests {
             (r#"{"stack": "s", "latest": {"resources": [{}]}}"#, 1),
             (r#"{"checkpoint": {"latest": null}}"#, 0),
         ] {
-            assert_eq!(
-                count_records("a.json", text.into()).unwrap(),
-                expected,
-                "{text}"
-            );
+            assert_eq!(count_records("a.json", text.into()).unwrap(), expected, "{text}");
         }
         let error = count_records("a.json", "{".into()).unwrap_err();
-        assert!(error.message().starts_with("the checkpoint a.json cannot be read"));
+        assert!(
+            error
+                .message()
+                .starts_with("the checkpoint a.json cannot be read")
+        );
     }
 }

@@ -226,11 +226,19 @@ fn deleted(name: &str) -> JournalRecord {
 #[test]
 fn what_is_dropped_is_neither_resolved_nor_processed() {
     use PendingOperationKind::{Creating, Deleting, Updating};
-    let base = [("a", Updating), ("b", Updating), ("y", Creating), ("z", Creating), ("x", Deleting)];
+    let base = [
+        ("a", Updating),
+        ("b", Updating),
+        ("y", Creating),
+        ("z", Creating),
+        ("x", Deleting),
+    ];
     let mut replay = replay_with_pending(base.map(|(name, kind)| pending(name, kind)).to_vec());
     let dropped = |replay: &JournalReplay| -> Vec<String> {
         let dropped = replay.dropped_pending();
-        dropped.map(|pending| pending.resource.urn.name().to_owned()).collect()
+        dropped
+            .map(|pending| pending.resource.urn.name().to_owned())
+            .collect()
     };
     assert!(dropped(&replay).is_empty());
     apply(
