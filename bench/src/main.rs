@@ -14,6 +14,7 @@ mod engine;
 mod figure;
 mod journal;
 mod latency;
+mod listing;
 mod memory;
 mod plugin;
 mod provider;
@@ -31,7 +32,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 8] = [
+const FAMILIES: [Family; 9] = [
     Family {
         prefix: "empty.",
         measure: empty::measure,
@@ -55,6 +56,10 @@ const FAMILIES: [Family; 8] = [
     Family {
         prefix: "latency.",
         measure: latency::measure,
+    },
+    Family {
+        prefix: "list.",
+        measure: listing::measure,
     },
     Family {
         prefix: "concurrent.",

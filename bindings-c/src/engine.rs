@@ -219,7 +219,18 @@ fn build(
     Ok(builder.plugins(plugins).pool(pool).build()?)
 }
 
-/// Returns the names of stacks as a JSON array of `project/stack`: those of `project`, or all when it is empty.
+/// Returns the stacks of `project`, or all when it is empty, as a JSON array in the order of their names. Checkpoints are only
+/// read with `resource_counts`. The members of a stack:
+///
+/// @members StackSummary
+///
+/// Members of its last update:
+///
+/// @members LastUpdate
+///
+/// Members of its lock:
+///
+/// @members LockHolder
 ///
 /// # Safety
 /// `engine` must be null or alive, `project` readable, `stacks` writable, `error` null or writable.
@@ -227,6 +238,7 @@ fn build(
 pub unsafe extern "C" fn sw_engine_stacks(
     engine: *const sw_engine_t,
     project: sw_bytes_view_t,
+    resource_counts: bool,
     stacks: *mut *mut sw_bytes_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
@@ -239,15 +251,10 @@ pub unsafe extern "C" fn sw_engine_stacks(
         let project = unsafe { project.text("the project") }?;
         let listing = async {
             let project = (!project.is_empty()).then_some(project);
-            Ok(parts.engine.stacks(project).await?)
+            Ok(parts.engine.stacks(project, resource_counts).await?)
         };
-        let names: Vec<String> = parts
-            .shared
-            .block_on(listing)?
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let json = serde_json::to_vec(&names).map_err(|error| Failure::invalid(error.to_string()))?;
+        let stacks = parts.shared.block_on(listing)?;
+        let json = binding::stacks_document(&stacks).to_string().into_bytes();
         place.fill(sw_bytes_t::boxed(json));
         Ok(())
     };

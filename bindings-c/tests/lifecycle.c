@@ -66,8 +66,9 @@ static void a_stack_runs_through_all_operations(void)
                          &program, &stack, &error));
         /* A stack keeps its engine alive: the engine's handle may be freed. */
         sw_bytes_t *result = NULL;
-        OK(sw_engine_stacks(engine, sw_text(""), &result, &error));
-        CHECK(strcmp(sw_bytes_data(result), "[\"shop/dev\"]") == 0);
+        OK(sw_engine_stacks(engine, sw_text(""), false, &result, &error));
+        expect_at(result, "/0/name", "\"shop/dev\"");
+        expect_at(result, "/0/lastUpdate", "null");
         sw_bytes_free(result);
         sw_engine_free(engine);
 
@@ -118,6 +119,15 @@ static void a_stack_runs_through_all_operations(void)
         OK(sw_stack_history(stack, &result, &error));
         CHECK(strstr(sw_bytes_data(result), "destroy"));
         sw_bytes_free(result);
+        OK(sw_stack_history_page(stack, 1, 2, &result, &error));
+        expect_at(result, "/0/kind", "\"refresh\"");
+        sw_bytes_free(result);
+        FAILS(sw_stack_history_page(stack, 1, 0, &result, &error), SW_STATUS_INVALID_INPUT, "page takes a number above 0");
+        FAILS(sw_stack_resource(stack, sw_text("urn:pulumi:dev::shop::a:b:C::d"), false, &result, &error), SW_STATUS_NOT_FOUND, "no resource");
+        OK(sw_stack_pending(stack, false, &result, &error));
+        CHECK(strcmp(sw_bytes_data(result), "[]") == 0);
+        sw_bytes_free(result);
+        FAILS(sw_stack_forget_pending(stack, sw_text("none"), true, &result, &error), SW_STATUS_NOT_FOUND, "no pending operation");
         OK(sw_stack_remove(stack, false, &error));
 
         CHECK(data.frees == 0 && provider.frees == 0);

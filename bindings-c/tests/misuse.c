@@ -52,7 +52,7 @@ static void null_is_refused_or_allowed_in_every_function(void)
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_MISUSE, "struct_size");
     options.struct_size = sizeof options;
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_MISUSE, "runtime is null");
-    FAILS(sw_engine_stacks(NULL, none, &bytes, &error), SW_STATUS_MISUSE, "engine is null");
+    FAILS(sw_engine_stacks(NULL, none, false, &bytes, &error), SW_STATUS_MISUSE, "engine is null");
     FAILS(sw_stack_open(NULL, none, none, NULL, &stack, &error), SW_STATUS_MISUSE, "engine is null");
     FAILS(sw_stack_start(NULL, 0, none, NULL, &operation, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_export_deployment(NULL, false, &bytes, &error), SW_STATUS_MISUSE, "stack is null");

@@ -297,16 +297,92 @@ static void *follow(void *user_data)
     }
     pthread_mutex_unlock(&at.mutex);
     sw_bytes_t *outcome = json_at(sw_bytes_view(result), "/outcome"), *error = json_at(sw_bytes_view(result), "/error");
+    sw_bytes_t *dropped = json_at(sw_bytes_view(result), "/droppedPending");
     sw_bytes_t *changes = json_at(sw_bytes_view(result), "/changes"), *outputs = json_at(sw_bytes_view(result), "/outputs");
     sw_bytes_t *plan = json_at(sw_bytes_view(result), "/plan"), *left = NULL;
     sw_bytes_t *imported = json_at(sw_bytes_view(result), "/imported");
     if (sw_operation_deployment(started->operation, &left, NULL) != SW_STATUS_OK)
         left = NULL;
-    send_line("{\"id\": %s, \"ok\": {\"imported\": %s, \"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
-        started->id, or_else(imported, "null"), or_else(left, "null"), or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
-    sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(left), sw_bytes_free(imported), sw_bytes_free(result);
+    send_line("{\"id\": %s, \"ok\": {\"imported\": %s, \"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"droppedPending\": %s, \"outputs\": %s, \"events\": [%s]}}",
+        started->id, or_else(imported, "null"), or_else(left, "null"), or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(dropped, "[]"), or_else(outputs, "{}"), events);
+    sw_bytes_free(dropped), sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(left), sw_bytes_free(imported), sw_bytes_free(result);
     sw_operation_free(started->operation);
     free(events), free(started->id), free(started);
+    return NULL;
+}
+
+/* Follows an operation on a thread of its own. */
+static void follow_operation(struct opened *opened, const char *id, sw_operation_t *operation)
+{
+    struct operation *started = malloc(sizeof *started);
+    *started = (struct operation){strdup(id), operation};
+    pthread_mutex_lock(&at.mutex);
+    opened->operation = operation;
+    pthread_mutex_unlock(&at.mutex);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, follow, started) != 0)
+        abort();
+    pthread_detach(thread);
+}
+
+static sw_bytes_view_t text_of(const sw_bytes_t *text)
+{
+    return text ? sw_bytes_view(text) : sw_text("");
+}
+
+/* Starts the adoption of a pending operation's resource. */
+static void adopt(const char *id, sw_bytes_view_t line)
+{
+    sw_bytes_t *pending = text_at(line, "/adoption/pending"), *resource_id = text_at(line, "/adoption/resourceId");
+    sw_bytes_t *replace = json_at(line, "/adoption/replace"), *options = json_at(line, "/options");
+    struct opened *opened = opened_at(line);
+    sw_error_t *error = NULL;
+    sw_operation_t *operation = NULL;
+    sw_status_t status = sw_stack_adopt_pending(opened ? opened->stack : NULL, text_of(pending), text_of(resource_id),
+        !strcmp(or_else(replace, "false"), "true"), text_of(options), &operation, &error);
+    sw_bytes_free(pending), sw_bytes_free(resource_id), sw_bytes_free(replace), sw_bytes_free(options);
+    if (status == SW_STATUS_OK)
+        follow_operation(opened, id, operation);
+    else
+        answer(id, status, error);
+}
+
+/* Answers what is read without a program. */
+static void *inspect(void *user_data)
+{
+    char *line_text = user_data;
+    sw_bytes_view_t line = {line_text, strlen(line_text)};
+    sw_bytes_t *id = json_at(line, "/id"), *part = text_at(line, "/part"), *found = NULL;
+    sw_bytes_t *pending = text_at(line, "/pending"), *resource_id = text_at(line, "/resourceId");
+    sw_bytes_t *limit = json_at(line, "/limit"), *page = json_at(line, "/page"), *dry_run = json_at(line, "/dryRun");
+    struct opened *opened = opened_at(line);
+    const sw_stack_t *stack = opened ? opened->stack : NULL;
+    const char *name = or_else(part, ""), *of_page = or_else(page, "1");
+    sw_error_t *error = NULL;
+    sw_status_t status = SW_STATUS_MISUSE;
+    if (!strcmp(name, "resources"))
+        status = sw_stack_resources(stack, false, &found, &error);
+    else if (!strcmp(name, "graph"))
+        status = sw_stack_graph(stack, &found, &error);
+    else if (!strcmp(name, "pending"))
+        status = sw_stack_pending(stack, false, &found, &error);
+    else if (!strcmp(name, "stacks"))
+        status = sw_engine_stacks(at.engine, sw_text(""), true, &found, &error);
+    else if (!strcmp(name, "history"))
+        status = sw_stack_history_page(stack, strtoul(or_else(limit, "0"), NULL, 10),
+            strcmp(of_page, "null") ? strtoul(of_page, NULL, 10) : 1, &found, &error);
+    else if (!strcmp(name, "pendingResource"))
+        status = sw_stack_read_pending(stack, text_of(pending), text_of(resource_id), false, &found, &error);
+    else if (!strcmp(name, "forget"))
+        status = sw_stack_forget_pending(stack, text_of(pending), !strcmp(or_else(dry_run, "false"), "true"), &found, &error);
+    if (status == SW_STATUS_OK)
+        send_line("{\"id\": %s, \"ok\": {\"found\": %s}}", or_else(id, "0"), sw_bytes_data(found));
+    else if (error)
+        answer(or_else(id, "0"), status, error);
+    else
+        actor_error(or_else(id, "0"), "this actor cannot read that");
+    sw_bytes_free(found), sw_bytes_free(part), sw_bytes_free(pending), sw_bytes_free(resource_id), sw_bytes_free(limit);
+    sw_bytes_free(page), sw_bytes_free(dry_run), sw_bytes_free(id), free(line_text);
     return NULL;
 }
 
@@ -338,15 +414,7 @@ static void start(sw_runtime_t *runtime, const char *id, sw_bytes_view_t line)
         answer(id, status, error);
         return;
     }
-    struct operation *started = malloc(sizeof *started);
-    *started = (struct operation){strdup(id), operation};
-    pthread_mutex_lock(&at.mutex);
-    opened->operation = operation;
-    pthread_mutex_unlock(&at.mutex);
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, follow, started) != 0)
-        abort();
-    pthread_detach(thread);
+    follow_operation(opened, id, operation);
 }
 
 static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
@@ -378,8 +446,19 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
             send_line("{\"id\": %s, \"ok\": %s}", number, sw_bytes_data(document));
         else
             answer(number, status, error);
+    } else if (!strcmp(name, "inspect")) {
+        /* The director answers calls of providers meanwhile. */
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, inspect, strndup(line.data, line.length)) != 0)
+            abort();
+        pthread_detach(thread);
     } else if (!strcmp(name, "start")) {
-        start(runtime, number, line);
+        sw_bytes_t *kind = text_at(line, "/operation");
+        if (!strcmp(or_else(kind, ""), "adopt"))
+            adopt(number, line);
+        else
+            start(runtime, number, line);
+        sw_bytes_free(kind);
     } else if (!strcmp(name, "cancel")) {
         struct opened *opened = opened_at(line);
         pthread_mutex_lock(&at.mutex);

@@ -1,12 +1,13 @@
 /** The engine: its store, its encryption and its providers. */
 import { Bridge } from "./bridge";
-import { checkMembers, type Checks, where } from "./checks";
+import { checkMembers, type Checks, flag, where } from "./checks";
 import {
     ENGINE_SETTINGS_MEMBERS,
     type Plugins,
     PLUGINS_MEMBERS,
     STACK_SETTINGS_MEMBERS,
     type StackSettings,
+    type StackSummary,
 } from "./documents";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
 import {
@@ -23,7 +24,7 @@ import {
 import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
 import { jsonOf, jsonOfMembers } from "./json";
 import { native, type Native } from "./native";
-import { described, given, requireFunction, requireMethods, requireObject, requireOptions } from "./options";
+import { described, given, refuseUnknown, requireFunction, requireMethods, requireObject, requireOptions } from "./options";
 import type { Provider, Resolver } from "./provider";
 import { addProgram } from "./program";
 import { findDirectory } from "./sdk/find";
@@ -235,13 +236,20 @@ export class Engine {
         return new Stack(stack, this.#bridge, () => this.#requireOpen());
     }
 
-    /** Lists the stacks of a project, or of all, as `project/stack`. */
-    async stacks(project?: string): Promise<string[]> {
+    /**
+     * Lists the stacks of a project, or of all, in the order of their names: each with its last operation and the holder of its
+     * lock. With `resourceCounts`, the resources of each stack are counted, for which its checkpoint is read.
+     */
+    async stacks(project?: string, options: { resourceCounts?: boolean } = {}): Promise<StackSummary[]> {
         project ??= undefined;
         if (project !== undefined && typeof project !== "string") {
             throw new InvalidInputError(`the project whose stacks are listed is a string, not ${described(project)}`);
         }
-        return awaited(() => this.#native.stacks(project));
+        options = given(options);
+        refuseUnknown("stacks()", options, { resourceCounts: true });
+        checkMembers(options, { resourceCounts: flag }, "stacks()");
+        const stacks = await awaited(() => this.#native.stacks(project, options.resourceCounts ?? false));
+        return JSON.parse(stacks) as StackSummary[];
     }
 
     /** Ends the plugin processes that are kept warm. No stack is opened and no operation started after that. */

@@ -2,20 +2,27 @@
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
 export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
-export { Stack, type HistoryEntry, type ImportOptions, type ProgramOptions } from "./stack";
+export { Stack, type AdoptionOptions, type HistoryEntry, type ImportOptions, type ProgramOptions } from "./stack";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,
     type CallOptions,
     type CustomTimeouts,
     type Diagnostic,
+    type DroppedOperation,
     type EnforcementLevel,
+    type GraphEdge,
+    type GraphNode,
     type ImportCode,
     type ImportedResource,
     type ImportOutcome,
     type ImportReport,
     type ImportResource,
     type InvokeOptions,
+    type LastUpdate,
+    type LockHolder,
+    type PendingOperation,
+    type PendingOperationKind,
     type Plugins,
     type PolicyAnalysis,
     type PolicyPack,
@@ -24,8 +31,12 @@ export {
     type PolicyViolation,
     type PropertyChange,
     type ReadOptions,
+    type ReferenceKind,
+    type ResourceGraph,
+    type ResourceRecord,
     type Severity,
     type StackSettings,
+    type StackSummary,
     type Step,
     type StepOp,
     type StepStatus,

@@ -1,5 +1,5 @@
 /** An operation that runs: awaitable, cancellable, and a source of events. */
-import type { Diagnostic, ImportedResource, ImportReport, OperationOptions as OperationSettings, Outcome, Step, StepOp } from "./documents";
+import type { Diagnostic, DroppedOperation, ImportedResource, ImportReport, OperationOptions as OperationSettings, Outcome, Step, StepOp } from "./documents";
 import { awaited, type Facts, fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
 import { EngineEvent } from "./event";
 import type { Native } from "./native";
@@ -53,6 +53,7 @@ interface Summary {
     hasChanges: boolean;
     steps: (Omit<Step, "error"> & { error: Facts | null })[];
     diagnostics: Diagnostic[];
+    droppedPending: DroppedOperation[];
     duration: number;
     imported?: Omit<ImportReport, "resources"> & { resources: (Omit<ImportedResource, "error"> & { error: Facts | null })[] };
 }
@@ -86,6 +87,11 @@ export class Result {
     readonly steps: readonly Step[];
     /** The messages, those of the severity `debug` left out. */
     readonly diagnostics: readonly Diagnostic[];
+    /**
+     * The pending operations of an earlier run that were dropped from the state without being resolved: no step has worked on their
+     * resources. An operation that succeeds drops all but creations, as the reference engine does.
+     */
+    readonly droppedPending: readonly DroppedOperation[];
     /** How long it took, in seconds. */
     readonly duration: number;
     /** Whether anything was changed, or would be: a resource, or the stack's outputs. */
@@ -112,6 +118,7 @@ export class Result {
             error: step.error === null ? null : fromFacts(step.error),
         }));
         this.diagnostics = summary.diagnostics;
+        this.droppedPending = summary.droppedPending;
         this.duration = summary.duration;
         this.outputs = outputs;
         if (summary.imported !== undefined) {

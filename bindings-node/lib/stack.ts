@@ -1,7 +1,7 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
-import { checkMembers, flag } from "./checks";
-import type { ImportResource, PolicyAnalysis, PolicyPack } from "./documents";
+import { checkMembers, flag, where } from "./checks";
+import type { ImportResource, PendingOperation, PolicyAnalysis, PolicyPack, ResourceGraph, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
@@ -97,6 +97,55 @@ function showsSecrets(what: string, options: { showSecrets?: boolean }): boolean
     refuseUnknown(what, options, { showSecrets: true });
     checkMembers(options, { showSecrets: flag }, what);
     return options.showSecrets ?? false;
+}
+
+/** Options of the adoption of a pending operation's resource. */
+export interface AdoptionOptions extends OperationOptions {
+    /** The id of the resource; needed where the pending operation has none. */
+    resourceId?: string;
+    /** Replaces a record of another resource with the same URN. That resource is not managed any more then. */
+    replace?: boolean;
+}
+
+/** Takes a number of entries or of a page. */
+const count = where((value) => Number.isInteger(value) && (value as number) > 0 && (value as number) < 2 ** 31, "a number above 0", "number");
+
+/** Refuses what is no text. */
+function requireText(what: string, value: unknown): void {
+    if (typeof value !== "string") {
+        throw new InvalidInputError(`${what} takes a string, not ${described(value)}`);
+    }
+}
+
+/** Returns the id of a pending operation. */
+function pendingId(pending: PendingOperation | string): string {
+    const id = typeof pending === "object" && pending !== null ? pending.id : pending;
+    if (typeof id !== "string") {
+        throw new InvalidInputError(`pending takes a pending operation or its id, not ${described(pending)}`);
+    }
+    return id;
+}
+
+/** Returns the id of a resource, where it is given. */
+function resourceIdOf(id: string | undefined): string | undefined {
+    id ??= undefined;
+    if (id !== undefined) {
+        requireText("resourceId", id);
+    }
+    return id;
+}
+
+/** Returns values with those of secrets in text for display, where they are to be shown. */
+function shown(values: Outputs, showSecrets: boolean): Outputs {
+    return showSecrets ? Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.shown()])) : values;
+}
+
+function shownRecord(record: ResourceRecord, showSecrets: boolean): ResourceRecord {
+    return { ...record, inputs: shown(record.inputs, showSecrets), outputs: shown(record.outputs, showSecrets) };
+}
+
+function shownPending(pending: PendingOperation, showSecrets: boolean): PendingOperation {
+    return { ...pending, inputs: shown(pending.inputs, showSecrets) };
 }
 
 /** A stack: a named state, and its program. */
@@ -235,9 +284,100 @@ export class Stack {
         }
     }
 
-    /** Returns the history, newest first. */
-    async history(): Promise<HistoryEntry[]> {
-        return JSON.parse(await awaited(() => this.#native.history())) as HistoryEntry[];
+    /**
+     * Returns the recorded resources, each after those that it refers to. While an operation runs, that is the state as it was
+     * recorded when it was read: a step counts once it has ended. `showSecrets: true` has the values of secret inputs and
+     * outputs in text for display, too.
+     */
+    async resources(options: { showSecrets?: boolean } = {}): Promise<ResourceRecord[]> {
+        const showSecrets = showsSecrets("resources()", options);
+        const { found } = (await awaited(() => this.#native.resources())) as { found: ResourceRecord[] };
+        return found.map((record) => shownRecord(record, showSecrets));
+    }
+
+    /**
+     * Returns the record of a URN: the one in use, or an old copy that waits for its deletion when there is no other.
+     * @throws {NotFoundError} There is none; the hints name the most similar URNs.
+     */
+    async resource(urn: string, options: { showSecrets?: boolean } = {}): Promise<ResourceRecord> {
+        requireText("urn", urn);
+        const showSecrets = showsSecrets("resource()", options);
+        const { found } = (await awaited(() => this.#native.resource(urn))) as { found: ResourceRecord };
+        return shownRecord(found, showSecrets);
+    }
+
+    /** Returns the recorded resources in the order of their dependencies, with the references between them. */
+    async graph(): Promise<ResourceGraph> {
+        return JSON.parse(await awaited(() => this.#native.graph())) as ResourceGraph;
+    }
+
+    /**
+     * Returns the pending operations: what an interrupted run has begun, and whose outcome is not known. While an operation runs,
+     * its steps in flight are among them, as `inProgress`.
+     */
+    async pending(options: { showSecrets?: boolean } = {}): Promise<PendingOperation[]> {
+        const showSecrets = showsSecrets("pending()", options);
+        const { found } = (await awaited(() => this.#native.pending())) as { found: PendingOperation[] };
+        return found.map((entry) => shownPending(entry, showSecrets));
+    }
+
+    /**
+     * Records the resource of a pending operation: its provider reads it, and the operation is no longer pending.
+     * @param pending The pending operation, or its id.
+     * @param options Those of operations; `resourceId` is the id of the resource, needed where the pending operation has none. With
+     * `replace`, a record of another resource with the same URN is replaced: that resource stays as it is, and is not managed any
+     * more. Without it, such a record fails the operation with a `ConflictError`.
+     */
+    adoptPending(pending: PendingOperation | string, options: AdoptionOptions = {}): Operation {
+        this.#requireOpen();
+        const { resourceId, replace, signal, onEvent, ...own } = checked("adoptPending()", options) as AdoptionOptions;
+        checkMembers({ replace }, { replace: flag }, "adoptPending()");
+        const [id, ofResource] = [pendingId(pending), resourceIdOf(resourceId)];
+        const started = guarded(() => this.#native.adopt(id, ofResource, replace ?? false, jsonOfMembers(own, "options.")));
+        const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
+        return new Operation(started, { stack: this.name, isPreview: own.dryRun === true }, explain, signal, onEvent);
+    }
+
+    /**
+     * Reads the resource of a pending operation without recording it; undefined when it does not exist. `resourceId` is the id of
+     * the resource, needed where the pending operation has none.
+     */
+    async readPending(
+        pending: PendingOperation | string,
+        options: { resourceId?: string; showSecrets?: boolean } = {},
+    ): Promise<ResourceRecord | undefined> {
+        this.#requireOpen();
+        const { resourceId, ...own } = given(options);
+        const showSecrets = showsSecrets("readPending()", own);
+        const [id, ofResource] = [pendingId(pending), resourceIdOf(resourceId)];
+        try {
+            const { found } = (await awaited(() => this.#native.readPending(id, ofResource))) as { found: ResourceRecord | null };
+            return found === null ? undefined : shownRecord(found, showSecrets);
+        } catch (error) {
+            this.#bridge.raised.explain(this.name, error instanceof StackwrightError ? error : undefined);
+            throw error;
+        }
+    }
+
+    /** Removes a pending operation from the state, and returns it. With `dryRun`, it stays. */
+    async forgetPending(pending: PendingOperation | string, options: { dryRun?: boolean } = {}): Promise<PendingOperation> {
+        options = given(options);
+        refuseUnknown("forgetPending()", options, { dryRun: true });
+        checkMembers(options, { dryRun: flag }, "forgetPending()");
+        const id = pendingId(pending);
+        const { found } = (await awaited(() => this.#native.forgetPending(id, options.dryRun ?? false))) as { found: PendingOperation };
+        return found;
+    }
+
+    /**
+     * Returns the history, newest first: all of it, or the page of this number, counted from 1, with `limit` entries. Entries of
+     * other pages are not read.
+     */
+    async history(options: { limit?: number; page?: number } = {}): Promise<HistoryEntry[]> {
+        options = given(options);
+        refuseUnknown("history()", options, { limit: true, page: true });
+        checkMembers(options, { limit: count, page: count }, "history()");
+        return JSON.parse(await awaited(() => this.#native.history(options.limit ?? undefined, options.page ?? 1))) as HistoryEntry[];
     }
 
     /**

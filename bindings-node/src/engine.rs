@@ -139,11 +139,11 @@ impl Engine {
         }
     }
 
-    /// Lists stacks, as `project/stack`.
+    /// Lists stacks: returns their summaries as JSON.
     #[napi]
-    pub async fn stacks(&self, project: Option<String>) -> Result<Vec<String>> {
-        match self.engine.stacks(project.as_deref()).await {
-            Ok(names) => Ok(names.iter().map(ToString::to_string).collect()),
+    pub async fn stacks(&self, project: Option<String>, resource_counts: bool) -> Result<String> {
+        match self.engine.stacks(project.as_deref(), resource_counts).await {
+            Ok(stacks) => Ok(binding::stacks_document(&stacks).to_string()),
             Err(error) => Err(errors::to_napi(&error)),
         }
     }

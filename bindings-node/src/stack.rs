@@ -6,7 +6,8 @@ use napi::Result;
 use napi_derive::napi;
 use stackwright::{
     Error, Language, binding,
-    operation::{OperationKind, OperationOptions},
+    operation::{Adoption, OperationKind, OperationOptions},
+    property::PropertyValue,
 };
 
 use crate::{
@@ -28,6 +29,15 @@ impl Stack {
     /// Wraps an opened stack.
     pub(crate) const fn new(stack: stackwright::Stack, shared: Arc<Shared>) -> Self {
         Self { stack, shared }
+    }
+
+    /// Returns what was read as the member `found`.
+    fn found(&self, value: stackwright::Result<PropertyValue>) -> Result<Values> {
+        let value = value.map_err(|error| errors::to_napi(&error))?;
+        Ok(Values {
+            values: [("found", value)].into_iter().collect(),
+            shared: Arc::clone(&self.shared),
+        })
     }
 }
 
@@ -146,15 +156,89 @@ impl Stack {
         Ok(Values { values, shared })
     }
 
-    /// Returns the history as JSON, newest first.
+    /// Returns a page of the history as JSON, newest first.
     #[napi]
-    pub async fn history(&self) -> Result<String> {
-        let history = self
-            .stack
-            .history()
-            .await
-            .map_err(|error| errors::to_napi(&error))?;
+    pub async fn history(&self, limit: Option<u32>, page: u32) -> Result<String> {
+        let limit = limit.map(|limit| limit as usize);
+        let history = self.stack.history_page(limit, page as usize).await;
+        let history = history.map_err(|error| errors::to_napi(&error))?;
         Ok(serde_json::Value::Array(history).to_string())
+    }
+
+    /// Returns the recorded resources, as the member `found`.
+    #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
+    pub async fn resources(&self) -> Result<Values> {
+        let records = self.stack.resources().await;
+        let values = records.and_then(|records| {
+            let values = records.iter().map(|record| binding::record_value(record));
+            values.collect::<stackwright::Result<Vec<_>>>()
+        });
+        self.found(values.map(PropertyValue::array))
+    }
+
+    /// Returns the record of a URN, as the member `found`.
+    #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
+    pub async fn resource(&self, urn: String) -> Result<Values> {
+        let record = self.stack.resource(&urn).await;
+        self.found(record.and_then(|record| binding::record_value(&record)))
+    }
+
+    /// Returns the recorded resources and their references as JSON.
+    #[napi]
+    pub async fn graph(&self) -> Result<String> {
+        let graph = self.stack.graph().await;
+        let graph = graph.map_err(|error| errors::to_napi(&error))?;
+        Ok(binding::graph_document(&graph).to_string())
+    }
+
+    /// Returns the pending operations, as the member `found`.
+    #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
+    pub async fn pending(&self) -> Result<Values> {
+        let entries = self.stack.pending().await;
+        let values = entries.and_then(|entries| {
+            let values = entries.iter().map(binding::pending_value);
+            values.collect::<stackwright::Result<Vec<_>>>()
+        });
+        self.found(values.map(PropertyValue::array))
+    }
+
+    /// Starts the adoption of a pending operation's resource, with options as JSON.
+    #[napi(catch_unwind)]
+    pub fn adopt(
+        &self,
+        pending: String,
+        resource_id: Option<String>,
+        replace: bool,
+        options: String,
+    ) -> Result<Operation> {
+        let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, "adoptPending()")
+            .map_err(|error| errors::to_napi(&error))?
+            .with_binding_defaults();
+        let show_secrets = options.show_secrets;
+        let adoption = Adoption {
+            pending,
+            resource_id,
+            replace,
+        };
+        let operation = self.stack.adopt_pending(adoption, options);
+        Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
+    }
+
+    /// Reads the resource of a pending operation; the member `found` is null when it does not exist.
+    #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
+    pub async fn read_pending(&self, pending: String, resource_id: Option<String>) -> Result<Values> {
+        let record = self.stack.read_pending(&pending, resource_id.as_deref()).await;
+        self.found(record.and_then(|record| match record {
+            Some(record) => binding::record_value(&record),
+            None => Ok(PropertyValue::Null),
+        }))
+    }
+
+    /// Removes a pending operation, and returns it as the member `found`.
+    #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
+    pub async fn forget_pending(&self, pending: String, dry_run: bool) -> Result<Values> {
+        let entry = self.stack.forget_pending(&pending, dry_run).await;
+        self.found(entry.and_then(|entry| binding::pending_value(&entry)))
     }
 
     /// Removes every lock and returns how many there were.

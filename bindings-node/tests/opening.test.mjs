@@ -23,7 +23,7 @@ test("a stack is created, selected, or either, and typed errors name similar sta
     assert.doesNotMatch(misspelt.message, /create_stack/);
     await engine.createOrSelectStack("shop/dev");
     await engine.createOrSelectStack("shop/new");
-    assert.deepEqual(await engine.stacks(), ["shop/dev", "shop/new"]);
+    assert.deepEqual((await engine.stacks()).map(({ name }) => name), ["shop/dev", "shop/new"]);
     const option = await failureOf(engine.createStack("shop/x", { create: false }));
     assert.ok(option instanceof InvalidInputError, String(option));
 });
@@ -39,10 +39,10 @@ test("a stack that is opened without a program is created by its first update, n
     assert.equal((await stack.preview({ program })).changes.create, 2);
     assert.deepEqual(await engine.stacks(), []);
     await stack.up({ program });
-    assert.deepEqual(await engine.stacks(), ["shop/dev"]);
+    assert.deepEqual((await engine.stacks()).map(({ name }) => name), ["shop/dev"]);
     assert.ok((await failureOf(engine.stack("shop/other", { program, create: false }))) instanceof NotFoundError);
     await engine.stack("shop/third", { program });
-    assert.deepEqual(await engine.stacks(), ["shop/dev", "shop/third"]);
+    assert.deepEqual((await engine.stacks()).map(({ name }) => name), ["shop/dev", "shop/third"]);
 });
 
 test("events contain debug diagnostics only when requested", async () => {

@@ -190,7 +190,7 @@ test("an option that is null counts as undefined", async () => {
     };
     const stack = await engine.stack("shop/dev", { program, ...nothing(settings) });
     await engine.stack("shop/other", { program: null, create: true });
-    assert.deepEqual(await engine.stacks(null), ["shop/dev", "shop/other"]);
+    assert.deepEqual((await engine.stacks(null)).map(({ name }) => name), ["shop/dev", "shop/other"]);
     const operation = ["signal", "onEvent", "program", "targets", "parallel", "refresh", "message", "localPolicyPacks"];
     const result = await stack.up(nothing(operation));
     assert.equal(result.changes.create, 5);

@@ -431,6 +431,33 @@ function described(outputs) {
     return Object.fromEntries(entries.map(([name, { value, secret }]) => [name, { value: toPlainJson(value), secret }]));
 }
 
+/** What is read without a program. */
+async function inspected(stack, { part, limit, page, pending, resourceId, dryRun }) {
+    switch (part) {
+        case "resources":
+            return stack.resources();
+        case "graph":
+            return stack.graph();
+        case "pending":
+            return stack.pending();
+        case "stacks":
+            return engine.stacks(undefined, { resourceCounts: true });
+        case "history":
+            return stack.history({ limit, page });
+        case "pendingResource":
+            return stack.readPending(pending, { resourceId });
+        case "forget":
+            return stack.forgetPending(pending, { dryRun });
+        default:
+            throw new Error(`this actor cannot read ${part}`);
+    }
+}
+
+/** Starts an adoption; what JSON has as null is not given. */
+function adopted(stack, { pending, resourceId, replace }, options) {
+    return stack.adoptPending(pending, { ...options, resourceId: resourceId ?? undefined, replace: replace ?? undefined });
+}
+
 const asked = {
     hello: () => ({ binding: "node", references: "native", plans: "kept", hooks: true }),
     async open(message) {
@@ -449,11 +476,17 @@ const asked = {
         return {};
     },
     exportState: async ({ stack }) => await stacks.get(stack).exportDeployment({ showSecrets: true }),
-    async start({ stack, operation: kind, request, options, policyPacks, number, planOf, deployment: wantsDeployment }) {
+    async inspect(message) {
+        const found = await inspected(stacks.get(message.stack), message);
+        // As text for display, which has no secret.
+        return { found: found ?? null };
+    },
+    async start({ stack, operation: kind, request, options, policyPacks, number, planOf, deployment: wantsDeployment, adoption }) {
         const held = planOf === undefined ? {} : { plan: results.get(planOf) };
         const opened = stacks.get(stack);
-        const operation =
-            kind === "import" ? imports(opened, request, options) : opened[kind === "update" ? "up" : kind]({ ...withPacks(options, policyPacks), ...held });
+        const begin = () => opened[kind === "update" ? "up" : kind]({ ...withPacks(options, policyPacks), ...held });
+        const others = { adopt: () => adopted(opened, adoption, options), import: () => imports(opened, request, options) };
+        const operation = (others[kind] ?? begin)();
         operations.set(stack, operation);
         const events = [];
         for await (const event of operation.events()) {
@@ -464,10 +497,10 @@ const asked = {
             (error) => ({ error: describe(error), result: error.result }),
         );
         results.set(number, result);
-        const { outcome, changes, outputs, plan } = result;
+        const { outcome, changes, outputs, plan, droppedPending } = result;
         const deployment = wantsDeployment ? await result.deployment() : undefined;
         const imported = result.imported === undefined ? undefined : reported(result.imported);
-        return { imported, deployment, plan, outcome, error, changes, outputs: described(outputs), events };
+        return { imported, deployment, plan, outcome, error, changes, droppedPending, outputs: described(outputs), events };
     },
     cancel({ stack }) {
         operations.get(stack).cancel();

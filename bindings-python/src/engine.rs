@@ -169,22 +169,23 @@ impl Engine {
         Ok(())
     }
 
-    /// Lists stacks; calls `callback(names, error)`.
-    #[pyo3(signature = (project, completions, callback))]
+    /// Lists stacks; calls `callback(JSON text, error)` with the documents of their summaries.
+    #[pyo3(signature = (project, resource_counts, completions, callback))]
     fn stacks(
         &self,
         py: Python<'_>,
         project: Option<String>,
+        resource_counts: bool,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let completion = PendingCompletion::new(completions, callback);
         let engine = self.engine.clone();
         drop(self.runtime.handle(py)?.spawn(async move {
-            let names = engine.stacks(project.as_deref()).await;
-            completion.settle(names, |py, names| {
-                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-                Ok(names.into_pyobject(py)?.into_any().unbind())
+            let stacks = engine.stacks(project.as_deref(), resource_counts).await;
+            completion.settle(stacks, |py, stacks| {
+                let text = binding::stacks_document(&stacks).to_string();
+                Ok(text.into_pyobject(py)?.into_any().unbind())
             });
         }));
         Ok(())

@@ -11,6 +11,7 @@ mod runtime;
 mod function;
 mod program;
 mod provider;
+mod records;
 mod host;
 mod operation;
 mod stack;

@@ -257,6 +257,16 @@ impl OperationOutcome {
         Ok(Some(members))
     }
 
+    /// The pending operations that were dropped, each as a dictionary of its members.
+    #[getter]
+    fn dropped_pending<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let dropped = PyList::empty(py);
+        for pending in &self.result.dropped_pending {
+            dropped.append(members(py, binding::dropped_document(pending), |_, _| None)?)?;
+        }
+        Ok(dropped)
+    }
+
     /// Whether anything was changed, or would be.
     #[getter]
     fn has_changes(&self) -> bool {
@@ -303,7 +313,7 @@ pub(crate) fn analysis_members<'py>(py: Python<'py>, document: Value) -> PyResul
 }
 
 /// Returns the members of a document as a dictionary with names in the style of Python; `own` makes the values of some.
-fn members<'py>(
+pub(crate) fn members<'py>(
     py: Python<'py>,
     document: Value,
     own: impl Fn(&str, &Value) -> Option<PyResult<Py<PyAny>>>,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, future::Future, sync::Arc};
 use pyo3::{prelude::*, types::PyBytes};
 use stackwright::{
     Language, binding,
-    operation::{OperationKind, OperationOptions},
+    operation::{Adoption, OperationKind, OperationOptions},
 };
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     host::add_packs,
     operation::{Operation, OperationOutcome, analysis_members},
     program::read_program,
+    records,
     runtime::Runtime,
 };
 
@@ -191,10 +192,18 @@ impl Stack {
         )
     }
 
-    /// Reads the history; `callback(list of JSON texts, error)` gets it.
-    fn history(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+    /// Reads a page of the history; `callback(list of JSON texts, error)` gets it.
+    #[pyo3(signature = (limit, page, completions, callback))]
+    fn history(
+        &self,
+        py: Python<'_>,
+        limit: Option<usize>,
+        page: usize,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
         let stack = self.stack.clone();
-        let work = async move { stack.history().await };
+        let work = async move { stack.history_page(limit, page).await };
         self.settle(
             py,
             work,
@@ -203,6 +212,125 @@ impl Stack {
                 let texts: Vec<String> = entries.iter().map(ToString::to_string).collect();
                 Ok(texts.into_pyobject(py)?.into_any().unbind())
             },
+        )
+    }
+
+    /// Reads the recorded resources; `callback(list of dictionaries, error)` gets their members.
+    fn resources(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.resources().await };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, found| records::list(py, found.iter().map(|record| records::record(py, record))),
+        )
+    }
+
+    /// Reads the record of a URN; `callback(dictionary, error)` gets its members.
+    fn resource(
+        &self,
+        py: Python<'_>,
+        urn: String,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.resource(&urn).await };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, found| Ok(records::record(py, &found)?.into_any().unbind()),
+        )
+    }
+
+    /// Reads the graph; `callback(JSON text, error)` gets its document.
+    fn graph(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { Ok(binding::graph_document(&stack.graph().await?).to_string()) };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, text| Ok(text.into_pyobject(py)?.into_any().unbind()),
+        )
+    }
+
+    /// Reads the pending operations; `callback(list of dictionaries, error)` gets their members.
+    fn pending(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.pending().await };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, found| records::list(py, found.iter().map(|entry| records::pending(py, entry))),
+        )
+    }
+
+    /// Starts the adoption of a pending operation's resource.
+    fn adopt(
+        &self,
+        py: Python<'_>,
+        pending: String,
+        resource_id: Option<String>,
+        replace: bool,
+        options: &[u8],
+    ) -> PyResult<Operation> {
+        let options = binding::read::<OperationOptions>(options, Language::Python, "adopt_pending()")
+            .or_raise(py)?
+            .with_binding_defaults();
+        // Refuses a closed engine.
+        self.runtime.handle(py)?;
+        let show_secrets = options.show_secrets;
+        let adoption = Adoption {
+            pending,
+            resource_id,
+            replace,
+        };
+        let operation = self.stack.adopt_pending(adoption, options);
+        Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
+    }
+
+    /// Reads the resource of a pending operation; `callback(dictionary or None, error)` gets its members.
+    fn read_pending(
+        &self,
+        py: Python<'_>,
+        pending: String,
+        resource_id: Option<String>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.read_pending(&pending, resource_id.as_deref()).await };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, found| match found {
+                Some(record) => Ok(records::record(py, &record)?.into_any().unbind()),
+                None => Ok(py.None()),
+            },
+        )
+    }
+
+    /// Removes a pending operation; `callback(dictionary, error)` gets its members.
+    fn forget_pending(
+        &self,
+        py: Python<'_>,
+        pending: String,
+        dry_run: bool,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.forget_pending(&pending, dry_run).await };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, entry| Ok(records::pending(py, &entry)?.into_any().unbind()),
         )
     }
 

@@ -18,6 +18,7 @@ from typing import Any
 import stackwright as sw
 
 from scenario_functions import Functions, snake
+from scenario_inspect import document, inspect
 from scenario_play import Play, now
 from scenario_provider import forwarding
 from scenario_wire import Message, PendingCalls, Wire, failure
@@ -75,6 +76,9 @@ class Actor:
                 return self.import_state(message)
             case "exportState":
                 return self.stacks[message["stack"]].export_deployment(show_secrets=True)
+            case "inspect":
+                assert self.engine is not None
+                return inspect(self.engine, self.stacks[message["stack"]], message)
             case "start":
                 return self.start(message)
             case "cancel":
@@ -144,6 +148,10 @@ class Actor:
         named = {snake(name): value for name, value in (message.get("options") or {}).items()}
         if "planOf" in message:
             named["plan"] = self.results[message["planOf"]]
+        if message["operation"] == "adopt":
+            adoption = {snake(name): value for name, value in message["adoption"].items()}
+            adopted = self.operations[message["stack"]] = stack.adopt_pending(**adoption, **named)
+            return self.outcome(adopted, message["number"], message.get("deployment", False))
         packs = message.get("policyPacks") or {}
         chosen = [pack["name"] for option in ("required_policies", "local_policy_packs") for pack in named.get(option) or []]
         policies = [policy for name in chosen if name in packs for policy in self.functions.policies(packs[name])]
@@ -178,6 +186,7 @@ class Actor:
             "outcome": result.outcome,
             "error": None if result.error is None else failure(result.error),
             "changes": dict(result.changes),
+            "droppedPending": document(result.dropped_pending),
             "outputs": {name: described(output) for name, output in result.outputs.items()},
             "events": events,
         }

@@ -36,7 +36,7 @@ def test_a_stack_runs_from_preview_to_destroy(make_engine: MakeEngine, memory: M
             assert (await stack.refresh()).changes["delete"] == 2
             assert (await stack.up()).changes["create"] == 2
             assert await stack.outputs() == {"size": sw.OutputValue(2)}
-            assert await engine.stacks("shop") == ["shop/dev"]
+            assert [stack.name for stack in await engine.stacks("shop")] == ["shop/dev"]
             assert (await stack.destroy()).changes["delete"] == 3
             assert not memory.things
             kinds = [entry["kind"] for entry in await stack.history()]

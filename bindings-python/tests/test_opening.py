@@ -30,7 +30,7 @@ def test_a_stack_is_created_selected_or_either_and_errors_name_similar_stacks(
                 await engine.select_stack("shop/dve")
             await engine.create_or_select_stack("shop/dev")
             await engine.create_or_select_stack("shop/new")
-            assert await engine.stacks() == ["shop/dev", "shop/new"]
+            assert [stack.name for stack in await engine.stacks()] == ["shop/dev", "shop/new"]
             with pytest.raises(sw.InvalidInputError, match="create is an option of stack"):
                 await engine.create_stack("shop/x", create=False)  # type: ignore[call-arg]
             assert repr(engine).startswith("<Engine on ")
@@ -51,7 +51,7 @@ def test_a_stack_that_is_opened_without_a_program_is_created_by_its_first_update
             assert (await stack.preview(program=program)).changes == {"create": 2}
             assert await engine.stacks() == []
             await stack.up(program=program)
-            assert await engine.stacks() == ["shop/dev"]
+            assert [stack.name for stack in await engine.stacks()] == ["shop/dev"]
 
     asyncio.run(run())
 
@@ -64,5 +64,5 @@ def test_the_sync_engine_opens_stacks_in_the_same_ways() -> None:
         with pytest.raises(sw.ConflictError):
             engine.create_stack("shop/dev")
         engine.create_or_select_stack("shop/dev")
-        assert engine.stacks() == ["shop/dev"]
+        assert [stack.name for stack in engine.stacks()] == ["shop/dev"]
         assert repr(engine) == "<Engine on memory://>"

@@ -36,7 +36,7 @@ def test_a_program_without_async_waits_for_resources(tmp_path: Path, memory: Mem
         assert plan.changes == {"create": 2}
         assert sw.unwrap(stack.up(plan).outputs) == {"x": 1, "made": True}
         assert sw.unwrap(stack.outputs()) == {"x": 1, "made": True}
-        assert engine.stacks() == ["shop/dev"]
+        assert [stack.name for stack in engine.stacks()] == ["shop/dev"]
         memory.things.clear()
         assert stack.refresh().changes["delete"] == 1
         stack.destroy()

@@ -60,7 +60,7 @@ async def main(folder: Path, count: int) -> None:
             took.append(time.perf_counter() - began)
             written = sum(1 for path in files.root.rglob("*.txt"))
             print(f"{count} stacks with {sum(created)} resources {name} in {took[-1]:.1f} s; {written} files were written")
-            stacks = await asyncio.gather(*(engine.stack(name, create=False) for name in await engine.stacks("many")))
+            stacks = await asyncio.gather(*(engine.stack(stack.name, create=False) for stack in await engine.stacks("many")))
             await asyncio.gather(*(stack.destroy() for stack in stacks))
             print(f"{len(stacks)} stacks destroyed; {sum(1 for path in files.root.rglob('*.txt'))} files are left")
     # In kilobytes on Linux, in bytes on macOS.

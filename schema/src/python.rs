@@ -71,7 +71,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .values import PropertyValue, Secret
+from .values import OutputValue, PropertyValue, Secret
 "#;
 
 /// Writes the module of options and settings.

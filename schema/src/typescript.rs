@@ -27,7 +27,7 @@ import type { Plan, Result } from "./operation";
 import type { Input, Output } from "./output";
 import type { AnyProgram } from "./program";
 import type { AnyResource } from "./resource";
-import type { PropertyMap, PropertyValue, Secret } from "./values";
+import type { OutputValue, PropertyMap, PropertyValue, Secret } from "./values";
 
 /** A resource, its URN, or an output, which stands for the resources that it comes from. */
 export type Source = AnyResource | Output<unknown> | string;

@@ -74,6 +74,7 @@ fn seen() -> Observation {
         answers: Answers::from([("a".to_owned(), json!({"id": "a-2", "urn": A}))]),
         before: json!({"version": 3, "deployment": {}}),
         after,
+        read: Value::Null,
         written: vec![".pulumi/stacks/story/dev.json".into()],
         locks: Vec::new(),
         world: vec!["a-2".into()],

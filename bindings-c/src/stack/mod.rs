@@ -1,6 +1,7 @@
 //! Stacks: their handle, opening, unlocking and removal.
 
 pub mod analyze;
+pub mod pending;
 pub mod start;
 pub mod state;
 

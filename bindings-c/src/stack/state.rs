@@ -64,12 +64,110 @@ pub unsafe extern "C" fn sw_stack_history(
     history: *mut *mut sw_bytes_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe { sw_stack_history_page(stack, 0, 1, history, error) }
+}
+
+/// Returns a page of the history, as `sw_stack_history` does. Pages have `limit` records, and are counted from 1; with the
+/// limit 0, the first page has all records. Records of other pages are not read.
+///
+/// # Safety
+/// `stack` must be null or alive, `history` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_history_page(
+    stack: *const sw_stack_t,
+    limit: usize,
+    page: usize,
+    history: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
     let history_of = async |stack: &Stack| {
-        let entries = stack.history().await?;
+        let entries = stack.history_page((limit > 0).then_some(limit), page).await?;
         serde_json::to_vec(&entries).map_err(|error| Failure::from(Error::internal(error.to_string())))
     };
     // SAFETY: this function's contract is the same.
     unsafe { document(stack, history, error, history_of) }
+}
+
+/// Returns the recorded resources as a JSON array, each after those that it refers to. Secret values are `[secret]` unless they
+/// are to be shown. While an operation runs, that is the state as it was recorded when it was read. The members of a resource:
+///
+/// @members ResourceRecord
+///
+/// Members of an input or output:
+///
+/// @members OutputValue
+///
+/// # Safety
+/// `stack` must be null or alive, `resources` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_resources(
+    stack: *const sw_stack_t,
+    show_secrets: bool,
+    resources: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        document(stack, resources, error, async |stack: &Stack| {
+            let records = stack.resources().await?;
+            let records = records.iter().map(|record| &**record);
+            Ok(binding::records_document(records, show_secrets)?)
+        })
+    }
+}
+
+/// Returns the record of a URN as a JSON object with the members that `sw_stack_resources` lists. An unknown one is a
+/// `NOT_FOUND` error, whose hints name the most similar URNs.
+///
+/// # Safety
+/// `stack` must be null or alive, `urn` readable, `resource` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_resource(
+    stack: *const sw_stack_t,
+    urn: sw_bytes_view_t,
+    show_secrets: bool,
+    resource: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        document(stack, resource, error, async |stack: &Stack| {
+            // SAFETY: readable by this function's contract.
+            let urn = urn.text("the URN")?;
+            let record = stack.resource(urn).await?;
+            Ok(binding::record_document(Some(&record), show_secrets)?)
+        })
+    }
+}
+
+/// Returns the recorded resources and the references between them as a JSON object with these members:
+///
+/// @members ResourceGraph
+///
+/// Members of a node:
+///
+/// @members GraphNode
+///
+/// Members of an edge:
+///
+/// @members GraphEdge
+///
+/// # Safety
+/// `stack` must be null or alive, `graph` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_graph(
+    stack: *const sw_stack_t,
+    graph: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        document(stack, graph, error, async |stack: &Stack| {
+            let graph = stack.graph().await?;
+            Ok(binding::graph_document(&graph).to_string().into_bytes())
+        })
+    }
 }
 
 /// Replaces the state by a deployment document. An invalid one is an error, and the state is unchanged.
@@ -98,7 +196,7 @@ pub unsafe extern "C" fn sw_stack_import_deployment(
 ///
 /// # Safety
 /// `stack` must be null or alive, `place` writable, `error` null or writable.
-unsafe fn document<'a, F: Future<Output = Outcome<Vec<u8>>>>(
+pub(super) unsafe fn document<'a, F: Future<Output = Outcome<Vec<u8>>>>(
     stack: *const sw_stack_t,
     place: *mut *mut sw_bytes_t,
     error: *mut *mut sw_error_t,

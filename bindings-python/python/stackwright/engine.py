@@ -21,6 +21,8 @@ from ._checks import require, require_function, require_given
 from ._annotations import Unpack
 from ._json import document_of_options
 from ._raised import Raised
+from ._records import summaries_of
+from ._results import StackSummary
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
@@ -276,12 +278,18 @@ class Engine:
         )
         return Stack(native, program, self, self._raised)
 
-    async def stacks(self, project: str | None = None) -> list[str]:
-        """Lists the stacks of a project, or of all, as ``project/stack``."""
+    async def stacks(self, project: str | None = None, *, resource_counts: bool = False) -> list[StackSummary]:
+        """Lists the stacks of a project, or of all, in the order of their names: each with its last operation and the holder
+        of its lock.
+
+        :param resource_counts: Whether the resources of each stack are counted, for which its checkpoint is read.
+        """
         self._require_open()
         require("project", project, str, "a text")
-        names: list[str] = await answer(lambda queue, callback: self._native.stacks(project, queue, callback))
-        return names
+        require_given("resource_counts", resource_counts, bool, "True or False")
+        return summaries_of(
+            await answer(lambda queue, callback: self._native.stacks(project, resource_counts, queue, callback))
+        )
 
     async def close(self) -> None:
         """Ends plugin processes and provider threads. Operations should be over by then."""

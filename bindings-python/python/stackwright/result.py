@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ._results import DiffKind, Diagnostic, ImportCode, ImportedResource, ImportReport, Outcome, PropertyChange, Severity, Step, StepOp, StepStatus
+from ._results import DiffKind, Diagnostic, DroppedOperation, ImportCode, ImportedResource, ImportReport, Outcome, PropertyChange, Severity, Step, StepOp, StepStatus
 from ._stackwright import OperationOutcome
 from .values import OutputValue, PropertyValue
 
@@ -56,6 +56,12 @@ class Result:
         if self._diagnostics is None:
             self._diagnostics = tuple(Diagnostic(**members) for members in self._native.diagnostics)
         return self._diagnostics
+
+    @property
+    def dropped_pending(self) -> tuple[DroppedOperation, ...]:
+        """The pending operations of an earlier run that were dropped from the state without being resolved: no step has worked
+        on their resources. An operation that succeeds drops all but creations, as the reference engine does."""
+        return tuple(DroppedOperation(**members) for members in self._native.dropped_pending)
 
     @property
     def plan(self) -> dict[str, Any] | None:

@@ -8,11 +8,12 @@ from typing import Any, Final, Literal, Protocol
 
 from ._annotations import Unpack
 from ._bridge import answer
-from ._checks import require_function, require_given
+from ._checks import require, require_function, require_given
 from ._json import document_of_options, text_of
 from ._provider_threads import ProviderLoop
 from ._raised import Raised, explain
-from ._results import Diagnostic, PolicyAnalysis, PolicyViolation
+from ._records import graph_of, history_of, pending_of, record_of
+from ._results import Diagnostic, PendingOperation, PolicyAnalysis, PolicyViolation, ResourceGraph, ResourceRecord
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
 from ._stackwright import to_json
@@ -296,9 +297,107 @@ class Stack:
         outputs: dict[str, OutputValue[PropertyValue]] = await answer(self._native.outputs)
         return {name: output.shown() for name, output in outputs.items()} if show_secrets else outputs
 
-    async def history(self) -> list[dict[str, Any]]:
-        """Returns the history's entries, newest first."""
-        return [json.loads(entry) for entry in await answer(self._native.history)]
+    async def resources(self, *, show_secrets: bool = False) -> list[ResourceRecord]:
+        """Returns the recorded resources, each after those that it refers to.
+
+        While an operation runs, that is the state as it was recorded when it was read: a step counts once it has ended.
+
+        :param show_secrets: Whether text for display has the values of secret inputs and outputs, too.
+        """
+        require_given("show_secrets", show_secrets, bool, "True or False")
+        found: list[Mapping[str, Any]] = await answer(self._native.resources)
+        return [record_of(members, show_secrets) for members in found]
+
+    async def resource(self, urn: str, *, show_secrets: bool = False) -> ResourceRecord:
+        """Returns the record of a URN: the one in use, or an old copy that waits for its deletion when there is no other.
+
+        Raises :class:`~stackwright.NotFoundError` when there is none; the hints name the most similar URNs.
+        """
+        require_given("urn", urn, str, "a text")
+        require_given("show_secrets", show_secrets, bool, "True or False")
+        return record_of(
+            await answer(lambda queue, callback: self._native.resource(urn, queue, callback)), show_secrets
+        )
+
+    async def graph(self) -> ResourceGraph:
+        """Returns the recorded resources in the order of their dependencies, with the references between them."""
+        return graph_of(await answer(self._native.graph))
+
+    async def pending(self, *, show_secrets: bool = False) -> list[PendingOperation]:
+        """Returns the pending operations: what an interrupted run has begun, and whose outcome is not known.
+
+        While an operation runs, its steps in flight are among them, as ``in_progress``.
+        """
+        require_given("show_secrets", show_secrets, bool, "True or False")
+        found: list[Mapping[str, Any]] = await answer(self._native.pending)
+        return [pending_of(members, show_secrets) for members in found]
+
+    def adopt_pending(
+        self,
+        pending: PendingOperation | str,
+        resource_id: str | None = None,
+        *,
+        replace: bool = False,
+        on_event: OnEvent | None = None,
+        **options: Unpack[OperationOptions],
+    ) -> Operation:
+        """Records the resource of a pending operation: its provider reads it, and the operation is no longer pending.
+
+        :param pending: The pending operation, or its id.
+        :param resource_id: The id of the resource; needed where the pending operation has none.
+        :param replace: Whether a record of another resource with the same URN is replaced. That resource stays as it is, and is
+            not managed any more. Without it, such a record fails the operation with :class:`~stackwright.ConflictError`.
+        """
+        self._engine._require_open()
+        require_function("on_event", on_event)
+        require_given("replace", replace, bool, "True or False")
+        encoded = document_of_options(options)
+        native = self._native.adopt(_pending_id(pending), _resource_id(resource_id), replace, encoded)
+
+        def explained(error: BaseException | None) -> None:
+            explain(error, [], self._raised.take(self.name))
+
+        return Operation(native, options.get("dry_run") is True, on_event, self._engine, self.name, explained)
+
+    async def read_pending(
+        self, pending: PendingOperation | str, resource_id: str | None = None, *, show_secrets: bool = False
+    ) -> ResourceRecord | None:
+        """Reads the resource of a pending operation without recording it; ``None`` when it does not exist.
+
+        :param pending: The pending operation, or its id.
+        :param resource_id: The id of the resource; needed where the pending operation has none.
+        """
+        self._engine._require_open()
+        require_given("show_secrets", show_secrets, bool, "True or False")
+        id, of_resource = _pending_id(pending), _resource_id(resource_id)
+        try:
+            found = await answer(lambda queue, callback: self._native.read_pending(id, of_resource, queue, callback))
+        except BaseException as error:
+            explain(error, [], self._raised.take(self.name))
+            raise
+        return None if found is None else record_of(found, show_secrets)
+
+    async def forget_pending(self, pending: PendingOperation | str, *, dry_run: bool = False) -> PendingOperation:
+        """Removes a pending operation from the state, and returns it. With ``dry_run=True``, it stays.
+
+        :param pending: The pending operation, or its id.
+        """
+        require_given("dry_run", dry_run, bool, "True or False")
+        id = _pending_id(pending)
+        return pending_of(
+            await answer(lambda queue, callback: self._native.forget_pending(id, dry_run, queue, callback))
+        )
+
+    async def history(self, *, limit: int | None = None, page: int = 1) -> list[dict[str, Any]]:
+        """Returns the history's entries, newest first.
+
+        :param limit: How many entries a page has; all of them when left out. Entries of other pages are not read.
+        :param page: The number of the page, counted from 1.
+        """
+        for name, number in (("limit", limit), ("page", page)):
+            if number is not None and (not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 1 << 31):
+                raise InvalidInputError(f"{name} takes a number above 0, not {number!r}")
+        return history_of(await answer(lambda queue, callback: self._native.history(limit, page, queue, callback)))
 
     async def unlock(self) -> int:
         """Removes every lock of the stack, regardless of its holder, and returns how many there were.
@@ -323,6 +422,20 @@ def _row(row: object) -> object:
         return row
     values = {name: row[name] for name in ("inputs", "outputs") if isinstance(row.get(name), Mapping)}
     return {**row, **{name: json.loads(to_json(value)) for name, value in values.items()}}
+
+
+def _pending_id(pending: object) -> str:
+    """Returns the id of a pending operation."""
+    if isinstance(pending, PendingOperation):
+        return pending.id
+    require_given("pending", pending, str, "a pending operation or its id")
+    return str(pending)
+
+
+def _resource_id(resource_id: object) -> str | None:
+    """Refuses what cannot be the id of a resource."""
+    require("resource_id", resource_id, str, "a text")
+    return None if resource_id is None else str(resource_id)
 
 
 def _document(plan: object) -> Mapping[str, Any] | str:

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
-from ._results import PolicyAnalysis
+from ._results import PendingOperation, PolicyAnalysis, ResourceGraph, ResourceRecord, StackSummary
 from ._runner import Program
 from .engine import Engine as _Engine
 from .events import Event
@@ -251,9 +251,61 @@ class Stack:
         """Returns the stack's outputs by name. ``show_secrets=True`` has the values of secret ones in text for display, too."""
         return _background.run(self._stack.outputs(show_secrets=show_secrets))
 
-    def history(self) -> list[dict[str, Any]]:
-        """Returns the history's entries, newest first."""
-        return _background.run(self._stack.history())
+    def resources(self, *, show_secrets: bool = False) -> list[ResourceRecord]:
+        """Returns the recorded resources, each after those that it refers to."""
+        return _background.run(self._stack.resources(show_secrets=show_secrets))
+
+    def resource(self, urn: str, *, show_secrets: bool = False) -> ResourceRecord:
+        """Returns the record of a URN."""
+        return _background.run(self._stack.resource(urn, show_secrets=show_secrets))
+
+    def graph(self) -> ResourceGraph:
+        """Returns the recorded resources in the order of their dependencies, with the references between them."""
+        return _background.run(self._stack.graph())
+
+    def pending(self, *, show_secrets: bool = False) -> list[PendingOperation]:
+        """Returns the pending operations: what an interrupted run has begun, and whose outcome is not known."""
+        return _background.run(self._stack.pending(show_secrets=show_secrets))
+
+    def start_adopt_pending(
+        self,
+        pending: PendingOperation | str,
+        resource_id: str | None = None,
+        *,
+        replace: bool = False,
+        on_event: _stack.OnEvent | None = None,
+        **options: Unpack[OperationOptions],
+    ) -> Operation:
+        """Starts the adoption of a pending operation's resource and returns its handle."""
+        return self._start(
+            lambda: self._stack.adopt_pending(pending, resource_id, replace=replace, on_event=on_event, **options)
+        )
+
+    def adopt_pending(
+        self,
+        pending: PendingOperation | str,
+        resource_id: str | None = None,
+        *,
+        replace: bool = False,
+        on_event: _stack.OnEvent | None = None,
+        **options: Unpack[OperationOptions],
+    ) -> Result:
+        """Records the resource of a pending operation: its provider reads it, and the operation is no longer pending."""
+        return self.start_adopt_pending(pending, resource_id, replace=replace, on_event=on_event, **options).result()
+
+    def read_pending(
+        self, pending: PendingOperation | str, resource_id: str | None = None, *, show_secrets: bool = False
+    ) -> ResourceRecord | None:
+        """Reads the resource of a pending operation without recording it; ``None`` when it does not exist."""
+        return _background.run(self._stack.read_pending(pending, resource_id, show_secrets=show_secrets))
+
+    def forget_pending(self, pending: PendingOperation | str, *, dry_run: bool = False) -> PendingOperation:
+        """Removes a pending operation from the state, and returns it. With ``dry_run=True``, it stays."""
+        return _background.run(self._stack.forget_pending(pending, dry_run=dry_run))
+
+    def history(self, *, limit: int | None = None, page: int = 1) -> list[dict[str, Any]]:
+        """Returns the history's entries, newest first: those of a page with ``limit`` entries, counted from 1."""
+        return _background.run(self._stack.history(limit=limit, page=page))
 
     def unlock(self) -> int:
         """Removes every lock of the stack, regardless of its holder, and returns how many there were."""
@@ -332,9 +384,9 @@ class Engine:
         """Selects a stack, and creates it when it does not exist."""
         return Stack(_background.run(self._engine.create_or_select_stack(name, program, **settings)))
 
-    def stacks(self, project: str | None = None) -> list[str]:
-        """Lists the stacks of a project, or of all."""
-        return _background.run(self._engine.stacks(project))
+    def stacks(self, project: str | None = None, *, resource_counts: bool = False) -> list[StackSummary]:
+        """Lists the stacks of a project, or of all: each with its last operation and the holder of its lock."""
+        return _background.run(self._engine.stacks(project, resource_counts=resource_counts))
 
     def close(self) -> None:
         """Ends plugin processes and provider threads."""

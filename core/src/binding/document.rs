@@ -10,10 +10,13 @@ use super::{
     event::EventDocument,
     import::{ImportReportDocument, ImportedResourceDocument},
     outputs::OutputDocument,
+    pending::{DroppedDocument, PendingDocument},
+    records::{EdgeDocument, GraphDocument, NodeDocument, RecordDocument},
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
     run::RunDocument,
     settings::{EngineDocument, PluginDocument},
     stack::StackDocument,
+    stacks::{LockDocument, SummaryDocument, UpdateDocument},
 };
 use crate::{
     error::Result,
@@ -95,6 +98,15 @@ documents! {
         PolicyAnalysisDocument<'static>;
         ImportedResourceDocument<'static>;
         ImportReportDocument<'static>;
+        RecordDocument<'static>;
+        NodeDocument<'static>;
+        EdgeDocument<'static>;
+        GraphDocument<'static>;
+        PendingDocument<'static>;
+        DroppedDocument<'static>;
+        UpdateDocument<'static>;
+        LockDocument<'static>;
+        SummaryDocument<'static>;
         EventDocument;
     }
 }

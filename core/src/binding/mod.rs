@@ -11,12 +11,15 @@ mod import;
 mod members;
 mod options;
 mod outputs;
+mod pending;
 mod read;
+mod records;
 mod refusal;
 mod result;
 mod run;
 mod settings;
 mod stack;
+mod stacks;
 
 pub use analysis::analysis_document;
 pub use document::{Document, schemas};
@@ -26,9 +29,12 @@ pub use options::{
     registration_with,
 };
 pub use outputs::{output_values, outputs_document};
+pub use pending::{dropped_document, pending_document, pending_entry_document, pending_facts, pending_value};
 pub use read::{read, stand_in};
+pub use records::{graph_document, record_document, record_facts, record_value, records_document};
 pub use refusal::unknown_name;
 pub use result::{diagnostic_document, error_document, result_document, step_document};
 pub use run::run_document;
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument};
 pub use stack::StackDocument;
+pub use stacks::stacks_document;

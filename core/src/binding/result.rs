@@ -9,6 +9,7 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{
     import::{self, ImportReportDocument},
     outputs::{self, OutputDocument},
+    pending::DroppedDocument,
 };
 use crate::{
     diagnostic::{Diagnostic, Severity},
@@ -32,6 +33,7 @@ struct ResultDocument<'a> {
     outputs: Option<BTreeMap<String, OutputDocument>>,
     steps: Vec<StepDocument<'a>>,
     diagnostics: Vec<DiagnosticDocument<'a>>,
+    dropped_pending: Vec<DroppedDocument<'a>>,
     duration: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<String>,
@@ -165,6 +167,7 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
         outputs: whole.then(|| outputs::documents(&result.outputs, true)),
         steps: steps.collect(),
         diagnostics: result.diagnostics.iter().map(DiagnosticDocument::from).collect(),
+        dropped_pending: result.dropped_pending.iter().map(DroppedDocument::from).collect(),
         duration: result.duration.as_secs_f64(),
         tree: whole.then(|| result.tree()),
         imported: result.imported.as_ref().map(|report| import::document(report, language, whole)),

@@ -12,7 +12,7 @@ use crate::{
     error::{Error, Result},
     operation::{EngineParts, Opening},
     secrets::{PassphraseProvider, SecretsProvider},
-    store::{StackName, list_stacks},
+    store::{StackName, StackSummary, summarize_stacks},
 };
 
 pub use builder::EngineBuilder;
@@ -45,7 +45,7 @@ impl Engine {
     ///     .store(store)
     ///     .secrets(Arc::new(Base64Provider))
     ///     .build()?;
-    /// assert!(engine.stacks(None).await?.is_empty());
+    /// assert!(engine.stacks(None, false).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```
@@ -211,7 +211,8 @@ impl Engine {
         self.stack(name, settings.opened(Opening::CreateOrSelect)).await
     }
 
-    /// Lists the stacks of a project, or of all projects.
+    /// Lists the stacks of a project, or of all projects, in the order of their names: each with its last operation and the
+    /// holder of its lock. Checkpoints are only read when `resource_counts` requests the number of resources of each.
     ///
     /// # Errors
     /// The errors of the store.
@@ -231,13 +232,19 @@ impl Engine {
     /// # let builder = Engine::builder(Handle::current()).store(store);
     /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
     /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
-    /// let names = engine.stacks(Some("shop")).await?;
-    /// assert_eq!(names[0].to_string(), "shop/dev");
+    /// # stack.destroy(OperationOptions::default()).wait().await;
+    /// let stacks = engine.stacks(Some("shop"), false).await?;
+    /// assert_eq!(stacks[0].name.to_string(), "shop/dev");
+    /// assert!(stacks[0].lock.is_none());
+    /// assert_eq!(stacks[0].last_update.as_ref().unwrap().kind, "destroy");
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn stacks(&self, project: Option<&str>) -> Result<Vec<StackName>> {
-        list_stacks(&self.0.store, project).await
+    pub async fn stacks(&self, project: Option<&str>, resource_counts: bool) -> Result<Vec<StackSummary>> {
+        let EngineParts {
+            store, host, runtime, ..
+        } = &*self.0;
+        summarize_stacks(store, host, runtime, project, resource_counts).await
     }
 
     /// Ends the idle plugin processes of the pool. The engine can still be used.
@@ -258,7 +265,7 @@ impl Engine {
     /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
     /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
     /// engine.close().await;
-    /// assert_eq!(engine.stacks(None).await?.len(), 1, "the engine stays usable");
+    /// assert_eq!(engine.stacks(None, false).await?.len(), 1, "the engine stays usable");
     /// # Ok(())
     /// # }
     /// ```

@@ -85,6 +85,9 @@ pub(crate) struct StepDetail {
     pub persisted: bool,
     /// The engine itself requested the step: it is neither counted nor shown to the user.
     pub internal: bool,
+    /// Import: the goal is that of an interrupted operation. Its inputs stand in for those that the provider does not
+    /// return, and the id is no option of the program.
+    pub adopts: bool,
 }
 
 impl Step {

@@ -1,6 +1,7 @@
 //! Messages with a code, arguments and two texts: the reference engine's for tools, the library's for users.
 
 mod language;
+mod nearest;
 mod sdk;
 mod similar;
 
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};
 
+pub(crate) use nearest::nearest_names;
 pub(crate) use sdk::text_of_program;
 pub(crate) use similar::distance;
 

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     OperationKind, OperationRun,
+    adopt::adopt,
     destroy::destroy,
     import::import,
     outcome::{Ending, emit_terminal_message},
@@ -54,6 +55,7 @@ impl OperationRun {
                     None
                 })
             }
+            OperationKind::Adopt => adopt(self, prepared).await,
         };
         let ending = self.end_work(watcher, &registry).await;
         state.ending = Some(ending);

@@ -1,6 +1,7 @@
-//! Operations: a verb of the user in each of `update.rs`, `refresh.rs`, `destroy.rs` and `import/`, over one run that locks,
+//! Operations: a verb of the user in each of `update.rs`, `refresh.rs`, `destroy.rs`, `adopt.rs` and `import/`, over one run that locks,
 //! loads, prepares, commits and reports. A preview is a verb with the option `dry_run`.
 
+mod adopt;
 mod analysis;
 mod autonaming;
 mod base;
@@ -22,6 +23,7 @@ mod providers;
 mod reading;
 mod refresh;
 mod rehearsal;
+mod resolve;
 mod result;
 mod run;
 mod run_program;
@@ -33,6 +35,7 @@ mod targets;
 mod update;
 mod with_program;
 
+pub use adopt::Adoption;
 pub use analysis::PolicyAnalysis;
 pub(crate) use analysis::analyze;
 pub(crate) use edit::edit;
@@ -44,12 +47,13 @@ pub use import::{
 };
 pub use opening::Opening;
 pub use options::OperationOptions;
+pub(crate) use resolve::PendingWork;
 pub use result::OperationResult;
 pub(crate) use run::OperationRun;
 pub(crate) use session::{Session, SessionLease};
 pub(crate) use stack_context::StackContext;
 
-/// The kind of an operation; the names are those of histories.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperationKind {
     /// Create, update and delete resources until the stack matches its program.
@@ -60,6 +64,8 @@ pub enum OperationKind {
     Destroy,
     /// Record existing resources, which are managed from then on.
     Import,
+    /// Record the resource of a pending operation.
+    Adopt,
 }
 
 impl OperationKind {
@@ -70,14 +76,15 @@ impl OperationKind {
             Self::Update => "update",
             Self::Refresh => "refresh",
             Self::Destroy => "destroy",
-            Self::Import => "resource-import",
+            Self::Import => "import",
+            Self::Adopt => "adopt",
         }
     }
 
-    /// Returns the name in messages.
-    pub(crate) const fn verb(self) -> &'static str {
+    /// Returns the name in histories, where the reference engine has a name of its own.
+    pub(crate) const fn history_name(self) -> &'static str {
         match self {
-            Self::Import => "import",
+            Self::Import | Self::Adopt => "resource-import",
             other => other.name(),
         }
     }

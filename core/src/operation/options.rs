@@ -127,6 +127,11 @@ pub struct OperationOptions {
     /// Drops interrupted creations from the state when the operation has succeeded. Left out, they stay pending,
     /// because whether they created anything is not known.
     pub clear_pending_creates: bool,
+    /// The ids of resources that interrupted creations have made, by URN. Each is read and recorded before the operation
+    /// does anything else, and its creation is no longer pending. An id that its provider does not know fails the operation,
+    /// as does one whose URN has another record; a URN without an interrupted creation is a warning.
+    #[schemars(extend("x-takes" = "ids by URN"))]
+    pub import_pending_creates: BTreeMap<String, String>,
     /// Keeps the monitor and the providers after the result, until the operation is released or its last handle is
     /// dropped. Registrations that failed or came too late stay unanswered until then.
     pub hold_session: bool,

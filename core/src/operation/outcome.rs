@@ -80,7 +80,7 @@ fn name(run: &OperationRun) -> &'static str {
     if run.options.dry_run {
         "preview"
     } else {
-        run.kind.verb()
+        run.kind.name()
     }
 }
 

@@ -57,6 +57,20 @@ pub(super) fn in_progress(pending: &[PendingOperation], holder: &Holder) -> Stri
     text
 }
 
+/// Returns the note of an operation that has dropped pending ones without resolving them.
+pub(super) fn dropped(pending: &[PendingOperation]) -> String {
+    let mut text = match pending.len() {
+        1 => "A pending operation was dropped from the state; no step has worked on its resource:".to_owned(),
+        count => format!(
+            "{count} pending operations were dropped from the state; no step has worked on their resources:"
+        ),
+    };
+    for (operation, _) in counted(pending) {
+        text.push_str(&format!("\n  * {}: {}", subject(operation), kind(operation)));
+    }
+    text
+}
+
 /// Returns the URN of an operation's resource, with the id where it has one.
 fn subject(operation: &PendingOperation) -> String {
     let urn = &operation.resource.urn;
@@ -90,10 +104,17 @@ fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool
         text.push_str(advice);
     }
     if pending.iter().any(is_creation) && !forgets_creations {
-        let option = styled_name("clearPendingCreates");
+        let [adopt, forget, clear, import] = [
+            "adoptPending",
+            "forgetPending",
+            "clearPendingCreates",
+            "importPendingCreates",
+        ]
+        .map(styled_name);
         text.push_str(&format!(
-            "\nAn interrupted creation may have created a resource without a record: search for it at its provider, and import \
-             or delete it. Then drop the creation from the state by a refresh with the option {option}.",
+            "\nAn interrupted creation may have created a resource without a record: search for it at its provider. The stack's \
+             {adopt} records one that exists, and {forget} drops the creation of one that does not. A refresh does the same for \
+             several of them, with the options {import} and {clear}.",
         ));
     }
     text

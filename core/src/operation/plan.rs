@@ -20,6 +20,9 @@ pub(super) async fn open_planning(run: &OperationRun, snapshot: &Snapshot) -> Re
         Some(_) if run.kind == OperationKind::Refresh => {
             return Err(Error::invalid("a refresh cannot be held to a plan"));
         }
+        Some(_) if run.kind == OperationKind::Adopt => {
+            return Err(Error::invalid("an adoption cannot be held to a plan"));
+        }
         Some(given) => {
             let secrets: Arc<_> = Arc::clone(&run.stack.secrets);
             let plan = given.open(snapshot.secrets.as_ref(), &secrets).await?;

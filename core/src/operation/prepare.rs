@@ -10,7 +10,8 @@ use super::{
     plan::open_planning,
     policies::load_policies,
     providers,
-    reading::{Reading, read_records},
+    reading::{Known, Reading, read_records},
+    resolve::resolve,
     targets::{targeting, targets_exist, warn_of_idle_globs, warn_of_idle_literals},
 };
 use crate::{
@@ -24,6 +25,7 @@ use crate::{
     plan::Planning,
     policy::Policies,
     provider::{PluginOperation, ProviderRegistry, ProviderSpec},
+    resource::PendingOperation,
     state::{Journal, PriorState, Snapshot},
     store::Holder,
     urn::Urn,
@@ -38,6 +40,10 @@ pub(super) struct Prepared {
     pub(super) planning: Option<Arc<Planning>>,
     pub(super) policies: Option<Arc<Policies>>,
     pub(super) targeting: Option<Arc<Targeting>>,
+    /// The pending operations of the loaded state.
+    pub(super) pending: Vec<PendingOperation>,
+    /// The URNs of resources of pending operations that the run has recorded.
+    pub(super) adopted: Vec<Urn>,
     autonamer: Option<Arc<dyn Autonamer>>,
 }
 
@@ -89,6 +95,8 @@ pub(super) async fn prepare(
         planning,
         policies,
         targeting: targeting(&run.options),
+        pending: snapshot.pending_operations.clone(),
+        adopted: Vec::new(),
         autonamer,
     })
 }
@@ -145,21 +153,31 @@ pub(super) fn knows_targets(run: &OperationRun, prepared: &Prepared) -> bool {
     true
 }
 
-/// Reads the records that `reading` names; `None` when the work ends here.
+/// Resolves pending operations, and reads the records that `reading` names; `None` when the work ends here.
 pub(super) async fn read(run: &OperationRun, mut prepared: Prepared, reading: Reading) -> Option<Prepared> {
+    let reads_all = matches!(reading, Reading::All | Reading::Refresh);
+    let refreshes = reads_all || run.options.reads_with_program(run.kind);
+    resolve(run, &mut prepared, refreshes).await;
+    let keeps_pending = !run.pending.found().kept.is_empty();
     let Prepared {
         executor,
         registry,
         base,
         targeting,
+        adopted,
         ..
     } = &mut prepared;
+    let known = Known {
+        adopted,
+        keeps_pending,
+    };
     match read_records(
         executor,
         registry,
         Arc::clone(base),
         targeting.as_deref(),
         reading,
+        known,
     )
     .await
     {
@@ -228,7 +246,7 @@ async fn install_recorded(run: &OperationRun, registry: &ProviderRegistry, base:
 /// Operations in progress are not interrupted. Only a preview can see them, because it does not lock the stack.
 fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Holder>) {
     let pending = &snapshot.pending_operations;
-    if pending.is_empty() {
+    if pending.is_empty() || run.kind == OperationKind::Adopt {
         return;
     }
     if let Some(holder) = holder {
@@ -242,7 +260,7 @@ fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Hold
         OperationKind::Update if refreshes => pending::note(pending, forgets, !run.options.dry_run),
         OperationKind::Update => pending::warning(pending, forgets),
         OperationKind::Refresh => pending::note(pending, forgets, !run.options.dry_run),
-        OperationKind::Destroy | OperationKind::Import => pending::note(pending, forgets, false),
+        OperationKind::Destroy | OperationKind::Import | OperationKind::Adopt => pending::note(pending, forgets, false),
     });
     if run.kind == OperationKind::Update && !run.options.dry_run && !refreshes {
         run.events.diagnostic(warning);

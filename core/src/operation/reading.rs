@@ -9,8 +9,12 @@ use crate::{
     generator::Targeting,
     provider::ProviderRegistry,
     resource::ResourceState,
-    state::{Journal, JournalReplay, OperationId, PriorState, Snapshot, StateRef, journal::NoJournal},
+    state::{
+        Journal, JournalRecord, JournalReplay, OperationId, PriorState, Snapshot, StateRef,
+        journal::NoJournal,
+    },
     step::StepOp,
+    urn::Urn,
 };
 
 /// The records that are read first.
@@ -36,6 +40,33 @@ impl Reading {
     }
 }
 
+/// What is known before records are read.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// The URNs of records that have just been read.
+    pub(super) adopted: &'a [Urn],
+    /// Whether pending operations on resources without a record stay.
+    pub(super) keeps_pending: bool,
+}
+
+/// Returns a journal that keeps in memory what a preview reads: it starts from the records of `base`.
+pub(super) fn memory_journal(executor: &Executor, base: &PriorState) -> Journal {
+    let resources = base
+        .records()
+        .iter()
+        .map(|record| Arc::clone(&record.state))
+        .collect();
+    let snapshot = Snapshot {
+        resources,
+        ..Snapshot::default()
+    };
+    Journal::start(
+        JournalReplay::new(snapshot),
+        Arc::new(NoJournal),
+        executor.runtime(),
+    )
+}
+
 /// Reads the targeted records that `reading` selects, and returns the new base.
 ///
 /// # Errors
@@ -46,13 +77,17 @@ pub(super) async fn read_records(
     base: Arc<PriorState>,
     targeting: Option<&Targeting>,
     reading: Reading,
+    known: Known<'_>,
 ) -> Result<Arc<PriorState>> {
     let chosen = targeting.map(|targeting| targeting.chosen(base.records()));
     let is_chosen = |position: usize| chosen.as_ref().is_none_or(|chosen| chosen[position]);
     let records = base.records().iter().enumerate();
     let wanted = records.filter(|(position, record)| {
         let state = &record.state;
-        state.view_of.is_none() && reading.reads(state) && is_chosen(*position)
+        state.view_of.is_none()
+            && reading.reads(state)
+            && is_chosen(*position)
+            && !(known.adopted.contains(&state.urn) && !state.delete)
     });
     let wanted: Vec<StateRef> = wanted.map(|(_, record)| record.clone()).collect();
     if wanted.is_empty() && reading != Reading::Refresh {
@@ -60,23 +95,7 @@ pub(super) async fn read_records(
     }
     let journal = match executor.journal() {
         Some(journal) => journal.clone(),
-        // A preview keeps in memory the records of a refresh.
-        None => {
-            let resources = base
-                .records()
-                .iter()
-                .map(|record| Arc::clone(&record.state))
-                .collect();
-            let snapshot = Snapshot {
-                resources,
-                ..Snapshot::default()
-            };
-            Journal::start(
-                JournalReplay::new(snapshot),
-                Arc::new(NoJournal),
-                executor.runtime(),
-            )
-        }
+        None => memory_journal(executor, &base),
     };
     // A record that cannot be read does not stop the others.
     let options = ExecutorOptions {
@@ -99,9 +118,12 @@ pub(super) async fn read_records(
     }
     let free = vec![Vec::new(); steps.len()];
     run_in_order(&reader, steps, &free).await;
-    let rebuilt = journal
+    let mut rebuilt = journal
         .with_replay(JournalReplay::rebuild_base)
         .ok_or_else(closed)?;
+    if let JournalRecord::BaseRebuilt { clear_pending, .. } = &mut rebuilt {
+        *clear_pending &= !known.keeps_pending;
+    }
     journal.append(OperationId(0), rebuilt).await?;
     let records = journal
         .with_replay(|replay| replay.records().cloned().collect())

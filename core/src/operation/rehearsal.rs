@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OperationKind, OperationOptions, OperationResult, OperationRun, Session};
+use super::{OperationKind, OperationOptions, OperationResult, OperationRun, PendingWork, Session};
 use crate::{event::EventSink, plan::GivenPlan};
 
 /// Previews a strict operation and constrains it by the preview's plan; returns the result of a failed preview.
@@ -10,9 +10,8 @@ use crate::{event::EventSink, plan::GivenPlan};
 /// The events of the preview have no listener; its diagnostics are emitted again when it fails.
 pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> {
     let options = &run.options;
-    let rehearses =
-        options.strict && !options.dry_run && options.plan.is_none()
-        && !matches!(run.kind, OperationKind::Refresh | OperationKind::Import);
+    let has_plans = matches!(run.kind, OperationKind::Update | OperationKind::Destroy);
+    let rehearses = options.strict && !options.dry_run && options.plan.is_none() && has_plans;
     if !rehearses {
         return None;
     }
@@ -33,6 +32,7 @@ pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> 
         events: EventSink::new(Arc::clone(&runtime.clock)),
         control: run.control.clone(),
         session: Session::default(),
+        pending: PendingWork::default(),
     };
     let result = Box::pin(preview.run()).await;
     if result.error.is_some() {

@@ -18,7 +18,7 @@ use crate::{
     event::{OperationOutcome, PropertyChange, StepResult, render},
     plan::Plan,
     property::PropertyMap,
-    resource::ResourceState,
+    resource::{PendingOperation, ResourceState},
     secrets::Redactor,
     state::{
         Snapshot,
@@ -52,8 +52,13 @@ pub struct OperationResult {
     pub imported: Option<Arc<ImportReport>>,
     /// The state after the operation; before it, for a preview. Empty when it was not loaded.
     pub snapshot: Arc<Snapshot>,
+    /// The pending operations of an earlier run that the operation dropped from the state without resolving them: no step has
+    /// worked on their resources. A successful operation drops all but creations, as the reference engine does.
+    pub dropped_pending: Vec<PendingOperation>,
     /// The duration.
     pub duration: Duration,
+    /// The record of the resource that was adopted, or only read for an adoption.
+    pub(crate) adopted: Option<Arc<ResourceState>>,
     /// The redactor with the operation's secrets.
     pub(crate) redactor: Redactor,
     /// Whether it was a preview.

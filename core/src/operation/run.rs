@@ -10,17 +10,18 @@ use std::{
 use futures::FutureExt as _;
 
 use super::{
-    ImportRequest, OperationKind, OperationOptions, OperationResult, Session, StackContext,
+    ImportRequest, OperationKind, OperationOptions, OperationResult, PendingWork, Session, StackContext,
     execute::whole_seconds,
     import::check_request,
     outcome::{error_of, noun},
+    pending,
     rehearsal::rehearse,
     run_program::NO_PROGRAM,
     run_state::{LoadedState, RunState},
     with_program::check_program,
 };
 use crate::{
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
     event::{EventPayload, EventSink, Summary},
     executor::Control,
@@ -56,6 +57,7 @@ pub(crate) struct OperationRun {
     pub(crate) events: EventSink,
     pub(crate) control: Control,
     pub(crate) session: Session,
+    pub(crate) pending: PendingWork,
 }
 
 impl OperationRun {
@@ -132,6 +134,8 @@ impl OperationRun {
             plan: state.plan,
             imported: state.imported,
             snapshot: state.snapshot,
+            dropped_pending: state.dropped_pending,
+            adopted: self.pending.found().record.take(),
             duration,
             redactor: self.events.redactor().clone(),
             is_preview: self.options.dry_run,
@@ -256,7 +260,8 @@ impl OperationRun {
         let (mut replay, written) = journal.close().await?;
         let cancelled = state.ending(&self.control).cancelled;
         let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
-        if succeeded {
+        self.settle_found(&mut replay);
+        if succeeded && self.kind != OperationKind::Adopt {
             // A targeted run has not examined the other resources, nor has an import.
             let examines_all = self.options.targets.is_empty() && self.options.excludes.is_empty();
             if examines_all && self.kind != OperationKind::Import {
@@ -267,12 +272,20 @@ impl OperationRun {
             }
         }
         let committed = self.commit(&session, &replay, state).await;
+        if committed.is_ok() {
+            self.report_dropped(&replay, state);
+        }
         let changes = state
             .summary
             .as_ref()
             .map(|summary| summary.resource_changes.clone())
             .unwrap_or_default();
-        let refused = matches!(&result, Err(error) if error.kind() == ErrorKind::InvalidInput);
+        let is_refusal = |error: &Error| match error.kind() {
+            ErrorKind::InvalidInput => true,
+            ErrorKind::NotFound | ErrorKind::Conflict => self.kind == OperationKind::Adopt,
+            _ => false,
+        };
+        let refused = matches!(&result, Err(error) if is_refusal(error));
         if refused && !replay.is_dirty() {
             // A refused operation without a step has no history.
             return result.and(written).and(committed);
@@ -282,7 +295,7 @@ impl OperationRun {
         }
         let history = session
             .record_history(HistoryRecord {
-                kind: self.kind.name(),
+                kind: self.kind.history_name(),
                 message: self.options.message.clone(),
                 started,
                 ended: runtime.clock.now(),
@@ -292,6 +305,27 @@ impl OperationRun {
             })
             .await;
         result.and(written).and(committed).and(history)
+    }
+
+    /// Settles the pending operations that the run has resolved, and keeps those that it could not.
+    fn settle_found(&self, replay: &mut JournalReplay) {
+        let found = self.pending.found();
+        for place in &found.resolved {
+            replay.resolve_pending(*place);
+        }
+        for place in &found.kept {
+            replay.keep_pending(*place);
+        }
+    }
+
+    /// Adds the pending operations that are no longer recorded, although nothing is known about them, to the result and
+    /// the events.
+    fn report_dropped(&self, replay: &JournalReplay, state: &mut RunState) {
+        state.dropped_pending = replay.dropped_pending().cloned().collect();
+        if !state.dropped_pending.is_empty() {
+            let text = pending::dropped(&state.dropped_pending);
+            self.events.diagnostic(Diagnostic::new(Severity::Info, text));
+        }
     }
 
     /// Makes the replay the new checkpoint. A run that changed nothing writes nothing.

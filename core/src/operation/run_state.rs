@@ -8,6 +8,7 @@ use crate::{
     executor::Control,
     plan::Plan,
     property::PropertyMap,
+    resource::PendingOperation,
     state::Snapshot,
     store::Holder,
 };
@@ -25,6 +26,8 @@ pub(super) struct RunState {
     pub(super) steps: Vec<StepResult>,
     pub(super) plan: Option<Arc<Plan>>,
     pub(super) imported: Option<Arc<ImportReport>>,
+    /// The pending operations that were dropped without being resolved.
+    pub(super) dropped_pending: Vec<PendingOperation>,
     /// The cancellations of the host when the verb was over; `None` before that.
     pub(super) ending: Option<Ending>,
 }

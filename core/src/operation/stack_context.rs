@@ -77,6 +77,8 @@ impl StackContext {
             plan: None,
             imported: None,
             snapshot: Arc::default(),
+            dropped_pending: Vec::new(),
+            adopted: None,
             duration: Duration::ZERO,
             redactor: Redactor::new(),
             is_preview: false,

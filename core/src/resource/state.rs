@@ -149,7 +149,9 @@ pub struct PendingOperation {
 }
 
 /// The kind of change; the names are those of the deployment format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "named after their values")]
 pub enum PendingOperationKind {

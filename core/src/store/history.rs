@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::{Condition, StackName, Store, compression::expand, layout::CHECKPOINT_ENDINGS};
+use super::{
+    Condition, StackName, Store,
+    compression::expand,
+    layout::{CHECKPOINT_ENDINGS, HISTORY},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Timestamp,
@@ -81,8 +85,21 @@ pub(super) async fn write(
     }
 }
 
-/// Reads the records, the newest first. A malformed record is an error that names it.
-pub(super) async fn read(store: &Arc<dyn Store>, name: &StackName) -> Result<Vec<HistoryEntry>> {
+/// A part of a history: records are counted from the newest one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HistoryPage {
+    /// How many records are left out.
+    pub skip: usize,
+    /// How many records there are at most; `None` for all others.
+    pub limit: Option<usize>,
+}
+
+/// Reads the records of a page, the newest first. The others are not read. A malformed record is an error that names it.
+pub(super) async fn read(
+    store: &Arc<dyn Store>,
+    name: &StackName,
+    page: HistoryPage,
+) -> Result<Vec<HistoryEntry>> {
     let mut keys: Vec<(i128, String)> = store
         .list(&name.history())
         .await?
@@ -90,20 +107,36 @@ pub(super) async fn read(store: &Arc<dyn Store>, name: &StackName) -> Result<Vec
         .filter_map(|object| Some((moment(name, &object.key)?, object.key)))
         .collect();
     keys.sort_unstable_by(|left, right| right.cmp(left));
-    let mut entries = Vec::with_capacity(keys.len());
-    for (_, key) in keys {
+    let wanted = keys
+        .into_iter()
+        .skip(page.skip)
+        .take(page.limit.unwrap_or(usize::MAX));
+    let mut entries = Vec::new();
+    for (_, key) in wanted {
         let Some(object) = store.get(&key).await? else {
             continue;
         };
-        let entry = serde_json::from_slice(&expand(&key, object.bytes)?).map_err(|error| {
-            Error::new(
-                ErrorKind::State,
-                format!("the history record {key} cannot be read: {error}"),
-            )
-        })?;
-        entries.push(entry);
+        entries.push(parse(&key, object.bytes)?);
     }
     Ok(entries)
+}
+
+/// Parses a record.
+pub(super) fn parse(key: &str, bytes: Bytes) -> Result<HistoryEntry> {
+    serde_json::from_slice(&expand(key, bytes)?).map_err(|error| {
+        Error::new(
+            ErrorKind::State,
+            format!("the history record {key} cannot be read: {error}"),
+        )
+    })
+}
+
+/// Splits the key of a record of any stack into project, stack and time; `None` for other keys.
+pub(super) fn record_of(key: &str) -> Option<(&str, &str, i128)> {
+    let (project, rest) = key.strip_prefix(HISTORY)?.split_once('/')?;
+    let (stack, file) = rest.split_once('/')?;
+    let (time, ending) = file.strip_prefix(stack)?.strip_prefix('-')?.split_once('.')?;
+    is_record(ending).then_some((project, stack, time.parse().ok()?))
 }
 
 /// Returns the key of the newest copy of a checkpoint.
@@ -122,7 +155,11 @@ pub(super) async fn newest_copy(store: &Arc<dyn Store>, name: &StackName) -> Res
 /// Parses the time in `<stack>-<nanoseconds>.history.json`.
 fn moment(name: &StackName, key: &str) -> Option<i128> {
     let (moment, ending) = parts(name, key)?;
-    matches!(ending, "history.json" | "history.json.gz" | "history.json.zst").then_some(moment)
+    is_record(ending).then_some(moment)
+}
+
+fn is_record(ending: &str) -> bool {
+    matches!(ending, "history.json" | "history.json.gz" | "history.json.zst")
 }
 
 /// Splits a key into its time and the rest.

@@ -21,6 +21,9 @@ pub(super) const STACKS: &str = ".pulumi/stacks/";
 /// The prefix of the records of finished operations.
 pub(super) const HISTORY: &str = ".pulumi/history/";
 
+/// The prefix of lock files.
+pub(super) const LOCKS: &str = ".pulumi/locks/";
+
 /// The endings of checkpoints. The first one is written.
 pub(super) const CHECKPOINT_ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
 
@@ -124,7 +127,7 @@ impl StackName {
     }
 
     pub(super) fn locks(&self) -> String {
-        format!(".pulumi/locks/{ORGANIZATION}/{self}/")
+        format!("{LOCKS}{ORGANIZATION}/{self}/")
     }
 
     /// Reads a name back from the key of a checkpoint; `None` for other keys.

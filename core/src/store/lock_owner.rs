@@ -97,6 +97,41 @@ impl Owner {
     }
 }
 
+/// The holder of a stack's lock, in listings. What its lock file does not state, and all of a malformed one, is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockHolder {
+    /// The operation that runs: `update` for instance. Only locks of this engine state it.
+    pub operation: Option<String>,
+    /// The user.
+    pub user: Option<String>,
+    /// The host.
+    pub host: Option<String>,
+    /// The number of the process on that host.
+    pub process: Option<u32>,
+    /// When the lock was taken.
+    pub since: Option<Timestamp>,
+    /// Whether the process is known to run. It is not known for those of other hosts and of other programs.
+    pub is_running: bool,
+}
+
+impl LockHolder {
+    /// Returns the holder that the content of a lock file names; `None` when its process has ended.
+    pub(super) fn of_file(content: &[u8], facts: &HostFacts) -> Option<Self> {
+        let Ok(owner) = serde_json::from_slice::<Owner>(content) else {
+            return Some(Self::default());
+        };
+        let holder = owner.holder(facts)?;
+        Some(Self {
+            user: Some(owner.user().to_owned()),
+            operation: owner.operation,
+            host: Some(owner.hostname),
+            process: Some(owner.pid),
+            since: Some(owner.timestamp),
+            is_running: holder.is_alive,
+        })
+    }
+}
+
 /// The owner of a stack's lock, for callers that read the stack without a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {

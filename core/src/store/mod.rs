@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 pub use file::FileStore;
-pub(crate) use history::HistoryEntry;
+pub(crate) use history::{HistoryEntry, HistoryPage};
 pub(crate) use host::ProcessIdentity;
 pub use host::ProcessState;
 pub use host::Processes;
@@ -31,10 +31,12 @@ pub(crate) use layout::ORGANIZATION;
 pub use layout::StackName;
 pub(crate) use lock_file::StackLock;
 pub(crate) use lock_owner::Holder;
+pub use lock_owner::LockHolder;
 pub use memory::MemoryStore;
 pub use open::open;
 pub(crate) use session::{HistoryRecord, LoadedStack, Refreshing, StackSession};
-pub(crate) use stack::{StackStorage, StoredStack, list_stacks};
+pub use stack::{LastUpdate, StackSummary};
+pub(crate) use stack::{StackStorage, StoredStack, list_stacks, summarize_stacks};
 
 use crate::{
     error::{Error, ErrorKind, Result},

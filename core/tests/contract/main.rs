@@ -30,6 +30,7 @@ mod pending;
 mod plans;
 mod policies;
 mod policy_folders;
+mod reading;
 mod refreshing;
 mod registration;
 mod registration_errors;

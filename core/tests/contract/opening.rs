@@ -20,8 +20,8 @@ fn with_program() -> StackSettings {
 }
 
 async fn names(engine: &Engine) -> Vec<String> {
-    let names = engine.stacks(None).await.unwrap();
-    names.iter().map(ToString::to_string).collect()
+    let names = engine.stacks(None, false).await.unwrap();
+    names.iter().map(|stack| stack.name.to_string()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -95,7 +95,11 @@ async fn a_stack_keeps_its_organization_and_its_tags_and_refuses_invalid_ones() 
         let refused = engine.stack("shop/other", settings).await.err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     }
-    assert_eq!(engine.stacks(None).await.unwrap().len(), 1, "nothing was created");
+    assert_eq!(
+        engine.stacks(None, false).await.unwrap().len(),
+        1,
+        "nothing was created"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! The actor of the Rust binding: an engine that executes the director's requests and forwards provider calls to it.
 
 mod hook;
+mod inspect;
 mod policies;
 mod run;
 mod session;

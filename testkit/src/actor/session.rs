@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use stackwright::{
     Engine, Language, Stack, StackSettings, binding,
     config::{Config, ConfigKey, ConfigValue},
-    operation::{Operation, OperationKind, OperationOptions, OperationResult},
+    operation::{Adoption, Operation, OperationKind, OperationOptions, OperationResult},
     plugin::{PluginCommand, PluginSettings},
     program::{self, ProgramContext},
     provider::{Resolution, ResolutionRequest, Resolver},
@@ -21,6 +21,7 @@ use stackwright::{
 };
 
 use super::{
+    inspect::inspect,
     policies::attach_packs,
     run::{Answer, Run, broken, error},
     wire::Wire,
@@ -158,6 +159,11 @@ impl Session {
                     .map_err(|it| error(&it))?;
                 serde_json::from_slice(&document).map_err(|error| broken(error.to_string()))
             }
+            "inspect" => {
+                let engine = locked(&self.engine).clone();
+                let engine = engine.ok_or_else(|| broken("no engine is open"))?;
+                inspect(&engine, &self.opened(message)?, message).await
+            }
             "close" => {
                 let engine = locked(&self.engine).take();
                 locked(&self.stacks).clear();
@@ -285,6 +291,7 @@ impl Session {
             Some("refresh") => OperationKind::Refresh,
             Some("destroy") => OperationKind::Destroy,
             Some("import") => OperationKind::Import,
+            Some("adopt") => OperationKind::Adopt,
             other => return Err(broken(format!("there is no operation {other:?}"))),
         };
         let operation = match kind {
@@ -293,7 +300,8 @@ impl Session {
                 let request = binding::import_request(request.as_bytes(), Language::Rust, "an import");
                 stack.import_resources(request.map_err(|it| error(&it))?, options)
             }
-            _ => stack.start(kind, options, None),
+            OperationKind::Adopt => stack.adopt_pending(adoption(&message["adoption"]), options),
+            kind => stack.start(kind, options, None),
         };
         locked(&self.operations).insert(text(message, "stack").to_owned(), operation.clone());
         let mut stream = operation.events();
@@ -319,7 +327,7 @@ impl Session {
         };
         Ok(json!({
             "imported": imported(&result)?, "deployment": deployment, "plan": document, "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
-            "changes": result.changes, "outputs": outputs(&result)?, "events": events,
+            "changes": result.changes, "droppedPending": dropped(&result), "outputs": outputs(&result)?, "events": events,
         }))
     }
 }
@@ -335,6 +343,23 @@ fn imported(result: &OperationResult) -> Result<Option<Value>, Value> {
 fn outputs(result: &OperationResult) -> Result<Value, Value> {
     let document = binding::outputs_document(&result.outputs, true).map_err(|it| error(&it))?;
     serde_json::from_slice(&document).map_err(|error| broken(format!("the outputs: {error}")))
+}
+
+/// Returns the pending operations that an operation dropped.
+fn dropped(result: &OperationResult) -> Vec<Value> {
+    result
+        .dropped_pending
+        .iter()
+        .map(binding::dropped_document)
+        .collect()
+}
+
+fn adoption(members: &Value) -> Adoption {
+    Adoption {
+        pending: text(members, "pending").to_owned(),
+        resource_id: members["resourceId"].as_str().map(str::to_owned),
+        replace: members["replace"] == json!(true),
+    }
 }
 
 /// Returns the state after an operation.

@@ -5,6 +5,7 @@ mod calls;
 mod events;
 mod integrity;
 mod names;
+mod reading;
 mod result;
 mod state;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 use crate::{director::Observation, scenario::Expectation};
 
 use events::Events;
+pub(crate) use names::name as name_of;
 
 /// Returns one text for each deviation.
 #[must_use]
@@ -29,6 +31,7 @@ pub fn check(seen: &Observation, expected: &Expectation) -> Vec<String> {
     }
     calls::check(&seen.calls, &expected.calls, &mut wrong);
     state::check(seen, &expected.state, &mut wrong);
+    reading::check(seen, &expected.read, &mut wrong);
     for (handle, members) in &expected.program {
         let answer = seen.answers.get(handle).unwrap_or(&Value::Null);
         wrong.compare(

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::value;
 
 /// Returns the name of a URN's resource in scenarios.
-pub(super) fn name(urn: &str) -> String {
+pub(crate) fn name(urn: &str) -> String {
     let mut parts = urn.splitn(4, "::");
     let (qualified_type, name) = (parts.nth(2).unwrap_or_default(), parts.next().unwrap_or_default());
     let own_type = qualified_type.rsplit('$').next().unwrap_or_default();

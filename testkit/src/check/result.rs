@@ -90,6 +90,11 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
         }
     }
     check_plan(result, expected, wrong);
+    if let Some(expected) = &expected.dropped {
+        let dropped = result["droppedPending"].as_array().into_iter().flatten();
+        let labels = dropped.map(|it| format!("{} {}", text(it, "kind"), names::name(text(it, "urn"))));
+        wrong.same_names("the dropped pending operations", expected, labels.collect());
+    }
     if let Some(expected) = &expected.outputs {
         wrong.compare("outputs", expected, &outputs(result));
     }

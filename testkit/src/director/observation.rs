@@ -22,6 +22,8 @@ pub struct Observation {
     pub before: Value,
     /// The exported deployment after the operation.
     pub after: Value,
+    /// What was read without a program; null for nothing.
+    pub read: Value,
     /// Files of the store that changed.
     pub written: Vec<String>,
     /// Lock files that are left.

@@ -54,7 +54,7 @@ pub async fn play(scenario: &Scenario, cast: &mut Cast<'_>) -> Vec<String> {
     })
 }
 
-struct Player<'a, 'b> {
+pub(super) struct Player<'a, 'b> {
     cast: &'a mut Cast<'b>,
     folder: tempfile::TempDir,
     providers: Arc<Providers>,
@@ -141,6 +141,14 @@ impl<'a, 'b> Player<'a, 'b> {
                 start["deployment"] = true.into();
             }
             start["stack"] = STACK.into();
+            let requested = async {
+                self.forget(operation).await?;
+                match operation.adopt {
+                    Some(_) => self.adoption(&mut start).await,
+                    None => Ok(()),
+                }
+            };
+            requested.await.map_err(|text| format!("{place}: {text}"))?;
             let mut roles = vec![Role::own(scenario, operation, start, &changing)?];
             if let (Some(beside), Some(stack)) = (&operation.beside, &scenario.beside) {
                 // A number that no other operation has; plans of operations beside are not used.
@@ -183,7 +191,7 @@ impl<'a, 'b> Player<'a, 'b> {
     }
 
     /// Sends a request that is not an operation.
-    async fn ask(&mut self, verb: &str, members: Value) -> Result<Value, String> {
+    pub(super) async fn ask(&mut self, verb: &str, members: Value) -> Result<Value, String> {
         let (providers, packs) = (Arc::clone(&self.providers), Arc::clone(&self.packs));
         let actor = self.cast.actor().await?;
         let stage = Stage::new(actor, providers, packs, Vec::new(), Vec::new());
@@ -298,6 +306,7 @@ impl<'a, 'b> Player<'a, 'b> {
             self.open(roles[0].config.clone()).await?;
         }
         let after = self.export(roles).await?;
+        let read = self.read(&roles[0].expect.read).await?;
         if was_killed {
             self.ask("close", json!({})).await?;
         }
@@ -309,6 +318,7 @@ impl<'a, 'b> Player<'a, 'b> {
             results.unwrap_or_default(),
             states,
             (&files, &later),
+            read,
         ))
     }
 
@@ -320,6 +330,7 @@ impl<'a, 'b> Player<'a, 'b> {
         results: Vec<Value>,
         states: impl Iterator<Item = (Value, Value)>,
         (files, later): (&Files, &Files),
+        mut read: Value,
     ) -> Vec<Observation> {
         let secrets: Vec<String> = roles.iter().flat_map(|role| &role.secrets).cloned().collect();
         // A secret that the program also uses in a plain value is recorded in plaintext.
@@ -357,6 +368,7 @@ impl<'a, 'b> Player<'a, 'b> {
                 answers: stage.answers(role.stack),
                 before,
                 after,
+                read: read.take(),
                 written: role.files(written(files, later)),
                 locks: locks_left(role.dry, files, later),
                 world: self.providers.existing(),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::ReadingExpectation;
+
 /// The expectation of an operation.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -50,6 +52,10 @@ pub struct Expectation {
     pub program: BTreeMap<String, Value>,
     /// The recorded state afterwards.
     pub state: StateExpectation,
+    /// What reading without a program gives afterwards.
+    pub read: ReadingExpectation,
+    /// The pending operations that the result lists as dropped, all of them, as `<kind> <name>`.
+    pub dropped: Option<Vec<String>>,
     /// Ids of the things that exist afterwards, all of them.
     pub world: Option<Vec<String>>,
     /// True when the stack's file must not have been written.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{CallRule, Expectation, Statement};
+use super::{CallRule, Expectation, Forgotten, Statement};
 
 /// One operation and its expectation.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -21,6 +21,8 @@ pub struct ScenarioOperation {
     pub destroy: Option<Map<String, Value>>,
     /// Runs an import with these options, and with the members of its request among them.
     pub import: Option<Map<String, Value>>,
+    /// Adopts a pending operation (`pending`, `resourceId`, `replace`), with options.
+    pub adopt: Option<Map<String, Value>>,
 
     /// Replaces the program, for this and later operations.
     pub program: Option<Vec<Statement>>,
@@ -37,6 +39,8 @@ pub struct ScenarioOperation {
     pub world: WorldEdit,
     /// Closes the engine and opens another one before the operation.
     pub reopen: bool,
+    /// Pending operations that are forgotten before the operation: `creating a`.
+    pub forget: Vec<Forgotten>,
     /// Labels of the trace: at each the operation is cancelled once more.
     pub cancel: Vec<String>,
     /// A label of the trace: then the process that runs the engine is killed.
@@ -89,6 +93,8 @@ pub enum OperationKind {
     Destroy,
     /// Records existing things.
     Import,
+    /// Records the resource of a pending operation.
+    Adopt,
 }
 
 impl OperationKind {
@@ -101,6 +107,7 @@ impl OperationKind {
             Self::Refresh => "refresh",
             Self::Destroy => "destroy",
             Self::Import => "import",
+            Self::Adopt => "adopt",
         }
     }
 
@@ -117,8 +124,14 @@ impl ScenarioOperation {
     /// # Errors
     /// A text when nothing is run, or more than one thing.
     pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
-        let verbs = [&self.preview, &self.update, &self.refresh, &self.destroy, &self.import];
-        only_verb(verbs)
+        only_verb([
+            &self.preview,
+            &self.update,
+            &self.refresh,
+            &self.destroy,
+            &self.import,
+            &self.adopt,
+        ])
     }
 
     /// Returns whether the operation is a dry run.
@@ -140,7 +153,7 @@ impl OperationBeside {
 
 /// Returns the only verb that has options.
 fn only_verb(
-    options: [&Option<Map<String, Value>>; 5],
+    options: [&Option<Map<String, Value>>; 6],
 ) -> Result<(OperationKind, &Map<String, Value>), String> {
     let kinds = [
         OperationKind::Preview,
@@ -148,6 +161,7 @@ fn only_verb(
         OperationKind::Refresh,
         OperationKind::Destroy,
         OperationKind::Import,
+        OperationKind::Adopt,
     ];
     let mut verbs = kinds
         .into_iter()
@@ -155,6 +169,6 @@ fn only_verb(
         .filter_map(|(kind, options)| Some((kind, options.as_ref()?)));
     match (verbs.next(), verbs.next()) {
         (Some(verb), None) => Ok(verb),
-        _ => Err("an operation needs exactly one of preview, update, refresh, destroy and import".into()),
+        _ => Err("an operation needs exactly one of preview, update, refresh, destroy, import and adopt".into()),
     }
 }

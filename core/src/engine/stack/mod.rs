@@ -1,6 +1,7 @@
 //! A stack: a named state, its program, and the operations on it.
 
 mod edits;
+mod records;
 mod state;
 
 use std::{
@@ -19,8 +20,8 @@ use crate::{
     event::EventSink,
     executor::Control,
     operation::{
-        EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session, SessionLease,
-        StackContext,
+        EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun, PendingWork,
+        Session, SessionLease, StackContext,
     },
     program::Program,
     secrets::SecretsProvider,
@@ -258,7 +259,8 @@ impl Stack {
     /// ```
     #[must_use]
     pub fn import_resources(&self, request: ImportRequest, options: OperationOptions) -> Operation {
-        self.launch(OperationKind::Import, options, None, Some(Arc::new(request)))
+        let request = Some(Arc::new(request));
+        self.begin(OperationKind::Import, options, None, request, PendingWork::default())
     }
 
     /// Starts an operation, with `program` instead of the stack's own when given. An import without a request imports nothing:
@@ -270,15 +272,17 @@ impl Stack {
         options: OperationOptions,
         program: Option<Arc<dyn Program>>,
     ) -> Operation {
-        self.launch(kind, options, program, None)
+        self.begin(kind, options, program, None, PendingWork::default())
     }
 
-    fn launch(
+    /// As [`Self::start`], with the request of an import and the pending operation that an adoption is about.
+    fn begin(
         &self,
         kind: OperationKind,
         options: OperationOptions,
         program: Option<Arc<dyn Program>>,
         import: Option<Arc<ImportRequest>>,
+        pending: PendingWork,
     ) -> Operation {
         let runtime = &self.context.engine.runtime;
         let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug);
@@ -295,6 +299,7 @@ impl Stack {
             events: events.clone(),
             control: control.clone(),
             session: session.clone(),
+            pending,
         };
         let spawner = runtime.spawner.clone();
         let (failed, events_left, control_left, session_left) = (

@@ -2,7 +2,7 @@
 
 use super::Stack;
 use crate::{
-    error::{Error, Result},
+    error::Result,
     operation::{PolicyAnalysis, StackContext, analyze},
     policy::PolicyPackOption,
     property::PropertyMap,
@@ -205,14 +205,7 @@ impl Stack {
     /// # }
     /// ```
     pub async fn history(&self) -> Result<Vec<serde_json::Value>> {
-        let entries = self.context.storage.history().await?;
-        entries
-            .iter()
-            .map(|entry| {
-                serde_json::to_value(entry)
-                    .map_err(|error| Error::internal(format!("a history record is no JSON: {error}")))
-            })
-            .collect()
+        self.history_page(None, 1).await
     }
 
     /// Removes the stack and its history. A stack with resources is only removed with `force`.
@@ -236,7 +229,7 @@ impl Stack {
     /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
     /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
     /// stack.remove(false).await?;
-    /// assert!(engine.stacks(None).await?.is_empty());
+    /// assert!(engine.stacks(None, false).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```

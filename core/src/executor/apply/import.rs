@@ -52,6 +52,9 @@ pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
     let inputs = applier.with_secrets_of(found.inputs.clone(), &goal.inputs);
     let mut new = Arc::clone(goal);
     found.record(applier, Arc::make_mut(&mut new), inputs);
+    if step.detail.adopts {
+        Arc::make_mut(&mut new).options.import_id = ResourceId::default();
+    }
     Ok(Applied::of(new))
 }
 
@@ -67,9 +70,13 @@ pub(super) async fn find(
         .provider
         .as_ref()
         .ok_or_else(|| StepFailure::new("an import step without a provider"))?;
+    let adopts = step.detail.adopts;
+    let recorded = adopts
+        .then_some(&goal.outputs)
+        .filter(|outputs| !outputs.is_empty());
     let request = ReadRequest {
         id: goal.options.import_id.clone(),
-        ..read_request(applier, step, goal, None, None)
+        ..read_request(applier, step, goal, adopts.then_some(&goal.inputs), recorded)
     };
     let read = applier.call(step, "read", provider.provider.read(request)).await;
     let (id, inputs, outputs, init_errors, refresh_before_update) =
@@ -100,7 +107,7 @@ pub(super) async fn find(
             goal.options.import_id
         )));
     };
-    let Some(inputs) = inputs else {
+    let Some(inputs) = inputs.or_else(|| adopts.then(|| goal.inputs.clone())) else {
         let package = goal.resource_type.package();
         return Err(StepFailure::new(format!(
             "provider does not support importing resources; please try updating the '{package}' plugin"

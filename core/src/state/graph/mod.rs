@@ -4,6 +4,7 @@ mod cycles;
 mod dependents;
 mod order;
 mod references;
+mod resources;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use crate::{resource::ResourceState, urn::Urn};
 pub(crate) use cycles::Cycles;
 pub(crate) use dependents::dependents_of;
 pub(crate) use order::{stable_order, valid_order};
+pub use resources::{ReferenceKind, ResourceEdge, ResourceGraph};
 
 /// The reason for which one record needs another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,6 +15,10 @@ pub(super) struct Settled {
     scope: Scope,
     /// The indexes of the base's pending operations whose resources a step of this run has processed.
     worked_on: BTreeSet<usize>,
+    /// The indexes of those that this run has resolved.
+    resolved: BTreeSet<usize>,
+    /// The indexes of those that stay, because their resources are known to exist without a record.
+    kept: BTreeSet<usize>,
 }
 
 /// The kinds of pending operations that are settled together.
@@ -38,6 +42,9 @@ impl Settled {
     fn covers(&self, place: usize, pending: &PendingOperation) -> bool {
         let is_creation = pending.kind == PendingOperationKind::Creating;
         match self.scope {
+            _ if self.resolved.contains(&place) => true,
+            Scope::All if is_creation => true,
+            _ if self.kept.contains(&place) => false,
             Scope::All => true,
             // Its result, if any, is unknown.
             _ if is_creation && pending.resource.id.is_empty() => false,
@@ -48,6 +55,32 @@ impl Settled {
 }
 
 impl JournalReplay {
+    /// Settles one of the base's pending operations, which this run has resolved.
+    pub(crate) fn resolve_pending(&mut self, place: usize) {
+        self.settled.resolved.insert(place);
+    }
+
+    /// Keeps one of the base's pending operations; only a request to drop creations ends it.
+    pub(crate) fn keep_pending(&mut self, place: usize) {
+        self.settled.kept.insert(place);
+    }
+
+    /// Returns the base's pending operations that are settled although this run has neither resolved them nor processed
+    /// their resources.
+    pub(crate) fn dropped_pending(&self) -> impl Iterator<Item = &PendingOperation> {
+        let pending = self.base.pending_operations.iter().enumerate();
+        let is_dropped = |place: &usize, pending: &PendingOperation| {
+            // A step with the URN of an interrupted creation does not show what became of that one.
+            let is_unknown = pending.kind == PendingOperationKind::Creating && pending.resource.id.is_empty();
+            self.settled.covers(*place, pending)
+                && !self.settled.resolved.contains(place)
+                && (is_unknown || !self.settled.worked_on.contains(place))
+        };
+        pending
+            .filter(move |(place, pending)| is_dropped(place, pending))
+            .map(|(_, pending)| pending)
+    }
+
     /// Returns the base's pending operations that are not settled.
     pub(super) fn unsettled(&self) -> impl Iterator<Item = &PendingOperation> {
         let pending = self.base.pending_operations.iter().enumerate();

@@ -1,6 +1,7 @@
 //! An operation's session with its stack: the initial state, the journal, and the commit at the end.
 
 mod exchange;
+mod forget;
 mod load;
 mod refresh;
 

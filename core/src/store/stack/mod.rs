@@ -3,6 +3,7 @@
 mod commit;
 mod list;
 mod remove;
+mod summary;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +12,8 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    Condition, HistoryEntry, Holder, HostFacts, Md5Digest, Object, StackLock, StackName, Store, Version,
+    Condition, HistoryEntry, HistoryPage, Holder, HostFacts, Md5Digest, Object, StackLock, StackName, Store,
+    Version,
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
@@ -25,6 +27,8 @@ use crate::{
 pub(super) use commit::Head;
 use list::check_layout;
 pub(crate) use list::list_stacks;
+pub(crate) use summary::summarize_stacks;
+pub use summary::{LastUpdate, StackSummary};
 
 /// The limit of attempts to read a stack that changes meanwhile.
 const MAX_READ_ATTEMPTS: usize = 16;
@@ -267,8 +271,17 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::State`] when one is malformed.
+    #[cfg(test)]
     pub(crate) async fn history(&self) -> Result<Vec<HistoryEntry>> {
-        history::read(&self.store, &self.name).await
+        self.history_page(HistoryPage::default()).await
+    }
+
+    /// Returns a part of the records of finished operations, the newest first.
+    ///
+    /// # Errors
+    /// Those of the store, and [`ErrorKind::State`] when one of them is malformed.
+    pub(crate) async fn history_page(&self, page: HistoryPage) -> Result<Vec<HistoryEntry>> {
+        history::read(&self.store, &self.name, page).await
     }
 }
 

@@ -222,3 +222,40 @@ fn deleted(name: &str) -> JournalRecord {
         view: false,
     }
 }
+
+#[test]
+fn what_is_dropped_is_neither_resolved_nor_processed() {
+    use PendingOperationKind::{Creating, Deleting, Updating};
+    let base = [
+        ("a", Updating),
+        ("b", Updating),
+        ("y", Creating),
+        ("z", Creating),
+        ("x", Deleting),
+    ];
+    let mut replay = replay_with_pending(base.map(|(name, kind)| pending(name, kind)).to_vec());
+    let dropped = |replay: &JournalReplay| -> Vec<String> {
+        let dropped = replay.dropped_pending();
+        dropped
+            .map(|pending| pending.resource.urn.name().to_owned())
+            .collect()
+    };
+    assert!(dropped(&replay).is_empty());
+    apply(
+        &mut replay,
+        [
+            begin(StepOp::Update, Updating, "a"),
+            JournalRecord::Failure { op: StepOp::Update },
+        ],
+    );
+    replay.resolve_pending(2);
+    replay.keep_pending(4);
+    assert!(dropped(&replay).is_empty());
+    replay.settle_pending();
+    assert_eq!(dropped(&replay), ["b"]);
+    let left = [("z".to_owned(), Creating), ("x".to_owned(), Deleting)];
+    assert_eq!(pending_of(&replay), left);
+    replay.settle_creations();
+    assert_eq!(dropped(&replay), ["b", "z"]);
+    assert_eq!(pending_of(&replay), left[1..]);
+}

@@ -1,0 +1,63 @@
+"""Recorded resources, pending operations and listed stacks, from the members that the engine gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ._results import GraphEdge, GraphNode, LastUpdate, LockHolder, PendingOperation, ResourceGraph, ResourceRecord, StackSummary
+from .values import OutputValue
+
+__all__ = ["graph_of", "history_of", "pending_of", "record_of", "summaries_of"]
+
+
+def _shown(members: Mapping[str, Any], names: tuple[str, ...], show_secrets: bool) -> dict[str, Any]:
+    """Returns members whose output values have their secrets in text for display, where these are to be shown."""
+    shown = dict(members)
+    if show_secrets:
+        for name in names:
+            values: Mapping[str, OutputValue[Any]] = members[name]
+            shown[name] = {key: value.shown() for key, value in values.items()}
+    return shown
+
+
+def record_of(members: Mapping[str, Any], show_secrets: bool = False) -> ResourceRecord:
+    """Returns a record."""
+    return ResourceRecord(**_shown(members, ("inputs", "outputs"), show_secrets))
+
+
+def pending_of(members: Mapping[str, Any], show_secrets: bool = False) -> PendingOperation:
+    """Returns a pending operation."""
+    return PendingOperation(**_shown(members, ("inputs",), show_secrets))
+
+
+def graph_of(text: str) -> ResourceGraph:
+    """Returns the graph of a JSON document."""
+    document = json.loads(text)
+    return ResourceGraph(
+        nodes=tuple(GraphNode(**node) for node in document["nodes"]),
+        edges=tuple(GraphEdge(**edge) for edge in document["edges"]),
+    )
+
+
+def summaries_of(text: str) -> list[StackSummary]:
+    """Returns the listed stacks of a JSON document."""
+    return [_summary_of(document) for document in json.loads(text)]
+
+
+def _summary_of(document: Mapping[str, Any]) -> StackSummary:
+    update, lock = document["lastUpdate"], document["lock"]
+    return StackSummary(
+        name=document["name"],
+        last_update=None if update is None else LastUpdate(**update),
+        modified=document["modified"],
+        lock=None if lock is None else LockHolder(is_running=lock.pop("isRunning"), **lock),
+        resource_count=document["resourceCount"],
+        problems=tuple(document["problems"]),
+    )
+
+
+def history_of(texts: list[str]) -> list[dict[str, Any]]:
+    """Returns the entries of a history."""
+    return [json.loads(text) for text in texts]

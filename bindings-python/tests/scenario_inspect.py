@@ -1,0 +1,60 @@
+"""What the Python binding's actor reads without a program, and the pending operations that it forgets."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import stackwright as sw
+
+from scenario_wire import Message, plain
+
+
+async def inspect(engine: sw.Engine, stack: sw.Stack, message: Message) -> Message:
+    """Answers the request ``inspect``."""
+    return {"found": document(await find(engine, stack, message))}
+
+
+async def find(engine: sw.Engine, stack: sw.Stack, message: Message) -> Any:
+    match message["part"]:
+        case "resources":
+            records = await stack.resources()
+            # Each can be read by its URN, too.
+            for record in records:
+                assert record.delete or await stack.resource(record.urn) == record
+            return records
+        case "graph":
+            return await stack.graph()
+        case "pending":
+            return await stack.pending()
+        case "stacks":
+            return await engine.stacks(resource_counts=True)
+        case "history":
+            return await stack.history(limit=message["limit"], page=message["page"] or 1)
+        case "pendingResource":
+            return await stack.read_pending(message["pending"], message["resourceId"])
+        case "forget":
+            return await stack.forget_pending(message["pending"], dry_run=message["dryRun"])
+        case part:
+            raise ValueError(f"this actor cannot read {part!r}")
+
+
+def document(value: Any) -> Any:
+    """Returns what was read in the form of the protocol: secrets as text for display has them."""
+    if isinstance(value, sw.OutputValue):
+        is_masked = "[secret]" in repr(value)
+        return {"value": "[secret]" if is_masked else plain(value.value), "secret": value.secret}
+    if dataclasses.is_dataclass(value):
+        return {camel(field.name): document(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {name: document(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [document(element) for element in value]
+    return value
+
+
+def camel(name: str) -> str:
+    """Returns a name of Python in the style of the protocol."""
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)

@@ -1,0 +1,56 @@
+//! What is read without a program, and the pending operations that are forgotten.
+
+use serde_json::{Value, json};
+use stackwright::{Engine, Result, Stack, binding};
+
+use super::run::{Answer, broken, error};
+
+/// Answers the request `inspect`.
+pub(super) async fn inspect(engine: &Engine, stack: &Stack, message: &Value) -> Answer {
+    let found = find(engine, stack, message).await.map_err(|it| error(&it))?;
+    let found: Value =
+        serde_json::from_slice(&found).map_err(|error| broken(format!("what was read: {error}")))?;
+    Ok(json!({ "found": found }))
+}
+
+async fn find(engine: &Engine, stack: &Stack, message: &Value) -> Result<Vec<u8>> {
+    let number = |name: &str| {
+        message[name]
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok())
+    };
+    let pending = message["pending"].as_str().unwrap_or_default();
+    match message["part"].as_str().unwrap_or_default() {
+        "resources" => {
+            let records = stack.resources().await?;
+            binding::records_document(records.iter().map(|record| &**record), false)
+        }
+        "graph" => Ok(binding::graph_document(&stack.graph().await?)
+            .to_string()
+            .into_bytes()),
+        "pending" => binding::pending_document(&stack.pending().await?, false),
+        "stacks" => {
+            let stacks = engine.stacks(None, true).await?;
+            Ok(binding::stacks_document(&stacks).to_string().into_bytes())
+        }
+        "history" => {
+            let page = stack
+                .history_page(number("limit"), number("page").unwrap_or(1))
+                .await?;
+            Ok(Value::from(page).to_string().into_bytes())
+        }
+        "pendingResource" => {
+            let found = stack
+                .read_pending(pending, message["resourceId"].as_str())
+                .await?;
+            binding::record_document(found.as_deref(), false)
+        }
+        "forget" => {
+            let dry_run = message["dryRun"] == json!(true);
+            binding::pending_entry_document(&stack.forget_pending(pending, dry_run).await?, false)
+        }
+        other => Err(stackwright::Error::invalid(format!(
+            "this actor cannot read {other:?}"
+        ))),
+    }
+}
