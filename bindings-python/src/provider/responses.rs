@@ -57,7 +57,8 @@ pub(super) fn failure(py: Python<'_>, method: &'static str, raised: &PyErr) -> P
 /// As [`failure`], with the exception as the cause: the error of the operation is that of the component or the method.
 pub(super) fn caused_failure(py: Python<'_>, method: &'static str, raised: &PyErr) -> ProviderError {
     let error = failure(py, method, raised);
-    let cause = Error::new(ErrorKind::Provider, error.message.as_str()).with_source(errors::Raised::read(py, raised));
+    let cause =
+        Error::new(ErrorKind::Provider, error.message.as_str()).with_source(errors::Raised::read(py, raised));
     ProviderError {
         cause: Some(cause),
         ..error

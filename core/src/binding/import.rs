@@ -81,8 +81,11 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
     let Some(file) = request.file.take() else {
         return Ok(request);
     };
-    if !(request.resources.is_empty() && request.name_table.is_empty() && request.provider_inputs.is_empty()) {
-        return Err(Error::invalid(format!("{subject} has an import file, and resources beside it")));
+    if !(request.resources.is_empty() && request.name_table.is_empty() && request.provider_inputs.is_empty())
+    {
+        return Err(Error::invalid(format!(
+            "{subject} has an import file, and resources beside it"
+        )));
     }
     // A text is the JSON of the file.
     let text = serde_json::from_str::<String>(&file).unwrap_or(file);
@@ -108,7 +111,10 @@ pub fn import_document(report: &ImportReport, language: Language) -> Value {
 #[must_use]
 pub fn import_values(report: &ImportReport) -> PropertyMap {
     let resources = report.resources.iter().map(|resource| {
-        let values = [("inputs", resource.inputs.clone()), ("outputs", resource.outputs.clone())];
+        let values = [
+            ("inputs", resource.inputs.clone()),
+            ("outputs", resource.outputs.clone()),
+        ];
         PropertyValue::Object(values.into_iter().map(|(name, map)| (name, map.into())).collect())
     });
     let configuration = report.configuration.0.iter();
@@ -125,7 +131,10 @@ pub fn import_values(report: &ImportReport) -> PropertyMap {
 
 /// Returns the report, with values in plain JSON form if `whole`.
 pub(super) fn document(report: &ImportReport, language: Language, whole: bool) -> ImportReportDocument<'_> {
-    let resources = report.resources.iter().map(|resource| resource_document(resource, language, whole));
+    let resources = report
+        .resources
+        .iter()
+        .map(|resource| resource_document(resource, language, whole));
     ImportReportDocument {
         resources: resources.collect(),
         code: &report.code,
@@ -133,13 +142,20 @@ pub(super) fn document(report: &ImportReport, language: Language, whole: bool) -
     }
 }
 
-fn resource_document(resource: &ImportedResource, language: Language, whole: bool) -> ImportedResourceDocument<'_> {
+fn resource_document(
+    resource: &ImportedResource,
+    language: Language,
+    whole: bool,
+) -> ImportedResourceDocument<'_> {
     ImportedResourceDocument {
         name: &resource.name,
         urn: resource.urn.as_str(),
         resource_type: resource.resource_type.as_str(),
         outcome: resource.outcome,
-        error: resource.error.as_ref().map(|error| ErrorDocument::of(error, language)),
+        error: resource
+            .error
+            .as_ref()
+            .map(|error| ErrorDocument::of(error, language)),
         id: resource.id.as_str(),
         parent: resource.parent.as_ref().map(|urn| urn.as_str()),
         provider: &resource.provider,
@@ -170,7 +186,10 @@ mod tests {
             refused.unwrap_err().message().to_owned()
         };
         let misspelt = refusal(r#"{"file": {"resources": [{"tpye": "a"}]}}"#, Language::Python);
-        assert!(misspelt.contains("\"tpye\"") && misspelt.contains("did you mean \"type\"?"), "{misspelt}");
+        assert!(
+            misspelt.contains("\"tpye\"") && misspelt.contains("did you mean \"type\"?"),
+            "{misspelt}"
+        );
         let misspelt = refusal(r#"{"resources": [{"logicalName": "a"}]}"#, Language::Python);
         assert!(misspelt.contains("did you mean 'logical_name'?"), "{misspelt}");
         let both = refusal(r#"{"file": {}, "resources": [{"name": "a"}]}"#, Language::C);
@@ -187,7 +206,10 @@ mod tests {
         let request = import_request(json.as_bytes(), Language::C, "an import").unwrap();
         let inputs = &request.resources[0].inputs.as_ref().unwrap().0;
         let secret = PropertyValue::secret("hunter2".into());
-        assert_eq!((inputs.get("plain"), inputs.get("state")), (Some(&secret), Some(&secret)));
+        assert_eq!(
+            (inputs.get("plain"), inputs.get("state")),
+            (Some(&secret), Some(&secret))
+        );
         assert!(!format!("{request:?}").contains("hunter2"));
     }
 }

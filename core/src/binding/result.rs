@@ -170,7 +170,10 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
         dropped_pending: result.dropped_pending.iter().map(DroppedDocument::from).collect(),
         duration: result.duration.as_secs_f64(),
         tree: whole.then(|| result.tree()),
-        imported: result.imported.as_ref().map(|report| import::document(report, language, whole)),
+        imported: result
+            .imported
+            .as_ref()
+            .map(|report| import::document(report, language, whole)),
         plan: plan.map_err(|error| Error::internal(format!("a plan is no JSON: {error}")))?,
     })
 }

@@ -21,7 +21,9 @@ const PLACE: char = '\u{1}';
 fn value_json(value: &Expression) -> String {
     let marked = |signature: &str, member: &str| format!("{{\"{SIGNATURE}\": \"{signature}\", {member}}}");
     let entries = |entries: &[(String, Expression)]| {
-        let entries = entries.iter().map(|(key, value)| format!("{}: {}", json(key), value_json(value)));
+        let entries = entries
+            .iter()
+            .map(|(key, value)| format!("{}: {}", json(key), value_json(value)));
         format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
     };
     match value {
@@ -97,9 +99,16 @@ fn registration(program: &Program, declared: &Declared) -> String {
     match declaration.kind {
         DeclaredKind::Custom | DeclaredKind::Provider => {}
         DeclaredKind::Component => members.push(("custom", "false".to_owned())),
-        DeclaredKind::Remote => members.extend([("custom", "false".to_owned()), ("remote", "true".to_owned())]),
+        DeclaredKind::Remote => {
+            members.extend([("custom", "false".to_owned()), ("remote", "true".to_owned())])
+        }
     }
-    let target = |index: &usize| program.declarations.get(*index).map(|declared| &declared.declaration);
+    let target = |index: &usize| {
+        program
+            .declarations
+            .get(*index)
+            .map(|declared| &declared.declaration)
+    };
     match &declaration.parent {
         Some(Reference::Declared(index)) => {
             members.extend(target(index).map(|parent| ("parent", json(&parent.urn))));
@@ -114,7 +123,10 @@ fn registration(program: &Program, declared: &Declared) -> String {
         Some(Reference::Recorded(reference)) => members.push(("provider", json(reference))),
         None => {}
     }
-    for (name, value) in [("version", &declaration.version), ("pluginDownloadUrl", &declaration.download_url)] {
+    for (name, value) in [
+        ("version", &declaration.version),
+        ("pluginDownloadUrl", &declaration.download_url),
+    ] {
         if !value.is_empty() {
             members.push((name, json(value)));
         }
@@ -122,18 +134,27 @@ fn registration(program: &Program, declared: &Declared) -> String {
     if declaration.protect {
         members.push(("protect", "true".to_owned()));
     }
-    let mut parts: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+    let mut parts: Vec<String> = members
+        .iter()
+        .map(|(name, value)| format!("\"{name}\": {value}"))
+        .collect();
     let mut left_out = Vec::new();
     for (name, value) in inputs {
         reasons(value, name, &mut left_out);
     }
     if !inputs.is_empty() {
-        parts.push(format!("\"inputs\": {}", value_json(&Expression::Object(inputs.clone()))));
+        parts.push(format!(
+            "\"inputs\": {}",
+            value_json(&Expression::Object(inputs.clone()))
+        ));
     }
     let text = format!("{{{}}}", parts.join(", "));
     let comments = left_out.iter().map(|(path, why)| {
         let comment = format!("{}: {path}: {why}", declaration.name).replace("*/", "* /");
-        let comment: String = comment.chars().filter(|character| !character.is_control()).collect();
+        let comment: String = comment
+            .chars()
+            .filter(|character| !character.is_control())
+            .collect();
         format!("    /* {comment} */\n")
     });
     let comments: String = comments.collect();
@@ -155,7 +176,10 @@ fn statement(text: &str) -> String {
             0 => format.push_str(&part.replace('%', "%%")),
             _ => {
                 format.push_str("%s");
-                keys.push(format!("config_json(context, {})", string_literal(Language::C, part)));
+                keys.push(format!(
+                    "config_json(context, {})",
+                    string_literal(Language::C, part)
+                ));
             }
         }
     }

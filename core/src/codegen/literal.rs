@@ -19,7 +19,9 @@ pub(crate) fn string_literal(language: Language, text: &str) -> String {
             '\t' => literal.push_str("\\t"),
             // The next character must not become a part of the escape, nor of a trigraph.
             '?' if language == Language::C && characters.peek() == Some(&'?') => literal.push_str("\\?"),
-            _ if character.is_control() || is_invisible(character) => escape(&mut literal, language, character),
+            _ if character.is_control() || is_invisible(character) => {
+                escape(&mut literal, language, character)
+            }
             _ => literal.push(character),
         }
     }
@@ -39,7 +41,9 @@ fn escape(literal: &mut String, language: Language, character: char) {
         Language::C => {
             let mut bytes = [0; 4];
             let encoded = character.encode_utf8(&mut bytes);
-            encoded.bytes().try_for_each(|byte| write!(literal, "\\{byte:03o}"))
+            encoded
+                .bytes()
+                .try_for_each(|byte| write!(literal, "\\{byte:03o}"))
         }
     };
 }
@@ -93,10 +97,18 @@ mod tests {
             ("a \"b\" \\ c", [r#""a \"b\" \\ c""#; 4]),
             ("1\n2\r\t", [r#""1\n2\r\t""#; 4]),
             ("é ${x} {y} %s", [r#""é ${x} {y} %s""#; 4]),
-            ("\u{0}1", [r#""\u00001""#, r#""\u{0}1""#, r#""\u{0}1""#, r#""\0001""#]),
+            (
+                "\u{0}1",
+                [r#""\u00001""#, r#""\u{0}1""#, r#""\u{0}1""#, r#""\0001""#],
+            ),
             (
                 "\u{202e}x",
-                [r#""\u202ex""#, r#""\u{202e}x""#, r#""\u{202e}x""#, r#""\342\200\256x""#],
+                [
+                    r#""\u202ex""#,
+                    r#""\u{202e}x""#,
+                    r#""\u{202e}x""#,
+                    r#""\342\200\256x""#,
+                ],
             ),
             ("??=", [r#""??=""#, r#""??=""#, r#""??=""#, r#""\??=""#]),
         ];
@@ -121,6 +133,9 @@ mod tests {
             assert_eq!(number_literal(Language::Rust, number), rust);
         }
         assert_eq!(number_literal(Language::Python, f64::NAN), "float(\"nan\")");
-        assert_eq!(number_literal(Language::Rust, f64::NEG_INFINITY), "f64::NEG_INFINITY");
+        assert_eq!(
+            number_literal(Language::Rust, f64::NEG_INFINITY),
+            "f64::NEG_INFINITY"
+        );
     }
 }

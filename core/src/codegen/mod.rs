@@ -36,7 +36,11 @@ pub(crate) fn own_program(program: &Program, language: Language) -> String {
 }
 
 /// Returns a program of a Pulumi SDK, of the resources whose packages have a schema; `None` when there are none.
-pub(crate) fn sdk_program(program: &Program, schemas: &[PackageSchema], language: SdkLanguage) -> Option<String> {
+pub(crate) fn sdk_program(
+    program: &Program,
+    schemas: &[PackageSchema],
+    language: SdkLanguage,
+) -> Option<String> {
     match language {
         SdkLanguage::Python => sdk_python::program(program, schemas),
         SdkLanguage::TypeScript => sdk_typescript::program(program, schemas),

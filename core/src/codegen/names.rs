@@ -46,7 +46,13 @@ pub(super) fn identifier(name: &str, case: Case) -> String {
         Case::Camel => words
             .iter()
             .enumerate()
-            .map(|(index, word)| if index == 0 { word.clone() } else { capitalized(word) })
+            .map(|(index, word)| {
+                if index == 0 {
+                    word.clone()
+                } else {
+                    capitalized(word)
+                }
+            })
             .collect(),
     };
     match joined.chars().next() {

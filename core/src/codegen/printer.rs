@@ -44,7 +44,11 @@ pub(super) fn print<S: Syntax>(syntax: &S, value: &Expression, indent: usize, co
 }
 
 /// Prints the entries of an object, a line each.
-pub(super) fn print_entries<S: Syntax>(syntax: &S, entries: &[(String, Expression)], indent: usize) -> String {
+pub(super) fn print_entries<S: Syntax>(
+    syntax: &S,
+    entries: &[(String, Expression)],
+    indent: usize,
+) -> String {
     let (open, close) = syntax.object();
     if entries.is_empty() {
         return format!("{open}{close}");
@@ -95,7 +99,9 @@ fn entries_of<S: Syntax>(
     indent: usize,
     column: usize,
 ) -> String {
-    let inline = entries.iter().map(|(key, value)| Some(syntax.entry(key, &inline(syntax, value)?)));
+    let inline = entries
+        .iter()
+        .map(|(key, value)| Some(syntax.entry(key, &inline(syntax, value)?)));
     let lines = || entry_lines(syntax, entries, indent + S::INDENT);
     bracketed(brackets, inline.collect(), lines, indent, column)
 }
@@ -143,7 +149,11 @@ fn bracketed(
 fn inline<S: Syntax>(syntax: &S, value: &Expression) -> Option<String> {
     let join = |(open, close): (&str, &str), parts: Option<Vec<String>>| {
         let joined = parts?.join(", ");
-        let close = if joined.is_empty() { close.trim_start() } else { close };
+        let close = if joined.is_empty() {
+            close.trim_start()
+        } else {
+            close
+        };
         let pad = if close == " }" { " " } else { "" };
         (joined.len() < LINE_WIDTH).then(|| format!("{open}{pad}{joined}{close}"))
     };
@@ -155,9 +165,10 @@ fn inline<S: Syntax>(syntax: &S, value: &Expression) -> Option<String> {
     };
     match value {
         Expression::Missing(_) => None,
-        Expression::List(values) => {
-            join(syntax.list(), values.iter().map(|value| inline(syntax, value)).collect())
-        }
+        Expression::List(values) => join(
+            syntax.list(),
+            values.iter().map(|value| inline(syntax, value)).collect(),
+        ),
         Expression::Object(parts) => join(syntax.object(), entries(parts)),
         Expression::Assets(parts) => join(syntax.assets(), entries(parts)),
         other => Some(print(syntax, other, 0, 0)),

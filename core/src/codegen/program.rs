@@ -117,7 +117,9 @@ impl Program {
     pub(super) fn variables(&self, case: Case, reserved: &[&str]) -> (Vec<String>, Identifiers) {
         let mut identifiers = Identifiers::new(case, reserved);
         let declared = self.declarations.iter();
-        let variables = declared.map(|declared| identifiers.take(&declared.declaration.label)).collect();
+        let variables = declared
+            .map(|declared| identifiers.take(&declared.declaration.label))
+            .collect();
         (variables, identifiers)
     }
 

@@ -11,10 +11,10 @@ use crate::message::Language;
 
 /// Words and names that no variable has.
 pub(super) const RESERVED: &[&str] = &[
-    "and", "as", "assert", "async", "await", "break", "case", "class", "continue", "ctx", "def", "del", "elif", "else",
-    "except", "finally", "float", "for", "from", "global", "if", "import", "in", "is", "lambda", "list", "match", "none",
-    "nonlocal", "not", "or", "pass", "print", "program", "pulumi", "config", "raise", "return", "str", "sw", "true", "false",
-    "try", "type", "while", "with", "yield",
+    "and", "as", "assert", "async", "await", "break", "case", "class", "continue", "ctx", "def", "del",
+    "elif", "else", "except", "finally", "float", "for", "from", "global", "if", "import", "in", "is",
+    "lambda", "list", "match", "none", "nonlocal", "not", "or", "pass", "print", "program", "pulumi",
+    "config", "raise", "return", "str", "sw", "true", "false", "try", "type", "while", "with", "yield",
 ];
 
 /// The syntax of values.
@@ -77,7 +77,8 @@ pub(super) fn bytes(value: &[u8]) -> String {
 pub(super) fn program(program: &Program) -> String {
     let (variables, _) = program.variables(Case::Snake, RESERVED);
     let referred = program.referred();
-    let mut source = String::from("import stackwright as sw\n\n\nasync def program(ctx: sw.Context) -> None:\n");
+    let mut source =
+        String::from("import stackwright as sw\n\n\nasync def program(ctx: sw.Context) -> None:\n");
     if program.declarations.is_empty() {
         source.push_str("    pass\n");
     }
@@ -100,7 +101,10 @@ fn call(Declared { declaration, inputs }: &Declared, variables: &[String]) -> St
         DeclaredKind::Remote => ("remote_component", declaration.resource_type.as_str()),
         DeclaredKind::Provider => (
             "provider",
-            declaration.resource_type.strip_prefix("pulumi:providers:").unwrap_or_default(),
+            declaration
+                .resource_type
+                .strip_prefix("pulumi:providers:")
+                .unwrap_or_default(),
         ),
     };
     let mut parts = vec![text(first), text(&declaration.name)];
@@ -129,7 +133,10 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
         Reference::Declared(index) => variables.get(*index).cloned().unwrap_or_default(),
         Reference::Recorded(urn) => text(urn),
     };
-    let parent = declaration.parent.as_ref().map(|parent| format!("parent={}", referred(parent)));
+    let parent = declaration
+        .parent
+        .as_ref()
+        .map(|parent| format!("parent={}", referred(parent)));
     let provider = declaration.provider.as_ref();
     let provider = provider.map(|provider| format!("provider={}", referred(provider)));
     let named = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}={}", text(value)));

@@ -12,10 +12,11 @@ use crate::message::Language;
 
 /// Words and names that no variable has.
 const RESERVED: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "context", "continue", "crate", "do", "dyn",
-    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match",
-    "mod", "move", "mut", "override", "priv", "program", "pub", "ref", "return", "secret", "self", "static", "struct",
-    "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "context", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
+    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "program", "pub", "ref", "return",
+    "secret", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe",
+    "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
 /// The syntax of values.
@@ -109,12 +110,18 @@ pub(super) fn program(program: &Program) -> String {
         };
         body.push_str(&format!("    {assigned}{};\n", call(declared, &variables)));
     }
-    let functions: String = [(SECRET, "secret(&"), (SECRET_OBJECT, "secret_object(&"), (ARCHIVE, " archive([")]
-        .into_iter()
-        .filter(|(_, use_of)| body.contains(use_of))
-        .map(|(function, _)| function)
-        .collect();
-    let source = format!("pub async fn program(context: ProgramContext) -> Result<()> {{\n{body}    Ok(())\n}}\n{functions}");
+    let functions: String = [
+        (SECRET, "secret(&"),
+        (SECRET_OBJECT, "secret_object(&"),
+        (ARCHIVE, " archive(["),
+    ]
+    .into_iter()
+    .filter(|(_, use_of)| body.contains(use_of))
+    .map(|(function, _)| function)
+    .collect();
+    let source = format!(
+        "pub async fn program(context: ProgramContext) -> Result<()> {{\n{body}    Ok(())\n}}\n{functions}"
+    );
     format!("{}\n{source}", imports(program, &source))
 }
 
@@ -134,7 +141,11 @@ fn imports(program: &Program, source: &str) -> String {
     for (class, kind) in asset {
         if uses(program, kind) {
             of_property.push(class);
-            of_property.push(if class == "Asset" { "AssetSource" } else { "ArchiveSource" });
+            of_property.push(if class == "Asset" {
+                "AssetSource"
+            } else {
+                "ArchiveSource"
+            });
         }
     }
     of_property.extend(["PropertyMap", "PropertyValue"]);
@@ -148,9 +159,21 @@ fn imports(program: &Program, source: &str) -> String {
         names => format!("    property::{{{}}},\n", names.join(", ")),
     };
     let monitor = join(&["PackageChoice", "Registration"]).unwrap_or_default();
-    let monitor = if monitor.is_empty() { monitor } else { format!("    monitor::{monitor},\n") };
-    let errors = if source.contains("ErrorKind") { "Error, ErrorKind, Result" } else { "Result" };
-    let arc = if source.contains("Arc::new") { "use std::sync::Arc;\n\n" } else { "" };
+    let monitor = if monitor.is_empty() {
+        monitor
+    } else {
+        format!("    monitor::{monitor},\n")
+    };
+    let errors = if source.contains("ErrorKind") {
+        "Error, ErrorKind, Result"
+    } else {
+        "Result"
+    };
+    let arc = if source.contains("Arc::new") {
+        "use std::sync::Arc;\n\n"
+    } else {
+        ""
+    };
     format!("{arc}use stackwright::{{\n    {errors},\n{monitor}    program::ProgramContext,\n{property}}};\n")
 }
 
@@ -168,16 +191,22 @@ fn call(Declared { declaration, inputs }: &Declared, variables: &[String]) -> St
     if !inputs.is_empty() {
         let entries = print_entries(&Values, inputs, 12);
         let (open, close) = Values.object();
-        let entries = entries.strip_prefix(open).and_then(|entries| entries.strip_suffix(close)).unwrap_or(&entries);
+        let entries = entries
+            .strip_prefix(open)
+            .and_then(|entries| entries.strip_suffix(close))
+            .unwrap_or(&entries);
         fields.push(format!("inputs: PropertyMap::from_iter([{entries}])"));
     }
     fields.extend(options(declaration, variables));
     fields.push("..Registration::default()".to_owned());
     let last = fields.len() - 1;
-    let lines = fields.iter().enumerate().map(|(index, field)| match index == last {
-        true => format!("            {field}\n"),
-        false => format!("            {field},\n"),
-    });
+    let lines = fields
+        .iter()
+        .enumerate()
+        .map(|(index, field)| match index == last {
+            true => format!("            {field}\n"),
+            false => format!("            {field},\n"),
+        });
     format!(
         "context\n        .monitor\n        .register(Registration {{\n{}        }})\n        .await?",
         lines.collect::<String>()
@@ -188,7 +217,9 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
     let variable = |index: usize| variables.get(index).cloned().unwrap_or_default();
     let mut options = Vec::new();
     match &declaration.parent {
-        Some(Reference::Declared(index)) => options.push(format!("parent: Some({}.urn.clone())", variable(*index))),
+        Some(Reference::Declared(index)) => {
+            options.push(format!("parent: Some({}.urn.clone())", variable(*index)))
+        }
         Some(Reference::Recorded(urn)) => options.push(format!("parent: Some({}.parse()?)", text(urn))),
         None => {}
     }
@@ -196,18 +227,28 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
     match &declaration.provider {
         Some(Reference::Declared(index)) => {
             let variable = variable(*index);
-            package.push(format!("provider: format!(\"{{}}::{{}}\", {variable}.urn, {variable}.id)"));
+            package.push(format!(
+                "provider: format!(\"{{}}::{{}}\", {variable}.urn, {variable}.id)"
+            ));
         }
-        Some(Reference::Recorded(reference)) => package.push(format!("provider: {}.to_owned()", text(reference))),
+        Some(Reference::Recorded(reference)) => {
+            package.push(format!("provider: {}.to_owned()", text(reference)))
+        }
         None => {}
     }
-    for (name, value) in [("version", &declaration.version), ("download_url", &declaration.download_url)] {
+    for (name, value) in [
+        ("version", &declaration.version),
+        ("download_url", &declaration.download_url),
+    ] {
         if !value.is_empty() {
             package.push(format!("{name}: {}.to_owned()", text(value)));
         }
     }
     if !package.is_empty() {
-        options.push(format!("package: PackageChoice {{ {}, ..PackageChoice::default() }}", package.join(", ")));
+        options.push(format!(
+            "package: PackageChoice {{ {}, ..PackageChoice::default() }}",
+            package.join(", ")
+        ));
     }
     if declaration.protect {
         options.push("protect: Some(true)".to_owned());

@@ -105,17 +105,24 @@ impl PackageSchema {
         let module = parts.next().unwrap_or_default();
         let class = parts.next().unwrap_or_default();
         // The format of bridged providers; others have the whole part.
-        let is_bridged = self.meta.as_ref().is_some_and(|meta| meta.module_format.contains("(?:/"));
+        let is_bridged = self
+            .meta
+            .as_ref()
+            .is_some_and(|meta| meta.module_format.contains("(?:/"));
         let module = match module.rsplit_once('/') {
             Some((module, last)) if is_bridged || capitalized(last) == class => module,
             _ => module,
         };
         let info = self.language.get(language);
         let overridden = info.and_then(|info| {
-            info.module_name_overrides.get(module).or_else(|| info.module_to_package.get(module))
+            info.module_name_overrides
+                .get(module)
+                .or_else(|| info.module_to_package.get(module))
         });
         let module = overridden.map_or(module, String::as_str);
-        let modules = module.split(['/', '.']).filter(|part| !part.is_empty() && *part != "index");
+        let modules = module
+            .split(['/', '.'])
+            .filter(|part| !part.is_empty() && *part != "index");
         ClassPlace {
             modules: modules.map(str::to_owned).collect(),
             class: capitalized(class),

@@ -38,8 +38,11 @@ pub(super) fn declarations<'a>(
     schemas: &'a [PackageSchema],
     named: fn(&str) -> String,
 ) -> Option<Vec<SdkDeclaration<'a>>> {
-    let declarations: Vec<_> =
-        program.declarations.iter().map(|declared| declaration(declared, schemas, named)).collect();
+    let declarations: Vec<_> = program
+        .declarations
+        .iter()
+        .map(|declared| declaration(declared, schemas, named))
+        .collect();
     let has_class = |declaration: &SdkDeclaration<'_>| matches!(declaration, SdkDeclaration::Class { .. });
     declarations.iter().any(has_class).then_some(declarations)
 }
@@ -68,12 +71,16 @@ fn declaration<'a>(
     if resource.is_component != (declaration.kind == DeclaredKind::Remote) {
         return SdkDeclaration::Left("the schema of its package has another kind of resource of its type");
     }
-    let known = inputs.iter().filter_map(|(key, value)| Some((key, value, resource.input_properties.get(key)?)));
+    let known = inputs
+        .iter()
+        .filter_map(|(key, value)| Some((key, value, resource.input_properties.get(key)?)));
     let unknown = inputs.iter().map(|(key, _)| key.as_str());
     SdkDeclaration::Class {
         schema,
         inputs: entries(known, schema, named),
-        unknown: unknown.filter(|key| !resource.input_properties.contains_key(*key)).collect(),
+        unknown: unknown
+            .filter(|key| !resource.input_properties.contains_key(*key))
+            .collect(),
     }
 }
 
@@ -106,11 +113,16 @@ fn typed(
     named: fn(&str) -> String,
 ) -> Expression {
     match (value, &property.items, &property.additional_properties) {
-        (Expression::List(values), Some(items), _) => {
-            Expression::List(values.iter().map(|value| typed(value, items, schema, named)).collect())
-        }
+        (Expression::List(values), Some(items), _) => Expression::List(
+            values
+                .iter()
+                .map(|value| typed(value, items, schema, named))
+                .collect(),
+        ),
         (Expression::Object(map), _, Some(inner)) => {
-            let entries = map.iter().map(|(key, value)| (key.clone(), typed(value, inner, schema, named)));
+            let entries = map
+                .iter()
+                .map(|(key, value)| (key.clone(), typed(value, inner, schema, named)));
             Expression::Object(entries.collect())
         }
         (Expression::Object(map), _, None) => match schema.members_of(property) {

@@ -16,9 +16,9 @@ use crate::message::Language;
 
 /// Words that a keyword argument cannot be.
 const KEYWORDS: &[&str] = &[
-    "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
-    "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
-    "return", "try", "while", "with", "yield",
+    "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
+    "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not",
+    "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
 /// The syntax of values.
@@ -63,7 +63,11 @@ impl Syntax for Values {
         ("pulumi.AssetArchive({", "})")
     }
     fn secret(&self, key: &str, is_text: bool) -> String {
-        let method = if is_text { "require_secret" } else { "require_secret_object" };
+        let method = if is_text {
+            "require_secret"
+        } else {
+            "require_secret_object"
+        };
         format!("config.{method}({})", text(key_name(key)))
     }
     fn comment(&self, text: &str) -> String {
@@ -117,14 +121,18 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
     }
     let mut body = String::new();
     let mut unbound: BTreeMap<&str, String> = BTreeMap::new();
-    for (index, (Declared { declaration, .. }, kind)) in program.declarations.iter().zip(&declarations).enumerate() {
+    for (index, (Declared { declaration, .. }, kind)) in
+        program.declarations.iter().zip(&declarations).enumerate()
+    {
         for reference in [&declaration.parent, &declaration.provider].into_iter().flatten() {
             if let Reference::Recorded(text) = reference
                 && !unbound.contains_key(text.as_str())
             {
                 let name = text.split("::").nth(3).unwrap_or_default();
                 let variable = others.take(name);
-                body.push_str(&format!("# The variable `{variable}` is this resource of your program: {text}\n"));
+                body.push_str(&format!(
+                    "# The variable `{variable}` is this resource of your program: {text}\n"
+                ));
                 unbound.insert(text, variable);
             }
         }
@@ -137,10 +145,18 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
         match kind {
             SdkDeclaration::Left(why) => body.push_str(&format!("# {kind_of}, {name}: {why}\n")),
             SdkDeclaration::Component => {
-                let options = options.map(|options| format!(", opts={options}")).unwrap_or_default();
-                body.push_str(&format!("{assigned}pulumi.ComponentResource({kind_of}, {name}{options})\n"));
+                let options = options
+                    .map(|options| format!(", opts={options}"))
+                    .unwrap_or_default();
+                body.push_str(&format!(
+                    "{assigned}pulumi.ComponentResource({kind_of}, {name}{options})\n"
+                ));
             }
-            SdkDeclaration::Class { schema, inputs, unknown } => {
+            SdkDeclaration::Class {
+                schema,
+                inputs,
+                unknown,
+            } => {
                 for input in unknown {
                     body.push_str(&format!("# {name}: the class has no input {}\n", text(input)));
                 }
@@ -163,7 +179,10 @@ fn class(declaration: &Declaration, schema: &PackageSchema) -> String {
     }
     let place = schema.class(&declaration.resource_type, "python");
     let modules = place.modules.iter().map(|module| identifier(module, Case::Snake));
-    let path: Vec<String> = std::iter::once(alias).chain(modules).chain([place.class.clone()]).collect();
+    let path: Vec<String> = std::iter::once(alias)
+        .chain(modules)
+        .chain([place.class.clone()])
+        .collect();
     path.join(".")
 }
 
@@ -200,11 +219,17 @@ fn options(
     declarations: &[SdkDeclaration<'_>],
 ) -> Option<String> {
     let referred = |reference: &Reference| match reference {
-        Reference::Declared(index) if matches!(declarations.get(*index), Some(SdkDeclaration::Left(_))) => None,
+        Reference::Declared(index) if matches!(declarations.get(*index), Some(SdkDeclaration::Left(_))) => {
+            None
+        }
         Reference::Declared(index) => variables.get(*index).cloned(),
         Reference::Recorded(text) => unbound.get(text.as_str()).cloned(),
     };
-    let parent = declaration.parent.as_ref().and_then(referred).map(|parent| format!("parent={parent}"));
+    let parent = declaration
+        .parent
+        .as_ref()
+        .and_then(referred)
+        .map(|parent| format!("parent={parent}"));
     let provider = declaration.provider.as_ref().and_then(referred);
     let provider = provider.map(|provider| format!("provider={provider}"));
     let named = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}={}", text(value)));

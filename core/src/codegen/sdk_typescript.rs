@@ -57,7 +57,11 @@ impl Syntax for Values {
         ("new pulumi.asset.AssetArchive({", "})")
     }
     fn secret(&self, key: &str, is_text: bool) -> String {
-        let method = if is_text { "requireSecret" } else { "requireSecretObject" };
+        let method = if is_text {
+            "requireSecret"
+        } else {
+            "requireSecretObject"
+        };
         format!("config.{method}({})", text(key_name(key)))
     }
     fn comment(&self, text: &str) -> String {
@@ -84,14 +88,18 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
     }
     let mut body = String::new();
     let mut unbound: BTreeMap<&str, String> = BTreeMap::new();
-    for (index, (Declared { declaration, .. }, kind)) in program.declarations.iter().zip(&declarations).enumerate() {
+    for (index, (Declared { declaration, .. }, kind)) in
+        program.declarations.iter().zip(&declarations).enumerate()
+    {
         for reference in [&declaration.parent, &declaration.provider].into_iter().flatten() {
             if let Reference::Recorded(text) = reference
                 && !unbound.contains_key(text.as_str())
             {
                 let name = text.split("::").nth(3).unwrap_or_default();
                 let variable = others.take(name);
-                body.push_str(&format!("// The variable `{variable}` is this resource of your program: {text}\n"));
+                body.push_str(&format!(
+                    "// The variable `{variable}` is this resource of your program: {text}\n"
+                ));
                 unbound.insert(text, variable);
             }
         }
@@ -105,16 +113,31 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
         match kind {
             SdkDeclaration::Left(why) => body.push_str(&format!("// {kind_of}, {name}: {why}\n")),
             SdkDeclaration::Component => {
-                let options = if options.is_empty() { options } else { format!(", {{}}{options}") };
-                body.push_str(&format!("{assigned}new pulumi.ComponentResource({kind_of}, {name}{options});\n"));
+                let options = if options.is_empty() {
+                    options
+                } else {
+                    format!(", {{}}{options}")
+                };
+                body.push_str(&format!(
+                    "{assigned}new pulumi.ComponentResource({kind_of}, {name}{options});\n"
+                ));
             }
-            SdkDeclaration::Class { schema, inputs, unknown } => {
+            SdkDeclaration::Class {
+                schema,
+                inputs,
+                unknown,
+            } => {
                 for input in unknown {
                     body.push_str(&format!("// {name}: the class has no input {}\n", text(input)));
                 }
                 let class = class(declaration, schema);
                 let head = format!("new {class}({name}, ");
-                let inputs = print(&Values, &Expression::Object(inputs.clone()), 0, head.len() + options.len());
+                let inputs = print(
+                    &Values,
+                    &Expression::Object(inputs.clone()),
+                    0,
+                    head.len() + options.len(),
+                );
                 body.push_str(&format!("{assigned}{head}{inputs}{options});\n"));
             }
         }
@@ -133,7 +156,10 @@ fn class(declaration: &Declaration, schema: &PackageSchema) -> String {
     }
     let place = schema.class(&declaration.resource_type, "nodejs");
     let modules = place.modules.iter().map(|module| identifier(module, Case::Camel));
-    let path: Vec<String> = std::iter::once(alias).chain(modules).chain([place.class.clone()]).collect();
+    let path: Vec<String> = std::iter::once(alias)
+        .chain(modules)
+        .chain([place.class.clone()])
+        .collect();
     path.join(".")
 }
 
@@ -144,11 +170,17 @@ fn options(
     declarations: &[SdkDeclaration<'_>],
 ) -> Option<String> {
     let referred = |reference: &Reference| match reference {
-        Reference::Declared(index) if matches!(declarations.get(*index), Some(SdkDeclaration::Left(_))) => None,
+        Reference::Declared(index) if matches!(declarations.get(*index), Some(SdkDeclaration::Left(_))) => {
+            None
+        }
         Reference::Declared(index) => variables.get(*index).cloned(),
         Reference::Recorded(text) => unbound.get(text.as_str()).cloned(),
     };
-    let parent = declaration.parent.as_ref().and_then(referred).map(|parent| format!("parent: {parent}"));
+    let parent = declaration
+        .parent
+        .as_ref()
+        .and_then(referred)
+        .map(|parent| format!("parent: {parent}"));
     let provider = declaration.provider.as_ref().and_then(referred);
     let provider = provider.map(|provider| format!("provider: {provider}"));
     let named = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}: {}", text(value)));

@@ -72,14 +72,18 @@ impl SecretKeys {
             }
             PropertyValue::Object(map) => Expression::Object(self.entries(map, path)),
             PropertyValue::Asset(asset) => value::asset(asset),
-            PropertyValue::Archive(archive) => value::archive(archive, |name, part| self.at(name, part, path)),
+            PropertyValue::Archive(archive) => {
+                value::archive(archive, |name, part| self.at(name, part, path))
+            }
             PropertyValue::Secret(secret) => self.secret(&secret.element, path),
             PropertyValue::Output(output) => match &output.element {
                 Some(element) if output.secret => self.secret(element, path),
                 Some(element) => self.expression(element, path),
                 None => Expression::Missing("this value is not known before the import"),
             },
-            PropertyValue::ResourceReference(_) => Expression::Missing("this value refers to another resource"),
+            PropertyValue::ResourceReference(_) => {
+                Expression::Missing("this value refers to another resource")
+            }
             PropertyValue::Unknown(_) => Expression::Missing("this value is not known before the import"),
         }
     }
@@ -141,7 +145,10 @@ mod tests {
         let mut keys = SecretKeys::new("shop", ["shop:webPassword"]);
         let entries = keys.inputs("web", &inputs);
         let expected = [
-            ("inner", Expression::Object(vec![("x".to_owned(), Expression::Bool(true))])),
+            (
+                "inner",
+                Expression::Object(vec![("x".to_owned(), Expression::Bool(true))]),
+            ),
             (
                 "login",
                 Expression::Object(vec![(
@@ -163,7 +170,10 @@ mod tests {
         ];
         assert_eq!(entries, expected.map(|(name, value)| (name.to_owned(), value)));
         let values = keys.into_values();
-        assert_eq!(format!("{values:?}"), r#"{"shop:webLoginKeys0", "shop:webPassword2"}"#);
+        assert_eq!(
+            format!("{values:?}"),
+            r#"{"shop:webLoginKeys0", "shop:webPassword2"}"#
+        );
         assert_eq!(values.0["shop:webPassword2"], "hunter2");
         assert_eq!(values.0["shop:webLoginKeys0"], r#"{"a":1}"#);
     }

@@ -41,13 +41,28 @@ fn everything() -> Program {
         }}"#,
         "y".repeat(90)
     );
-    let mut mine = declaration(DeclaredKind::Provider, "pulumi:providers:random", "mine", r#"{"region": "eu"}"#);
+    let mut mine = declaration(
+        DeclaredKind::Provider,
+        "pulumi:providers:random",
+        "mine",
+        r#"{"region": "eu"}"#,
+    );
     mine.protect = false;
     let shelf = declaration(DeclaredKind::Component, "shop:index:Shelf", "shelf", "{}");
-    let mut all = declaration(DeclaredKind::Custom, "random:index/randomPassword:RandomPassword", "class", &values);
+    let mut all = declaration(
+        DeclaredKind::Custom,
+        "random:index/randomPassword:RandomPassword",
+        "class",
+        &values,
+    );
     all.parent = Some(Reference::Declared(1));
     all.provider = Some(Reference::Declared(0));
-    let mut other = declaration(DeclaredKind::Custom, "none:index:Thing", "class", r#"{"size": 3}"#);
+    let mut other = declaration(
+        DeclaredKind::Custom,
+        "none:index:Thing",
+        "class",
+        r#"{"size": 3}"#,
+    );
     other.parent = Some(Reference::Recorded("urn:pulumi:dev::shop::a:b:C::old".to_owned()));
     other.version = "1.2.0".to_owned();
     Program::new("shop", vec![mine, shelf, all, other], ["shop:classPassword"])
@@ -82,15 +97,20 @@ fn programs_of_the_sdks_have_the_classes_of_the_schema() {
     insta::assert_snapshot!("sdk_python", python);
     let typescript = sdk_program(&program, &schemas, SdkLanguage::TypeScript).unwrap();
     insta::assert_snapshot!("sdk_typescript", typescript);
-    assert!(!python.contains("ratio") && !typescript.contains("ratio"), "a default is left out");
+    assert!(
+        !python.contains("ratio") && !typescript.contains("ratio"),
+        "a default is left out"
+    );
     assert!(sdk_program(&program, &[], SdkLanguage::Python).is_none());
 }
 
 #[test]
 fn no_program_contains_a_secret_and_all_secrets_are_values_of_the_configuration() {
     let program = everything();
-    let own = [Language::Python, Language::Node, Language::Rust, Language::C].map(|language| own_program(&program, language));
-    let sdk = [SdkLanguage::Python, SdkLanguage::TypeScript].map(|language| sdk_program(&program, &[schema()], language));
+    let own = [Language::Python, Language::Node, Language::Rust, Language::C]
+        .map(|language| own_program(&program, language));
+    let sdk = [SdkLanguage::Python, SdkLanguage::TypeScript]
+        .map(|language| sdk_program(&program, &[schema()], language));
     let all = own.into_iter().chain(sdk.into_iter().flatten());
     for source in all {
         assert!(!source.contains("hunter"), "{source}");

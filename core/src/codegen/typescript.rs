@@ -11,11 +11,63 @@ use crate::message::Language;
 
 /// Words and names that no variable has.
 pub(super) const RESERVED: &[&str] = &[
-    "Archive", "Asset", "Infinity", "NaN", "arguments", "await", "break", "case", "catch", "class", "config", "const",
-    "context", "continue", "debugger", "default", "delete", "do", "else", "enum", "eval", "export", "extends", "false",
-    "finally", "for", "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new", "null",
-    "package", "private", "program", "protected", "public", "pulumi", "return", "static", "super", "switch", "this",
-    "throw", "true", "try", "typeof", "undefined", "var", "void", "while", "with", "yield",
+    "Archive",
+    "Asset",
+    "Infinity",
+    "NaN",
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "config",
+    "const",
+    "context",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "program",
+    "protected",
+    "public",
+    "pulumi",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "undefined",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
 ];
 
 /// The syntax of values.
@@ -88,7 +140,9 @@ pub(super) fn uses(program: &Program, kind: FileKind) -> bool {
     fn has(value: &Expression, kind: FileKind) -> bool {
         match value {
             Expression::File(own, ..) => *own == kind,
-            Expression::Assets(parts) => kind == FileKind::Archive || parts.iter().any(|(_, part)| has(part, kind)),
+            Expression::Assets(parts) => {
+                kind == FileKind::Archive || parts.iter().any(|(_, part)| has(part, kind))
+            }
             Expression::Object(entries) => entries.iter().any(|(_, value)| has(value, kind)),
             Expression::List(values) => values.iter().any(|value| has(value, kind)),
             _ => false,
@@ -103,12 +157,18 @@ pub(super) fn program(program: &Program) -> String {
     let (variables, _) = program.variables(Case::Camel, RESERVED);
     let referred = program.referred();
     let classes = [(FileKind::Archive, "Archive"), (FileKind::Asset, "Asset")];
-    let classes: Vec<&str> = classes.into_iter().filter(|(kind, _)| uses(program, *kind)).map(|(_, name)| name).collect();
+    let classes: Vec<&str> = classes
+        .into_iter()
+        .filter(|(kind, _)| uses(program, *kind))
+        .map(|(_, name)| name)
+        .collect();
     let mut source = match classes.is_empty() {
         true => String::new(),
         false => format!("import {{ {} }} from \"stackwright\";\n\n", classes.join(", ")),
     };
-    source.push_str("/** @param {import(\"stackwright\").Context} context */\nexport function program(context) {\n");
+    source.push_str(
+        "/** @param {import(\"stackwright\").Context} context */\nexport function program(context) {\n",
+    );
     for (index, declared) in program.declarations.iter().enumerate() {
         let assigned = match (referred.get(index), variables.get(index)) {
             (Some(true), Some(variable)) => format!("const {variable} = "),
@@ -128,7 +188,10 @@ fn call(Declared { declaration, inputs }: &Declared, variables: &[String]) -> St
         DeclaredKind::Remote => ("remoteComponent", declaration.resource_type.as_str()),
         DeclaredKind::Provider => (
             "provider",
-            declaration.resource_type.strip_prefix("pulumi:providers:").unwrap_or_default(),
+            declaration
+                .resource_type
+                .strip_prefix("pulumi:providers:")
+                .unwrap_or_default(),
         ),
     };
     let head = format!("context.{method}({}, {}", text(first), text(&declaration.name));
@@ -136,7 +199,12 @@ fn call(Declared { declaration, inputs }: &Declared, variables: &[String]) -> St
     let inputs = match (inputs.is_empty(), options.is_empty()) {
         (true, true) => return format!("{head})"),
         (true, false) => "{}".to_owned(),
-        (false, _) => print(&Values, &Expression::Object(inputs.clone()), 4, 4 + head.len() + 30),
+        (false, _) => print(
+            &Values,
+            &Expression::Object(inputs.clone()),
+            4,
+            4 + head.len() + 30,
+        ),
     };
     match options.is_empty() {
         true => format!("{head}, {inputs})"),
@@ -150,11 +218,18 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
             Reference::Declared(index) => variables.get(*index).cloned().unwrap_or_default(),
             Reference::Recorded(urn) => text(urn),
         };
-        if value == name { name.to_owned() } else { format!("{name}: {value}") }
+        if value == name {
+            name.to_owned()
+        } else {
+            format!("{name}: {value}")
+        }
     };
     let named = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}: {}", text(value)));
     let parent = declaration.parent.as_ref().map(|parent| option("parent", parent));
-    let provider = declaration.provider.as_ref().map(|provider| option("provider", provider));
+    let provider = declaration
+        .provider
+        .as_ref()
+        .map(|provider| option("provider", provider));
     parent
         .into_iter()
         .chain(provider)

@@ -17,7 +17,10 @@ pub(crate) enum Expression {
     /// An archive of assets and archives by name.
     Assets(Vec<(String, Self)>),
     /// A secret value of the configuration.
-    Secret { key: String, is_text: bool },
+    Secret {
+        key: String,
+        is_text: bool,
+    },
     /// A value that source code cannot have, and why.
     Missing(&'static str),
 }
@@ -70,7 +73,9 @@ pub(super) fn archive(
         ArchiveSource::Path(path) => Expression::File(FileKind::Archive, "path", path.clone()),
         ArchiveSource::Uri(uri) => Expression::File(FileKind::Archive, "uri", uri.clone()),
         ArchiveSource::Assets(assets) => {
-            let parts = assets.iter().map(|(name, part)| (name.clone(), inner(name, part)));
+            let parts = assets
+                .iter()
+                .map(|(name, part)| (name.clone(), inner(name, part)));
             Expression::Assets(parts.collect())
         }
     }

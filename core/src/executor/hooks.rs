@@ -155,12 +155,7 @@ impl Executor {
     }
 
     /// Runs hooks one after the other; the first failure ends them. `which` is `before` or `after`.
-    async fn run_hooks(
-        &self,
-        which: &str,
-        names: &[String],
-        arguments: impl Fn() -> HookCall,
-    ) -> Result<()> {
+    async fn run_hooks(&self, which: &str, names: &[String], arguments: impl Fn() -> HookCall) -> Result<()> {
         for name in names {
             let registered = self.hooks().of_resource(name);
             let (hook, options) = registered.map_err(|error| error.with_kind(ErrorKind::Failed))?;

@@ -73,14 +73,10 @@ impl PolicyChecks {
     pub(super) async fn analyze(&self, goal: &Goal, new: &ResourceState) -> Result<(), RunEnded> {
         let urn = &new.urn;
         let subject = &self.subject(new, Some(goal));
-        let questions = self
-            .policies
-            .packs()
-            .iter()
-            .map(|pack| async move {
-                let asked = pack.analyze(subject);
-                Ok((pack, self.ask(pack, PolicyQuestion::Analyze, urn, asked).await?))
-            });
+        let questions = self.policies.packs().iter().map(|pack| async move {
+            let asked = pack.analyze(subject);
+            Ok((pack, self.ask(pack, PolicyQuestion::Analyze, urn, asked).await?))
+        });
         let mut fatal = None;
         for answer in join_all(questions).await {
             let (pack, analysis): (&Pack, Analysis) = answer?;
@@ -141,7 +137,10 @@ impl PolicyChecks {
                 return Err(RunEnded);
             }
         };
-        answer.map_err(|error| self.run.bail_unless_cancelled(urn, error.text(), error.cause.as_ref()))
+        answer.map_err(|error| {
+            self.run
+                .bail_unless_cancelled(urn, error.text(), error.cause.as_ref())
+        })
     }
 
     /// Reports the findings of a pack, and returns the first violation of a mandatory policy.

@@ -312,8 +312,9 @@ impl Message<'_> {
             }
             Self::ProviderChangedWithTargets { urn, provider } => json!({ "urn": urn, "provider": provider }),
             Self::DeleteHooksWithoutProgram { resources } => {
-                let hooks: Map<String, Value> =
-                    (resources.iter()).map(|(urn, hooks)| (urn.clone(), json!(hooks))).collect();
+                let hooks: Map<String, Value> = (resources.iter())
+                    .map(|(urn, hooks)| (urn.clone(), json!(hooks)))
+                    .collect();
                 json!({ "hooks": hooks })
             }
             Self::SecretId => json!({}),
@@ -485,7 +486,9 @@ impl Message<'_> {
                 value: _,
                 is_set: false,
                 reason,
-            } => format!("{resource_type} resource '{name}': property `{property}`, which is not set: {reason}"),
+            } => format!(
+                "{resource_type} resource '{name}': property `{property}`, which is not set: {reason}"
+            ),
             Self::InvalidProperty {
                 resource_type,
                 name,
@@ -494,8 +497,13 @@ impl Message<'_> {
                 is_set: true,
                 reason,
             } => {
-                let value = value.strip_prefix('{').and_then(|value| value.strip_suffix('}')).unwrap_or(value);
-                format!("{resource_type} resource '{name}': property `{property}` with the value `{value}`: {reason}")
+                let value = value
+                    .strip_prefix('{')
+                    .and_then(|value| value.strip_suffix('}'))
+                    .unwrap_or(value);
+                format!(
+                    "{resource_type} resource '{name}': property `{property}` with the value `{value}`: {reason}"
+                )
             }
             Self::MissingConfiguration { keys } => missing_keys(keys, |name, description| {
                 format!("missing required configuration key `{name}` of the provider: {description}")

@@ -12,8 +12,7 @@ use crate::{
     generator::RunEnded,
     monitor::{
         Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight,
-        register::Refused, server::Server,
-        traces::place,
+        register::Refused, server::Server, traces::place,
     },
     property::{PropertyMap, PropertyPath, plain_text},
     provider::{

@@ -133,7 +133,10 @@ impl Monitor {
             })
             .collect();
         let package = TypeToken::from(token.as_str()).asked_package().to_owned();
-        let this = arguments.get(SELF).and_then(reference).map(|this| this.urn.clone());
+        let this = arguments
+            .get(SELF)
+            .and_then(reference)
+            .map(|this| this.urn.clone());
         let request = MethodRequest {
             monitor: self.handle(),
             run: Arc::clone(self.run_info()),

@@ -42,8 +42,8 @@ pub(crate) use edit::edit;
 pub(crate) use engine_parts::EngineParts;
 pub use handle::Operation;
 pub use import::{
-    GivenInputs, ImportConfiguration, ImportExtension, ImportOutcome, ImportParameterization, ImportReport, ImportRequest,
-    ImportResource, ImportedResource, SourceCode,
+    GivenInputs, ImportConfiguration, ImportExtension, ImportOutcome, ImportParameterization, ImportReport,
+    ImportRequest, ImportResource, ImportedResource, SourceCode,
 };
 pub use opening::Opening;
 pub use options::OperationOptions;

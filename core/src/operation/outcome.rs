@@ -26,7 +26,11 @@ const MAX_ABANDONED: usize = 5;
 
 /// Returns whether a message only reports that the operation has failed.
 pub(super) fn is_terminal(message: &str) -> bool {
-    let is_of_import = |noun: &&str| message.strip_prefix(noun).is_some_and(|rest| rest.starts_with(IMPORT_FAILURE));
+    let is_of_import = |noun: &&str| {
+        message
+            .strip_prefix(noun)
+            .is_some_and(|rest| rest.starts_with(IMPORT_FAILURE))
+    };
     TERMINAL_MESSAGES.contains(&message) || TERMINAL_MESSAGES.iter().any(|noun| is_of_import(noun))
 }
 
@@ -123,7 +127,10 @@ fn cancellation(run: &OperationRun) -> Error {
         return error;
     };
     let AbandonedCall {
-        method, provider, urn, ..
+        method,
+        provider,
+        urn,
+        ..
     } = first;
     let error = error.with_phase(method);
     let error = match provider {
@@ -174,7 +181,7 @@ pub(super) fn emit_terminal_message(run: &OperationRun, ending: Ending) {
             let reason = failure.error().text().reference();
             format!("{noun} failed{IMPORT_FAILURE}{reason}")
         }
-        OperationKind::Update | OperationKind::Refresh | OperationKind::Destroy => format!("{noun} failed"),
+        _ => format!("{noun} failed"),
     };
     run.events.diagnostic(Diagnostic::error(text));
 }

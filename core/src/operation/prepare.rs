@@ -260,7 +260,9 @@ fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Hold
         OperationKind::Update if refreshes => pending::note(pending, forgets, !run.options.dry_run),
         OperationKind::Update => pending::warning(pending, forgets),
         OperationKind::Refresh => pending::note(pending, forgets, !run.options.dry_run),
-        OperationKind::Destroy | OperationKind::Import | OperationKind::Adopt => pending::note(pending, forgets, false),
+        OperationKind::Destroy | OperationKind::Import | OperationKind::Adopt => {
+            pending::note(pending, forgets, false)
+        }
     });
     if run.kind == OperationKind::Update && !run.options.dry_run && !refreshes {
         run.events.diagnostic(warning);

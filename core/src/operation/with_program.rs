@@ -22,7 +22,10 @@ impl OperationOptions {
             OperationKind::Update => Some(Purpose::Update),
             OperationKind::Refresh if self.refresh_program => Some(Purpose::Refresh),
             OperationKind::Destroy if self.destroy_program => Some(Purpose::Destroy),
-            OperationKind::Refresh | OperationKind::Destroy | OperationKind::Import | OperationKind::Adopt => None,
+            OperationKind::Refresh
+            | OperationKind::Destroy
+            | OperationKind::Import
+            | OperationKind::Adopt => None,
         }
     }
 

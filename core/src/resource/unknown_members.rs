@@ -31,7 +31,10 @@ impl UnknownMembers {
 /// Shows the names alone: a value may be confidential.
 impl fmt::Debug for UnknownMembers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_set().entries(self.iter().map(|(name, _)| name)).finish()
+        formatter
+            .debug_set()
+            .entries(self.iter().map(|(name, _)| name))
+            .finish()
     }
 }
 
@@ -64,7 +67,10 @@ mod tests {
     #[test]
     fn space_is_removed_between_tokens_and_kept_in_texts() {
         for (json, expected) in [
-            ("{ \"a b\" :\n [1 , 2.50,\t\"x \\\" y\\\\\" ] }", "{\"a b\":[1,2.50,\"x \\\" y\\\\\"]}"),
+            (
+                "{ \"a b\" :\n [1 , 2.50,\t\"x \\\" y\\\\\" ] }",
+                "{\"a b\":[1,2.50,\"x \\\" y\\\\\"]}",
+            ),
             ("\"\\\\\" ", "\"\\\\\""),
             (" null", "null"),
             ("\" \u{2003}\u{e9}\"", "\" \u{2003}\u{e9}\""),
@@ -80,6 +86,9 @@ mod tests {
         members.insert("later", "\"hidden\"");
         members.insert("earlier", "1");
         assert_eq!(format!("{members:?}"), r#"{"earlier", "later"}"#);
-        assert_eq!(members.iter().collect::<Vec<_>>(), [("earlier", "1"), ("later", "\"hidden\"")]);
+        assert_eq!(
+            members.iter().collect::<Vec<_>>(),
+            [("earlier", "1"), ("later", "\"hidden\"")]
+        );
     }
 }

@@ -178,6 +178,12 @@ async fn a_policy_that_answers_after_the_end_of_the_run_changes_nothing() {
     let result = operation.ended().await;
     release.notify_one();
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
-    assert!(result.snapshot.resources.iter().all(|state| state.urn.name() != "a"));
+    assert!(
+        result
+            .snapshot
+            .resources
+            .iter()
+            .all(|state| state.urn.name() != "a")
+    );
     engine.close().within("the end of the engine").await;
 }

@@ -474,8 +474,16 @@ async fn the_timeout_of_an_operation_names_the_function_that_hangs() {
             format!("policy slow of policy pack guard did not return from Analyze of {URN}"),
             "policy",
         ),
-        ("transform", "transform 1 of resource 'a' did not return".to_owned(), "transform"),
-        ("hook", format!("before hook \"drain\" of {URN} did not return"), "hook"),
+        (
+            "transform",
+            "transform 1 of resource 'a' did not return".to_owned(),
+            "transform",
+        ),
+        (
+            "hook",
+            format!("before hook \"drain\" of {URN} did not return"),
+            "hook",
+        ),
     ] {
         let (stack, clock) = stack(Arc::new(Scripted::default())).await;
         let entered = Arc::new(Notify::new());
@@ -503,7 +511,9 @@ async fn the_timeout_of_an_operation_names_the_function_that_hangs() {
                         a.transforms = vec![Arc::new(hangs)];
                     } else if function == "hook" {
                         let hook = Arc::new(HangingHook(entered));
-                        context.monitor.register_resource_hook("drain", hook, HookOptions::default())?;
+                        context
+                            .monitor
+                            .register_resource_hook("drain", hook, HookOptions::default())?;
                         let hooks = &mut a.options.resource_hooks;
                         hooks.insert("BeforeCreate".to_owned(), vec!["drain".to_owned()]);
                     }
@@ -523,7 +533,10 @@ async fn the_timeout_of_an_operation_names_the_function_that_hangs() {
             format!("update canceled, because it did not end within 3600 s: {text}")
         );
         assert_eq!((error.kind(), error.phase()), (ErrorKind::Cancelled, Some(phase)));
-        assert_eq!((error.urn().map(Urn::as_str), error.provider()), (Some(URN), None));
+        assert_eq!(
+            (error.urn().map(Urn::as_str), error.provider()),
+            (Some(URN), None)
+        );
         assert!(pending(&result).is_empty(), "{function}");
     }
 }

@@ -512,7 +512,10 @@ async fn a_call_in_a_transform_of_functions_is_not_transformed() {
             in_transform: true,
             ..call("echo:index:inner")
         };
-        assert_eq!(context.monitor.invoke(marked).await?, call("echo:index:inner").arguments);
+        assert_eq!(
+            context.monitor.invoke(marked).await?,
+            call("echo:index:inner").arguments
+        );
         Ok(())
     });
     let result = update(&stack, program).await;
@@ -545,7 +548,9 @@ async fn a_call_that_may_come_from_a_transform_does_not_wait_for_it_for_ever() {
         clock: Arc::new(Hasty),
         ..Runtime::system(tokio::runtime::Handle::current())
     };
-    let engine = engine().runtime(runtime).provider("echo", Arc::new(Scripted::default()));
+    let engine = engine()
+        .runtime(runtime)
+        .provider("echo", Arc::new(Scripted::default()));
     let engine = engine.build().unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     let program = from_fn(|context| async move {
@@ -586,7 +591,10 @@ async fn the_error_of_a_program_whose_transform_failed_has_the_resource_and_the_
     });
     let result = update(&stack, program).await;
     let error = result.error.as_ref().unwrap();
-    assert!(error.message().contains("transform 1 of resource 'a': not now"), "{error}");
+    assert!(
+        error.message().contains("transform 1 of resource 'a': not now"),
+        "{error}"
+    );
     assert_eq!((error.urn(), error.phase()), (Some(&urn("a")), Some("transform")));
     let cause = std::error::Error::source(error).map(ToString::to_string);
     assert_eq!(cause.as_deref(), Some("not now"));

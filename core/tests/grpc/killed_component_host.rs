@@ -79,7 +79,10 @@ async fn a_host_killed_in_construct_leaves_a_valid_state_and_no_process_and_is_n
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::new(EchoProvider::default()) as Arc<dyn ProviderBackend>)
+        .provider(
+            "echo",
+            Arc::new(EchoProvider::default()) as Arc<dyn ProviderBackend>,
+        )
         .plugins(PluginSettings {
             commands: [("box".to_owned(), command)].into(),
             ..PluginSettings::default()
@@ -93,7 +96,9 @@ async fn a_host_killed_in_construct_leaves_a_valid_state_and_no_process_and_is_n
             remote: true,
             ..RegisterResourceRequest::default()
         };
-        register(&mut client(&address).await, component).await.unwrap_err();
+        register(&mut client(&address).await, component)
+            .await
+            .unwrap_err();
     });
     let stack = stack(&engine, "shop/dev", program).await;
     let operation = stack.update(OperationOptions::default());
@@ -106,8 +111,14 @@ async fn a_host_killed_in_construct_leaves_a_valid_state_and_no_process_and_is_n
     let error = result.error.as_ref().unwrap();
     let text = "box:index:Box resource 'a' has a problem: plugin box [";
     assert!(error.message().contains(text), "{error}");
-    assert!(error.message().contains("did not complete Construct: "), "{error}");
-    assert_eq!((error.provider(), error.phase()), (Some("box"), Some("construct")));
+    assert!(
+        error.message().contains("did not complete Construct: "),
+        "{error}"
+    );
+    assert_eq!(
+        (error.provider(), error.phase()),
+        (Some("box"), Some("construct"))
+    );
     assert_eq!(error.urn().unwrap().name(), "a");
     let snapshot = &result.snapshot;
     let names: Vec<_> = snapshot.resources.iter().map(|state| state.urn.name()).collect();

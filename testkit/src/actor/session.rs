@@ -335,7 +335,8 @@ impl Session {
 /// Returns the report of an import as bindings describe it.
 fn imported(result: &OperationResult) -> Result<Option<Value>, Value> {
     let document = binding::result_document(result, Language::Rust, true).map_err(|it| error(&it))?;
-    let document: Value = serde_json::from_slice(&document).map_err(|error| broken(format!("the result: {error}")))?;
+    let document: Value =
+        serde_json::from_slice(&document).map_err(|error| broken(format!("the result: {error}")))?;
     Ok(document.get("imported").cloned())
 }
 

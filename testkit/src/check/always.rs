@@ -41,7 +41,13 @@ pub(super) fn check(seen: &Observation, wrong: &mut Findings) {
     }
     check_stream(&Events::new(result), seen.dry, wrong);
     let code = result.pointer("/imported/code");
-    let shown = json!([result.get("events"), result.get("error"), result.get("plan"), code]).to_string();
+    let shown = json!([
+        result.get("events"),
+        result.get("error"),
+        result.get("plan"),
+        code
+    ])
+    .to_string();
     for secret in seen
         .secrets
         .iter()

@@ -32,7 +32,8 @@ pub(super) fn check(seen: &Observation, expected: &ReadingExpectation, wrong: &m
         }
     }
     if let Some(expected) = &expected.graph {
-        wrong.same_names("the graph", expected, edges(&read["graph"], wrong));
+        let edges = edges(&read["graph"], wrong);
+        wrong.same_names("the graph", expected, edges);
     }
     if let Some(expected) = &expected.pending {
         let label = |entry: &Value| format!("{} {}", text(entry, "kind"), names::name(text(entry, "urn")));

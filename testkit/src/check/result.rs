@@ -139,7 +139,9 @@ pub(super) fn check_imported(result: &Value, expected: &ImportedExpectation, wro
     for (name, expected) in &expected.resources {
         let resources = report["resources"].as_array().into_iter().flatten();
         let mut own = resources.filter(|resource| text(resource, "name") == name);
-        let resource = own.next().map_or(Value::Null, |resource| names::shortened(&from_plain(resource)));
+        let resource = own
+            .next()
+            .map_or(Value::Null, |resource| names::shortened(&from_plain(resource)));
         wrong.compare(&format!("the imported `{name}`"), expected, &resource);
     }
     for (language, parts) in &expected.code {
@@ -153,6 +155,10 @@ pub(super) fn check_imported(result: &Value, expected: &ImportedExpectation, wro
         wrong.push(format!("the code contains {part:?}: {all}"));
     }
     if let Some(expected) = &expected.configuration {
-        wrong.compare("the configuration", &json!({ "$exactly": expected }), &report["configuration"]);
+        wrong.compare(
+            "the configuration",
+            &json!({ "$exactly": expected }),
+            &report["configuration"],
+        );
     }
 }

@@ -10,7 +10,14 @@ use crate::{
 };
 
 /// The members of an import that are those of its request, and no options.
-const REQUEST: [&str; 6] = ["resources", "nameTable", "providerInputs", "file", "protect", "generateCode"];
+const REQUEST: [&str; 6] = [
+    "resources",
+    "nameTable",
+    "providerInputs",
+    "file",
+    "protect",
+    "generateCode",
+];
 
 /// The plans of the operations so far.
 pub(super) struct Plans {
@@ -54,7 +61,9 @@ impl Plans {
             options.entry("generatePlan").or_insert(Value::Bool(true));
         }
         if kind == OperationKind::Import {
-            let members = REQUEST.iter().filter_map(|name| Some(((*name).to_owned(), options.remove(*name)?)));
+            let members = REQUEST
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), options.remove(*name)?)));
             let request: Map<String, Value> = members.collect();
             start["request"] = to_plain(&request.into());
         }

@@ -15,8 +15,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub use expectation::{ImportedExpectation, 
-    CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
+pub use expectation::{
+    CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, ImportedExpectation,
+    StateExpectation,
 };
 pub use operation::{OperationBeside, OperationKind, ScenarioOperation, WorldEdit};
 pub use policy::{PackScript, PackServed, PolicyScript};
@@ -135,7 +136,11 @@ impl Scenario {
             .iter()
             .filter_map(|operation| operation.program.as_ref());
         let mut texts = secret_texts(programs.flatten().chain(&self.program), &self.config);
-        for request in self.operations.iter().filter_map(|operation| operation.import.as_ref()) {
+        for request in self
+            .operations
+            .iter()
+            .filter_map(|operation| operation.import.as_ref())
+        {
             crate::value::collect_secrets(&request.clone().into(), &mut texts);
         }
         for transform in self.transforms.values() {

@@ -147,7 +147,14 @@ impl OperationBeside {
     /// # Errors
     /// A text when nothing is run, or more than one thing.
     pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
-        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy, &None])
+        only_verb([
+            &self.preview,
+            &self.update,
+            &self.refresh,
+            &self.destroy,
+            &None,
+            &None,
+        ])
     }
 }
 
@@ -169,6 +176,8 @@ fn only_verb(
         .filter_map(|(kind, options)| Some((kind, options.as_ref()?)));
     match (verbs.next(), verbs.next()) {
         (Some(verb), None) => Ok(verb),
-        _ => Err("an operation needs exactly one of preview, update, refresh, destroy, import and adopt".into()),
+        _ => Err(
+            "an operation needs exactly one of preview, update, refresh, destroy, import and adopt".into(),
+        ),
     }
 }

@@ -20,8 +20,8 @@ use crate::{
     event::EventSink,
     executor::Control,
     operation::{
-        EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun, PendingWork,
-        Session, SessionLease, StackContext,
+        EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun,
+        PendingWork, Session, SessionLease, StackContext,
     },
     program::Program,
     secrets::SecretsProvider,
@@ -260,7 +260,13 @@ impl Stack {
     #[must_use]
     pub fn import_resources(&self, request: ImportRequest, options: OperationOptions) -> Operation {
         let request = Some(Arc::new(request));
-        self.begin(OperationKind::Import, options, None, request, PendingWork::default())
+        self.begin(
+            OperationKind::Import,
+            options,
+            None,
+            request,
+            PendingWork::default(),
+        )
     }
 
     /// Starts an operation, with `program` instead of the stack's own when given. An import without a request imports nothing:

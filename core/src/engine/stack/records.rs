@@ -282,7 +282,7 @@ impl Stack {
             ..OperationOptions::default().preview()
         };
         let result = self
-            .begin(OperationKind::Adopt, options, None, pending)
+            .begin(OperationKind::Adopt, options, None, None, pending)
             .wait()
             .await;
         match &result.error {

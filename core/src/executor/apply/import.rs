@@ -114,7 +114,11 @@ pub(super) async fn find(
         )));
     };
     Ok(Found {
-        id: if id.is_empty() { goal.options.import_id.clone() } else { id },
+        id: if id.is_empty() {
+            goal.options.import_id.clone()
+        } else {
+            id
+        },
         inputs,
         outputs,
         init_errors,

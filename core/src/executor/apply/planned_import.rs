@@ -71,7 +71,10 @@ fn completed(read: &PropertyMap, supplied: &PropertyMap) -> PropertyMap {
                 completed.insert(key.clone(), value.clone());
             }
             (Some(PropertyValue::Object(read)), PropertyValue::Object(supplied)) => {
-                completed.insert(key.clone(), PropertyValue::Object(self::completed(read, supplied)));
+                completed.insert(
+                    key.clone(),
+                    PropertyValue::Object(self::completed(read, supplied)),
+                );
             }
             _ => {}
         }
@@ -84,7 +87,9 @@ fn selected(inputs: &PropertyMap, names: &[String]) -> (PropertyMap, Vec<Text>) 
     if names.is_empty() {
         return (inputs.clone(), Vec::new());
     }
-    let kept = names.iter().filter_map(|name| Some((name.as_str(), inputs.get(name)?.clone())));
+    let kept = names
+        .iter()
+        .filter_map(|name| Some((name.as_str(), inputs.get(name)?.clone())));
     let missing = names.iter().filter(|name| !inputs.contains_key(name));
     let warnings = missing.map(|name| {
         let known: Vec<&str> = inputs.keys().map(|key| key.as_str()).collect();
@@ -137,7 +142,10 @@ async fn check(
                   the future."
             .to_owned(),
     };
-    let failures = response.failures.iter().map(|failure| failure.text(&step.urn, inputs));
+    let failures = response
+        .failures
+        .iter()
+        .map(|failure| failure.text(&step.urn, inputs));
     Ok(std::iter::once(summary.into()).chain(failures).collect())
 }
 
@@ -152,8 +160,10 @@ mod tests {
     #[test]
     fn supplied_inputs_fill_gaps_and_never_override() {
         let read = values(r#"{"size": 1, "name": null, "tags": {"a": 1}, "list": [1]}"#);
-        let supplied = values(r#"{"size": 2, "name": "n", "tags": {"a": 2, "b": 3}, "list": [2, 3], "text": "t"}"#);
-        let expected = values(r#"{"size": 1, "name": "n", "tags": {"a": 1, "b": 3}, "list": [1], "text": "t"}"#);
+        let supplied =
+            values(r#"{"size": 2, "name": "n", "tags": {"a": 2, "b": 3}, "list": [2, 3], "text": "t"}"#);
+        let expected =
+            values(r#"{"size": 1, "name": "n", "tags": {"a": 1, "b": 3}, "list": [1], "text": "t"}"#);
         assert_eq!(completed(&read, &supplied), expected);
     }
 

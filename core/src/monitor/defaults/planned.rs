@@ -41,14 +41,24 @@ impl PlannedDefaults {
     pub(crate) fn find(&self, mut settings: ProviderSettings, user: &str) -> Result<(Urn, PropertyMap)> {
         self.recorded.complete(&mut settings);
         let package = &settings.package;
-        if self.denied.iter().any(|denied| denied == "*" || denied == package) {
+        if self
+            .denied
+            .iter()
+            .any(|denied| denied == "*" || denied == package)
+        {
             return Err(Error::invalid(format!(
                 "Default provider for '{package}' disabled. '{user}' must use an explicit provider."
             )));
         }
         let resource_type = TypeToken::provider_of(package);
         let (stack, project) = (&self.run.stack, &self.run.project);
-        let urn = Urn::new(stack, project, "", resource_type.as_str(), &default_name(&settings));
+        let urn = Urn::new(
+            stack,
+            project,
+            "",
+            resource_type.as_str(),
+            &default_name(&settings),
+        );
         let inputs = settings.write(configuration::inputs(package, &self.run));
         Ok((urn, inputs))
     }

@@ -85,9 +85,18 @@ mod tests {
         changes.package.download_url = "https://example.com".to_owned();
         changes.package.version = "2.0.0".to_owned();
         changes.others.hide_diffs = vec!["y".to_owned()];
-        let names = ["retainOnDelete", "plugin_download_url", "hide_diffs", "ignoreChanges", "protect"];
+        let names = [
+            "retainOnDelete",
+            "plugin_download_url",
+            "hide_diffs",
+            "ignoreChanges",
+            "protect",
+        ];
         options.change(names, changes);
-        assert_eq!((options.depends_on.len(), options.retain_on_delete), (1, Some(true)));
+        assert_eq!(
+            (options.depends_on.len(), options.retain_on_delete),
+            (1, Some(true))
+        );
         assert_eq!(options.package.download_url, "https://example.com");
         assert_eq!(options.package.version, "1.0.0", "not among the names");
         assert_eq!(options.others.hide_diffs, ["y"]);

@@ -239,7 +239,9 @@ impl Monitor {
                 _ => ProviderStatus::Unknown,
             };
             let text = format!("invoke transform: {}: {}", what(), error.text().reference());
-            let refusal = Error::new(error.kind(), text.as_str()).with_phase("transform").with_source(error);
+            let refusal = Error::new(error.kind(), text.as_str())
+                .with_phase("transform")
+                .with_source(error);
             self.0.transforms.keep_refusal(match urn {
                 Some(urn) => refusal.with_urn(urn.clone()),
                 None => refusal,

@@ -154,7 +154,10 @@ impl Monitor {
     /// Adds to the error of a program the resource and the cause of the transform's failure that its text contains.
     pub(crate) fn with_cause_of_transform(&self, error: Error) -> Error {
         let refusals = self.0.transforms.refusals();
-        let Some(refusal) = refusals.iter().find(|refusal| error.message().contains(refusal.message())) else {
+        let Some(refusal) = refusals
+            .iter()
+            .find(|refusal| error.message().contains(refusal.message()))
+        else {
             return error;
         };
         let urn = error.urn().or(refusal.urn()).cloned();

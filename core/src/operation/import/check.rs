@@ -96,7 +96,13 @@ pub(super) fn check(request: &ImportRequest, stack: &str, project: &str) -> Resu
         .collect();
     refuse_cycle(given, &of_rows, "parent", &mut faults);
     if !faults.is_empty() {
-        faults.splice(0..0, given.iter().enumerate().flat_map(|(index, row)| own_faults(index, row)));
+        faults.splice(
+            0..0,
+            given
+                .iter()
+                .enumerate()
+                .flat_map(|(index, row)| own_faults(index, row)),
+        );
         return Err(joined(faults));
     }
     let mut urns: Vec<Option<Urn>> = vec![None; given.len()];
@@ -134,7 +140,11 @@ fn joined(mut faults: Vec<String>) -> Error {
     if faults.len() == 1 {
         return Error::invalid(faults.remove(0));
     }
-    Error::invalid(format!("{} errors occurred:\n  * {}", faults.len(), faults.join("\n  * ")))
+    Error::invalid(format!(
+        "{} errors occurred:\n  * {}",
+        faults.len(),
+        faults.join("\n  * ")
+    ))
 }
 
 /// Describes a resource in faults.
@@ -150,12 +160,20 @@ fn described(index: usize, row: &ImportResource) -> String {
 
 /// Returns the name by which other rows refer to a row.
 fn own_name(row: &ImportResource) -> &str {
-    if row.name.is_empty() { &row.logical_name } else { &row.name }
+    if row.name.is_empty() {
+        &row.logical_name
+    } else {
+        &row.name
+    }
 }
 
 /// Returns the name in the URN of a row.
 fn logical_name(row: &ImportResource) -> &str {
-    if row.logical_name.is_empty() { &row.name } else { &row.logical_name }
+    if row.logical_name.is_empty() {
+        &row.name
+    } else {
+        &row.logical_name
+    }
 }
 
 fn is_provider(row: &ImportResource) -> bool {
@@ -175,14 +193,26 @@ fn own_faults(index: usize, row: &ImportResource) -> Vec<String> {
         (row.resource_type.is_empty(), "has no type"),
         (own_name(row).is_empty(), "has no name"),
         (row.id.is_empty() && !row.component && !provider, "has no ID"),
-        (!row.id.is_empty() && row.component, "has an ID, but is marked as a component"),
-        (row.remote && !row.component, "is marked as remote, but not as a component"),
+        (
+            !row.id.is_empty() && row.component,
+            "has an ID, but is marked as a component",
+        ),
+        (
+            row.remote && !row.component,
+            "is marked as remote, but not as a component",
+        ),
         (
             !row.id.is_empty() && provider,
             "has an ID, but is a provider, which is created rather than read",
         ),
-        (provider && row.component, "is a provider and may not be marked as a component"),
-        (provider && row.outputs.is_some(), "is a provider and may not have outputs"),
+        (
+            provider && row.component,
+            "is a provider and may not be marked as a component",
+        ),
+        (
+            provider && row.outputs.is_some(),
+            "is a provider and may not have outputs",
+        ),
         (
             row.component && !row.remote && !row.provider.is_empty(),
             "is a component without a provider of its own, and may not name one",
@@ -203,15 +233,23 @@ fn own_faults(index: usize, row: &ImportResource) -> Vec<String> {
     .into_iter()
     .filter(|(is_wrong, _)| *is_wrong)
     .map(|(_, fault)| format!("{it} {fault}"))
-    .chain((!row.resource_type.is_empty() && needs_full && !token.is_full()).then(|| {
-        format!(
-            "import type {:?} is not a valid resource type token. Type tokens must be of the format \
+    .chain(
+        (!row.resource_type.is_empty() && needs_full && !token.is_full()).then(|| {
+            format!(
+                "import type {:?} is not a valid resource type token. Type tokens must be of the format \
              <package>:<module>:<type> - refer to the import section of the provider resource documentation.",
-            row.resource_type
-        )
-    }))
-    .chain(unknown(&row.inputs).then(|| format!("the inputs for {it} contain unknown values; fill them in before importing")))
-    .chain(unknown(&row.outputs).then(|| format!("the outputs for {it} contain unknown values; fill them in before importing")))
+                row.resource_type
+            )
+        }),
+    )
+    .chain(
+        unknown(&row.inputs)
+            .then(|| format!("the inputs for {it} contain unknown values; fill them in before importing")),
+    )
+    .chain(
+        unknown(&row.outputs)
+            .then(|| format!("the outputs for {it} contain unknown values; fill them in before importing")),
+    )
     .collect()
 }
 
@@ -245,7 +283,11 @@ impl<'a> Names<'a> {
         accepts: impl Fn(&ImportResource) -> bool,
     ) -> Result<Referent, String> {
         let rows = &self.request.resources;
-        let it = || rows.get(index).map(|row| described(index, row)).unwrap_or_default();
+        let it = || {
+            rows.get(index)
+                .map(|row| described(index, row))
+                .unwrap_or_default()
+        };
         if let Ok(urn) = Urn::parse(text) {
             return Ok(Referent::Recorded(urn));
         }
@@ -259,12 +301,17 @@ impl<'a> Names<'a> {
                 .map_err(|_| format!("the entry '{text}' of the name table is no URN")),
             ([], None) => {
                 let hint = self.nearest(text);
-                let hint = hint.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+                let hint = hint
+                    .map(|near| format!("; did you mean '{near}'?"))
+                    .unwrap_or_default();
                 let places = match what {
                     "provider" => "in 'nameTable' or 'resources'",
                     _ => "in 'nameTable'",
                 };
-                Err(format!("the {what} '{text}' for {} has no entry {places}{hint}", it()))
+                Err(format!(
+                    "the {what} '{text}' for {} has no entry {places}{hint}",
+                    it()
+                ))
             }
             _ => Err(format!("{} has an ambiguous {what}", it())),
         }
@@ -273,7 +320,12 @@ impl<'a> Names<'a> {
     /// Returns the known name that is most like a text.
     fn nearest(&self, text: &str) -> Option<&str> {
         let table = self.request.name_table.keys().map(String::as_str);
-        let names = self.rows.keys().copied().chain(table).filter(|name| !name.is_empty());
+        let names = self
+            .rows
+            .keys()
+            .copied()
+            .chain(table)
+            .filter(|name| !name.is_empty());
         let near = names.map(|name| (strsim::osa_distance(text, name), name));
         let near = near.filter(|(distance, name)| distance * 3 <= name.len().max(text.len()));
         near.min().map(|(_, name)| name)
@@ -301,16 +353,20 @@ impl<'a> Names<'a> {
         let it = described(index, row);
         let wanted = TypeToken::from(row.resource_type.as_str());
         // Names of other resources may be those of a provider.
-        let found = self.find(text, "provider", index, is_provider).or_else(|fault| {
-            self.find(text, "provider", index, |_| true).map_err(|_| fault)
-        });
+        let found = self
+            .find(text, "provider", index, is_provider)
+            .or_else(|fault| self.find(text, "provider", index, |_| true).map_err(|_| fault));
         let (kind, provider) = match found {
             Err(fault) => {
                 faults.push(fault);
                 return None;
             }
             Ok(Referent::Row(row)) => {
-                let kind = self.request.resources.get(row).map(|row| row.resource_type.clone());
+                let kind = self
+                    .request
+                    .resources
+                    .get(row)
+                    .map(|row| row.resource_type.clone());
                 (kind.unwrap_or_default(), RowProvider::Row(row))
             }
             Ok(Referent::Recorded(urn)) => {
@@ -349,14 +405,20 @@ fn resolved(
     let version = parse_version(&row.version)
         .map_err(|error| format!("could not parse version '{}' for {it}: {error}", row.version))?;
     let decoded = |value: &str, of: &str| {
-        STANDARD.decode(value).map_err(|_| format!("the value of the {of} of {it} is not base64"))
+        STANDARD
+            .decode(value)
+            .map_err(|_| format!("the value of the {of} of {it} is not base64"))
     };
     let base = match &row.parameterization {
         None => None,
         Some(made) => Some(BasePlugin {
             name: made.plugin_name.clone(),
-            version: parse_version(&made.plugin_version)
-                .map_err(|error| format!("could not parse version '{}' for {it}: {error}", made.plugin_version))?,
+            version: parse_version(&made.plugin_version).map_err(|error| {
+                format!(
+                    "could not parse version '{}' for {it}: {error}",
+                    made.plugin_version
+                )
+            })?,
             value: decoded(&made.value, "parameterization")?,
         }),
     };
@@ -447,7 +509,13 @@ fn urn_of(
         };
         if let (Some(place), Some(given)) = (urns.get_mut(row), given.get(row)) {
             let parent_type = parent_type.unwrap_or_default();
-            *place = Some(Urn::new(stack, project, &parent_type, &given.resource_type, logical_name(given)));
+            *place = Some(Urn::new(
+                stack,
+                project,
+                &parent_type,
+                &given.resource_type,
+                logical_name(given),
+            ));
         }
     }
 }
@@ -475,8 +543,11 @@ fn refuse_equal_urns(rows: &[Row], faults: &mut Vec<String>) {
 
 /// Makes references by URN to resources of the import references to their rows.
 fn refer_to_rows(rows: &mut [Row]) {
-    let places: FxHashMap<Urn, usize> =
-        rows.iter().enumerate().map(|(index, row)| (row.urn.clone(), index)).collect();
+    let places: FxHashMap<Urn, usize> = rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| (row.urn.clone(), index))
+        .collect();
     for row in rows {
         if let Parent::Recorded(urn) = &row.parent {
             if urn.is_root_stack() && urn.stack() == row.urn.stack() && urn.project() == row.urn.project() {
@@ -496,7 +567,13 @@ fn refer_to_rows(rows: &mut [Row]) {
 /// Refuses resources that wait for each other.
 fn refuse_cycle(given: &[ImportResource], edges: &[Vec<usize>], what: &str, faults: &mut Vec<String>) {
     let Some(cycle) = cycle(edges) else { return };
-    let named = cycle.iter().filter_map(|index| Some((*index, given.get(*index)?)));
+    let named = cycle
+        .iter()
+        .filter_map(|index| Some((*index, given.get(*index)?)));
     let named: Vec<String> = named.map(|(index, row)| described(index, row)).collect();
-    faults.push(format!("{} has a cyclic {what}: {}", named[0], named.join(", then ")));
+    faults.push(format!(
+        "{} has a cyclic {what}: {}",
+        named[0],
+        named.join(", then ")
+    ));
 }

@@ -75,7 +75,12 @@ impl Importer {
             let Some(step) = Step::new(StepOp::Same, Some(record.clone()), new) else {
                 continue;
             };
-            if self.executor.run_step(&mut step.with_detail(detail)).await.is_err() {
+            if self
+                .executor
+                .run_step(&mut step.with_detail(detail))
+                .await
+                .is_err()
+            {
                 return;
             }
         }
@@ -86,7 +91,11 @@ impl Importer {
         if self.base.live(&self.root).is_some() {
             return;
         }
-        let root = ResourceState::new(self.root.clone(), TypeToken::from(self.root.resource_type()), false);
+        let root = ResourceState::new(
+            self.root.clone(),
+            TypeToken::from(self.root.resource_type()),
+            false,
+        );
         if let Some(mut step) = Step::new(StepOp::Create, None, Some(Arc::new(root))) {
             // A failure has been reported, and ends the run.
             drop(self.executor.run_step(&mut step).await);
@@ -131,7 +140,10 @@ impl Importer {
             }
         }
         let never = || Settled::NotTried(Error::internal("the resource waits for itself"));
-        settled.into_iter().map(|settled| settled.unwrap_or_else(never)).collect()
+        settled
+            .into_iter()
+            .map(|settled| settled.unwrap_or_else(never))
+            .collect()
     }
 
     /// Imports a row. `parent` and `provider` are what has become of the rows that it refers to.
@@ -152,7 +164,11 @@ impl Importer {
             }
             refusal = Some(format!("resource '{}' already exists", row.urn));
         }
-        let mut state = ResourceState::new(row.urn.clone(), row.resource_type.clone(), row.kind != RowKind::Component);
+        let mut state = ResourceState::new(
+            row.urn.clone(),
+            row.resource_type.clone(),
+            row.kind != RowKind::Component,
+        );
         state.protect = self.protects;
         state.id = row.id.as_str().into();
         state.options.import_id = row.id.as_str().into();
@@ -183,7 +199,11 @@ impl Importer {
             state.provider = provider.reference.clone();
         }
         if let (Some(extension), Some(provider)) = (&row.extension, &provider) {
-            if let Err(error) = self.providers.extend(&provider.reference, extension, &row.urn).await {
+            if let Err(error) = self
+                .providers
+                .extend(&provider.reference, extension, &row.urn)
+                .await
+            {
                 return self.run(state, None, refused(error.text().clone())).await;
             }
             state.extension_ref = extension.reference().clone();
@@ -228,7 +248,12 @@ impl Importer {
     }
 
     /// Runs the step of a row.
-    async fn run(&self, state: ResourceState, provider: Option<ReadyProvider>, planned: PlannedImport) -> Settled {
+    async fn run(
+        &self,
+        state: ResourceState,
+        provider: Option<ReadyProvider>,
+        planned: PlannedImport,
+    ) -> Settled {
         let urn = state.urn.clone();
         let Some(step) = Step::new(StepOp::Import, None, Some(Arc::new(state))) else {
             return Settled::NotTried(Error::internal("a step without a record"));
@@ -248,10 +273,14 @@ impl Importer {
     /// Reports a row that is not tried in the result; the reason has been reported.
     fn skip(&self, state: ResourceState, why: impl Into<Text>) -> Settled {
         let urn = state.urn.clone();
-        let why = why.into().map(str::to_owned, |why| format!("{urn} was not imported: {why}"));
+        let why = why
+            .into()
+            .map(str::to_owned, |why| format!("{urn} was not imported: {why}"));
         let error = Error::new(ErrorKind::Failed, why).with_urn(urn);
         let refusal = Failure::Step(error.clone());
-        self.executor.reporter().keep_refusal(StepOp::Import, None, Some(state), &refusal);
+        self.executor
+            .reporter()
+            .keep_refusal(StepOp::Import, None, Some(state), &refusal);
         Settled::NotTried(error)
     }
 

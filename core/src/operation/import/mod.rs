@@ -30,13 +30,20 @@ use importer::Importer;
 use providers::ImportProviders;
 
 /// Imports the resources of the request; returns what has become of them, with their source code.
-pub(super) async fn import(run: &OperationRun, prepared: &Prepared, snapshot: &Snapshot) -> Result<ImportReport> {
+pub(super) async fn import(
+    run: &OperationRun,
+    prepared: &Prepared,
+    snapshot: &Snapshot,
+) -> Result<ImportReport> {
     let request = run.import.as_deref().cloned().unwrap_or_default();
     let (stack, project) = (&run.stack.stack, &run.stack.project);
     let mut rows = check(&request, stack, project)?;
     open_secrets(&mut rows, snapshot.secrets.as_ref()).await?;
     for row in &rows {
-        let values = row.inputs.values().chain(row.outputs.iter().flat_map(|outputs| outputs.values()));
+        let values = row
+            .inputs
+            .values()
+            .chain(row.outputs.iter().flat_map(|outputs| outputs.values()));
         values.for_each(|value| run.events.redactor().learn_value(value));
     }
     let executor = Arc::clone(&prepared.executor);
@@ -70,13 +77,18 @@ async fn open_secrets(rows: &mut [Row], manager: Option<&Arc<dyn SecretsManager>
     let mut any = false;
     for row in rows.iter() {
         any |= sealed.collect(&row.inputs);
-        any |= row.outputs.as_ref().is_some_and(|outputs| sealed.collect(outputs));
+        any |= row
+            .outputs
+            .as_ref()
+            .is_some_and(|outputs| sealed.collect(outputs));
     }
     if !any {
         return Ok(());
     }
     let manager = manager.ok_or_else(|| {
-        Error::invalid("the import has encrypted secrets, and the stack has no secrets manager to decrypt them yet")
+        Error::invalid(
+            "the import has encrypted secrets, and the stack has no secrets manager to decrypt them yet",
+        )
     })?;
     let plaintexts = manager.decrypt(sealed.ciphertexts()).await?;
     let opened = sealed.open(&plaintexts, &manager.identity())?;
@@ -119,7 +131,12 @@ fn refuse_options(options: &OperationOptions) -> Result<()> {
     let names: Vec<String> = given.map(|(name, _)| styled_name(name)).collect();
     match names.as_slice() {
         [] => Ok(()),
-        [name] => Err(Error::invalid(format!("an import does not have the option {name}"))),
-        names => Err(Error::invalid(format!("an import does not have the options {}", names.join(", ")))),
+        [name] => Err(Error::invalid(format!(
+            "an import does not have the option {name}"
+        ))),
+        names => Err(Error::invalid(format!(
+            "an import does not have the options {}",
+            names.join(", ")
+        ))),
     }
 }

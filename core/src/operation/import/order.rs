@@ -40,8 +40,11 @@ pub(super) fn cycle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
                     path.push((next, 0));
                 }
                 Some(Visit::Open) => {
-                    let mut cycle: Vec<usize> =
-                        path.iter().map(|(node, _)| *node).skip_while(|node| *node != next).collect();
+                    let mut cycle: Vec<usize> = path
+                        .iter()
+                        .map(|(node, _)| *node)
+                        .skip_while(|node| *node != next)
+                        .collect();
                     let lowest = cycle.iter().enumerate().min_by_key(|(_, node)| **node)?.0;
                     cycle.rotate_left(lowest);
                     return Some(cycle);

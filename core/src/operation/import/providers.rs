@@ -56,14 +56,23 @@ impl ImportProviders {
     }
 
     /// Returns the default provider of a package. A recorded one is used as it is.
-    pub(super) async fn default_of(&self, settings: &ProviderSettings, user: &Urn) -> Result<ReadyProvider, Text> {
+    pub(super) async fn default_of(
+        &self,
+        settings: &ProviderSettings,
+        user: &Urn,
+    ) -> Result<ReadyProvider, Text> {
         let found = self.defaults.find(settings.clone(), user.as_str());
         let (urn, inputs) = found.map_err(|error| self.report(user, error.text().clone()))?;
         self.named(&urn, &inputs, user).await
     }
 
     /// Returns the provider of a URN, which is created with `inputs` when it is not recorded.
-    pub(super) async fn named(&self, urn: &Urn, inputs: &PropertyMap, user: &Urn) -> Result<ReadyProvider, Text> {
+    pub(super) async fn named(
+        &self,
+        urn: &Urn,
+        inputs: &PropertyMap,
+        user: &Urn,
+    ) -> Result<ReadyProvider, Text> {
         if let Some(recorded) = self.base.live(urn) {
             return self.of_record(&recorded.state).await;
         }
@@ -121,7 +130,10 @@ impl ImportProviders {
         };
         let mut step = step.with_provider(Some(self.registry.manager()));
         match self.executor.run_step(&mut step).await {
-            Ok(outcome) => outcome.new.map(|record| record.state).ok_or_else(|| "there is no record".into()),
+            Ok(outcome) => outcome
+                .new
+                .map(|record| record.state)
+                .ok_or_else(|| "there is no record".into()),
             Err(failure) => Err(failure.message),
         }
     }

@@ -2,15 +2,19 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use serde::Serialize;
 use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{
     check::{Parent, Row, RowKind},
     importer::Settled,
 };
 use crate::{
-    error::Error, operation::OperationRun, property::PropertyMap, token::{ResourceId, TypeToken}, urn::Urn,
+    error::Error,
+    operation::OperationRun,
+    property::PropertyMap,
+    token::{ResourceId, TypeToken},
+    urn::Urn,
 };
 
 /// The result of an import.
@@ -98,7 +102,10 @@ pub struct ImportedResource {
 
 /// Reports what has become of each row.
 pub(super) fn report(run: &OperationRun, rows: &[Row], settled: &[Settled]) -> ImportReport {
-    let resources = rows.iter().zip(settled).map(|(row, settled)| resource(run, rows, row, settled));
+    let resources = rows
+        .iter()
+        .zip(settled)
+        .map(|(row, settled)| resource(run, rows, row, settled));
     ImportReport {
         resources: resources.collect(),
         ..ImportReport::default()

@@ -34,7 +34,12 @@ pub(super) async fn generate(
     report: &mut ImportReport,
 ) {
     let declarations = declarations(rows, settled, &report.resources, &prepared.base);
-    let taken = run.stack.config.iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>();
+    let taken = run
+        .stack
+        .config
+        .iter()
+        .map(|(key, _)| key.to_string())
+        .collect::<Vec<_>>();
     let program = Program::new(&run.stack.project, declarations, taken.iter().map(String::as_str));
     report.configuration = ImportConfiguration(program.secrets().0.clone());
     let schemas = schemas(run, prepared, settled).await;
@@ -75,10 +80,20 @@ async fn schemas(run: &OperationRun, prepared: &Prepared, settled: &[Settled]) -
 
 /// Asks a provider for the schema of its package; one that is not loaded is loaded for that.
 async fn schema(prepared: &Prepared, settled: &[Settled], reference: &ProviderReference) -> Option<String> {
-    let mut created = settled.iter().filter_map(Settled::record).filter(|record| record.urn == reference.urn);
+    let mut created = settled
+        .iter()
+        .filter_map(Settled::record)
+        .filter(|record| record.urn == reference.urn);
     let recorded = prepared.base.live(&reference.urn).map(|record| &record.state);
-    let inputs = recorded.or_else(|| created.next()).map(|provider| provider.inputs.clone());
-    let published = || prepared.executor.published(&reference.urn).map(|state| state.inputs.clone());
+    let inputs = recorded
+        .or_else(|| created.next())
+        .map(|provider| provider.inputs.clone());
+    let published = || {
+        prepared
+            .executor
+            .published(&reference.urn)
+            .map(|state| state.inputs.clone())
+    };
     let settings = ProviderSettings::read(reference.package(), &inputs.or_else(published)?).ok()?;
     let spec = ProviderSpec::from(settings);
     let parameter = spec.parameter.as_ref();
@@ -107,16 +122,24 @@ fn declarations(
     for index in 0..rows.len() {
         visit(index, rows, &mut seen, &mut order);
     }
-    let order = order.into_iter().filter(|index| settled[*index].record().is_some());
+    let order = order
+        .into_iter()
+        .filter(|index| settled[*index].record().is_some());
     let order: Vec<usize> = order.collect();
-    let places: FxHashMap<&Urn, usize> =
-        order.iter().enumerate().map(|(place, index)| (&rows[*index].urn, place)).collect();
+    let places: FxHashMap<&Urn, usize> = order
+        .iter()
+        .enumerate()
+        .map(|(place, index)| (&rows[*index].urn, place))
+        .collect();
     // The provider that children of a declared resource inherit.
     let mut inherited: FxHashMap<&Urn, &str> = FxHashMap::default();
     let mut declarations = Vec::with_capacity(order.len());
     for index in &order {
         let (row, resource) = (&rows[*index], &resources[*index]);
-        let from_parent = resource.parent.as_ref().and_then(|parent| inherited_from(parent, &inherited, base));
+        let from_parent = resource
+            .parent
+            .as_ref()
+            .and_then(|parent| inherited_from(parent, &inherited, base));
         if is_explicit(&resource.provider) {
             inherited.insert(&row.urn, &resource.provider);
         } else if let Some(from_parent) = from_parent.filter(|_| row.kind == RowKind::Component) {
@@ -173,9 +196,14 @@ fn declaration(
         None => Reference::Recorded(parent.to_string()),
     });
     let reference = ProviderReference::parse(&resource.provider).ok();
-    let package = |reference: &str| ProviderReference::parse(reference).ok().map(|it| it.package().to_owned());
+    let package = |reference: &str| {
+        ProviderReference::parse(reference)
+            .ok()
+            .map(|it| it.package().to_owned())
+    };
     // A child inherits the provider of its parent, where that is one of its package.
-    let inherits = from_parent.filter(|provider| package(provider).as_deref() == Some(row.resource_type.asked_package()));
+    let inherits = from_parent
+        .filter(|provider| package(provider).as_deref() == Some(row.resource_type.asked_package()));
     let provider = reference.filter(|_| match inherits {
         Some(inherited) => inherited != resource.provider,
         None => is_explicit(&resource.provider),
@@ -207,8 +235,16 @@ fn declaration(
         label: row.name.clone(),
         inputs,
         parent,
-        version: if provider.is_none() || is_provider { row.version.clone() } else { String::new() },
-        download_url: if provider.is_none() || is_provider { row.download_url.clone() } else { String::new() },
+        version: if provider.is_none() || is_provider {
+            row.version.clone()
+        } else {
+            String::new()
+        },
+        download_url: if provider.is_none() || is_provider {
+            row.download_url.clone()
+        } else {
+            String::new()
+        },
         provider,
         protect: resource.protect,
     }

@@ -33,21 +33,39 @@ fn names_become_references_in_any_order() {
             "urn:pulumi:dev::shop::t:m:T$t:m:T::by urn",
         ]
     );
-    assert_eq!((&rows[0].parent, &rows[0].provider), (&Parent::Row(1), &RowProvider::Row(2)));
-    assert_eq!((&rows[1].provider, &rows[2].provider), (&RowProvider::None, &RowProvider::None));
-    assert_eq!((&rows[3].parent, &rows[4].parent), (&Parent::Root, &Parent::Row(3)));
+    assert_eq!(
+        (&rows[0].parent, &rows[0].provider),
+        (&Parent::Row(1), &RowProvider::Row(2))
+    );
+    assert_eq!(
+        (&rows[1].provider, &rows[2].provider),
+        (&RowProvider::None, &RowProvider::None)
+    );
+    assert_eq!(
+        (&rows[3].parent, &rows[4].parent),
+        (&Parent::Root, &Parent::Row(3))
+    );
     let RowProvider::Default(settings) = &rows[3].provider else {
         panic!("a default provider is expected");
     };
-    assert_eq!(settings.version.as_ref().map(ToString::to_string).as_deref(), Some("1.2.0"));
+    assert_eq!(
+        settings.version.as_ref().map(ToString::to_string).as_deref(),
+        Some("1.2.0")
+    );
 }
 
 #[test]
 fn what_is_wrong_with_a_resource_is_named() {
     let table = [
         (r#"{"name": "a", "id": "1"}"#, "resource 'a' has no type"),
-        (r#"{"type": "t:m:T", "id": "1"}"#, "resource 0 of type 't:m:T' has no name"),
-        (r#"{"type": "t:m:T", "name": "a"}"#, "resource 'a' of type 't:m:T' has no ID"),
+        (
+            r#"{"type": "t:m:T", "id": "1"}"#,
+            "resource 0 of type 't:m:T' has no name",
+        ),
+        (
+            r#"{"type": "t:m:T", "name": "a"}"#,
+            "resource 'a' of type 't:m:T' has no ID",
+        ),
         (
             r#"{"type": "t:m:T", "name": "a", "id": "1", "component": true}"#,
             "has an ID, but is marked as a component",
@@ -64,7 +82,10 @@ fn what_is_wrong_with_a_resource_is_named() {
             r#"{"type": "pulumi:providers:t", "name": "a", "outputs": {}}"#,
             "is a provider and may not have outputs",
         ),
-        (r#"{"type": "x", "name": "a", "id": "1"}"#, "import type \"x\" is not a valid resource type token"),
+        (
+            r#"{"type": "x", "name": "a", "id": "1"}"#,
+            "import type \"x\" is not a valid resource type token",
+        ),
         (
             r#"{"type": "t:m:T", "name": "a", "id": "1", "version": "abc"}"#,
             "could not parse version 'abc' for resource 'a' of type 't:m:T'",
@@ -109,14 +130,24 @@ fn references_are_unique_and_have_no_cycle() {
         row("a", r#", "logicalName": "y""#),
         row("b", r#", "parent": "a""#),
     ]);
-    assert!(ambiguous.unwrap_err().contains("resource 'b' of type 't:m:T' has an ambiguous parent"));
+    assert!(
+        ambiguous
+            .unwrap_err()
+            .contains("resource 'b' of type 't:m:T' has an ambiguous parent")
+    );
     let twice = rows(&[row("a", ""), row("a", "")]).unwrap_err();
-    assert!(twice.contains("has an ambiguous URN, set name (or logical name) to be unique"), "{twice}");
+    assert!(
+        twice.contains("has an ambiguous URN, set name (or logical name) to be unique"),
+        "{twice}"
+    );
     let itself = rows(&[row("a", r#", "parent": "a""#)]).unwrap_err();
     assert!(itself.contains("has a cyclic parent: resource 'a'"), "{itself}");
     let provider = r#"{"type": "pulumi:providers:t", "name": "mine", "parent": "a"}"#.to_owned();
     let through_provider = rows(&[row("a", r#", "provider": "mine""#), provider]).unwrap_err();
-    assert!(through_provider.contains("has a cyclic parent or provider"), "{through_provider}");
+    assert!(
+        through_provider.contains("has a cyclic parent or provider"),
+        "{through_provider}"
+    );
     let many = rows(&[row("a", r#", "parent": "none""#), r#"{"name": "b"}"#.to_owned()]).unwrap_err();
     assert!(many.starts_with("3 errors occurred:\n  * "), "{many}");
 }
@@ -124,7 +155,12 @@ fn references_are_unique_and_have_no_cycle() {
 #[test]
 fn a_deep_chain_of_parents_is_resolved() {
     let rows: Vec<String> = (0..2_000)
-        .map(|index| format!(r#"{{"type": "T", "name": "n{index}", "component": true, "parent": "n{}"}}"#, index + 1))
+        .map(|index| {
+            format!(
+                r#"{{"type": "T", "name": "n{index}", "component": true, "parent": "n{}"}}"#,
+                index + 1
+            )
+        })
         .chain([r#"{"type": "T", "name": "n2000", "component": true}"#.to_owned()])
         .collect();
     let rows = checked(&format!(r#"{{"resources": [{}]}}"#, rows.join(", "))).unwrap();

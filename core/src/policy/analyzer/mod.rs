@@ -186,7 +186,9 @@ impl PackBackend for Analyzer {
 
     fn unreturned(&self, call: &str, urn: &Urn) -> Vec<String> {
         let AnalyzerConnection { name, address, .. } = &self.connection;
-        vec![format!("policy pack {name} [{address}] did not return from {call} of {urn}")]
+        vec![format!(
+            "policy pack {name} [{address}] did not return from {call} of {urn}"
+        )]
     }
 
     async fn cancel(&self) {

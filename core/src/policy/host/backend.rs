@@ -219,7 +219,10 @@ impl PackBackend for HostFunctions {
                 ..PolicyResource::of_inputs(subject, &before)
             };
             let work = policy.policy.functions.remediate(resource.clone());
-            let Some(after) = self.limited(policy, "Remediate", &subject.state.urn, work).await? else {
+            let Some(after) = self
+                .limited(policy, "Remediate", &subject.state.urn, work)
+                .await?
+            else {
                 continue;
             };
             let after = keep_secrets(&resource.inputs, after);

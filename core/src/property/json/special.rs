@@ -74,7 +74,9 @@ fn secret(map: &mut PropertyMap, reader: ValueReader) -> Result<PropertyValue> {
         return Ok(PropertyValue::secret(value));
     }
     match (text(map, "ciphertext")?, text(map, "plaintext")?) {
-        (Some(text), None) if matches!(reader.form, ReadForm::State | ReadForm::Given) => Ok(read::sealed(&text)),
+        (Some(text), None) if matches!(reader.form, ReadForm::State | ReadForm::Given) => {
+            Ok(read::sealed(&text))
+        }
         (Some(text), None) => Ok(PropertyValue::secret(read::text(
             &text,
             reader.form,

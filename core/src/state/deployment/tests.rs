@@ -338,9 +338,15 @@ fn the_known_members_are_the_fields_that_are_read() {
 
 #[tokio::test]
 async fn unknown_members_are_written_compactly_and_in_order() {
-    let text = with_record("\"custom\":false,\"type\":\"shop:index:Box\",\"zzz\":{ \"a\" :\n 1.50 },\"aaa\":null");
+    let text =
+        with_record("\"custom\":false,\"type\":\"shop:index:Box\",\"zzz\":{ \"a\" :\n 1.50 },\"aaa\":null");
     let snapshot = deployment(&text).await.unwrap();
-    let written = write_deployment(&snapshot, SecretsShown::Sealed, Layout::Compact).await.unwrap();
+    let written = write_deployment(&snapshot, SecretsShown::Sealed, Layout::Compact)
+        .await
+        .unwrap();
     let written = String::from_utf8(written).unwrap();
-    assert!(written.contains(r#""type":"shop:index:Box","aaa":null,"zzz":{"a":1.50}}"#), "{written}");
+    assert!(
+        written.contains(r#""type":"shop:index:Box","aaa":null,"zzz":{"a":1.50}}"#),
+        "{written}"
+    );
 }

@@ -77,7 +77,14 @@ impl StackStorage {
 
     async fn load_checked(&self, secrets: &dyn SecretsProvider, verify: bool) -> Result<LoadedStack> {
         let error = match self.load_without_location(secrets, verify).await {
-            Err(error) if matches!(error.kind(), ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt) => error,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt
+                ) =>
+            {
+                error
+            }
             loaded => return loaded,
         };
         let name = self.name();

@@ -61,7 +61,10 @@ impl TransformArgs {
         }
         let mut options = self.options;
         if let Some(changes) = changed.options {
-            options.change(read::<ChangedNames>(text)?.iter(), TransformOptions::from(changes));
+            options.change(
+                read::<ChangedNames>(text)?.iter(),
+                TransformOptions::from(changes),
+            );
         }
         Ok(Self {
             inputs: changed.inputs.map_or(self.inputs, |inputs| inputs.0),
@@ -186,7 +189,10 @@ mod tests {
         assert_eq!(changed.options.aliases.len(), 2);
         let text = br#"{"options": {"protect": null, "aliases": null, "customTimeouts": {"delete": 7}}}"#;
         let removed = args().changed_by_json(text).unwrap();
-        assert_eq!((removed.options.protect, removed.options.aliases.len()), (None, 0));
+        assert_eq!(
+            (removed.options.protect, removed.options.aliases.len()),
+            (None, 0)
+        );
         let timeouts = &removed.options.others.custom_timeouts;
         assert_eq!((timeouts.create, timeouts.delete), (None, Some(7.0)));
         assert_eq!(removed.inputs, args().inputs);
