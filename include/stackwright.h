@@ -859,8 +859,9 @@ typedef struct sw_engine_options_t {
    * - `callTimeouts` (object of number): How long one call of a provider may take, in seconds, by the name of its
    *   package or plugin; providers of the host included. A call that takes longer fails with an error that names it,
    *   and what it was to create or change stays among the pending operations. A longer timeout of the resource
-   *   (`customTimeouts`), with 30 seconds more, takes precedence. Construct and methods, which wait for the resources
-   *   that they register, have no limit. Left out, calls take as long as they take.
+   *   (`customTimeouts`), with 30 seconds more, takes precedence. Components that it constructs and methods may wait
+   *   for other resources, those that they register for instance: for these calls the time does not count in which
+   *   the operation works on such. Left out, calls take as long as they take.
    * - `commands` (object of array of string or object): Commands that start plugins without an executable of their
    *   own, by name. In Python and Node the command that serves the dynamic providers of the SDK is preset.
    * - `directories` (array of string): Folders that hold executables of plugins; searched first, in this order.
@@ -1157,6 +1158,8 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
  * - `dependsOn` (string or array of string): Resources that must exist before the call: one or several, each itself
  *   or its URN; an output stands for the resources that it comes from. While one of them is only planned, the result
  *   is unknown.
+ * - `inTransform` (boolean): Whether a transform of functions makes the call, which is not transformed then: that
+ *   transform would wait for itself.
  * - `parent` (string): The resource, or its URN, whose provider is called when no other is named.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.
@@ -1473,8 +1476,8 @@ sw_status_t sw_context_register_error_hook(const struct sw_context_t *context,
  *
  * The function gets `{"type", "name", "custom", "parent", "inputs", "options"}`, the options by the names that
  * `sw_context_register` gives them and without those that are not set; `dependsOn` has the dependencies. It completes with
- * `{"inputs", "options"}`: each replaces the whole of the resource's, and one that is left out is unchanged, as are both for
- * an empty response. Its failure refuses the registration with an error that names the resource and the transform, and so
+ * `{"inputs", "options"}`: `inputs` replaces all inputs, and `options` has the options that change, of which `null` removes one.
+ * What is left out is unchanged, as is everything for an empty response. Its failure refuses the registration with an error that names the resource and the transform, and so
  * does a malformed response.
  */
 sw_status_t sw_context_add_transform(const struct sw_context_t *context,
@@ -1486,7 +1489,8 @@ sw_status_t sw_context_add_transform(const struct sw_context_t *context,
  * after the other. An invalid one fails the run.
  *
  * The function gets `{"token", "arguments", "options"}` with the options `provider`, `version`, `pluginDownloadURL` and
- * `pluginChecksums`, and completes with `{"arguments", "options"}`, as in `sw_context_add_transform`.
+ * `pluginChecksums`, and completes with `{"arguments", "options"}`, as in `sw_context_add_transform`. A function that it calls
+ * itself has `"inTransform": true`, and is not transformed: it would wait for itself.
  */
 sw_status_t sw_context_add_invoke_transform(const struct sw_context_t *context,
                                             const struct sw_function_t *function,
@@ -1530,10 +1534,39 @@ sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
                           struct sw_error_t **error);
 
 /**
- * Returns the names of stacks as a JSON array of `project/stack`: those of `project`, or all when it is empty.
+ * Returns the stacks of `project`, or all when it is empty, as a JSON array in the order of their names. Checkpoints are only
+ * read with `resource_counts`. The members of a stack:
+ *
+ * - `lastUpdate` (LastUpdate): The newest operation in the history, of any kind; null when there is none.
+ * - `lock` (LockHolder): The holder of the lock; null when there is no lock, or its process has ended.
+ * - `modified` (string): When the checkpoint was last written, also by an operation that still runs, in the form of
+ *   RFC 3339.
+ * - `name` (string): The name, as `project/stack`.
+ * - `problems` (array of string): What cannot be read of the stack: each names the file and the reason.
+ * - `resourceCount` (integer): The number of records in the checkpoint, with the stack itself, providers and old
+ *   copies; null when the count was not requested, or the checkpoint cannot be read.
+ *
+ * Members of its last update:
+ *
+ * - `ended` (string): When it ended, likewise.
+ * - `kind` (string): The kind: `update`, `refresh`, `destroy`, `import`, `resource-import`…
+ * - `message` (string): The note of the user.
+ * - `result` (string): The result: `succeeded`, `failed` or `in-progress`.
+ * - `started` (string): When it began, to the second, in the form of RFC 3339.
+ *
+ * Members of its lock:
+ *
+ * - `host` (string): The host.
+ * - `isRunning` (boolean): Whether the process is known to run. It is not known for those of other hosts and of other
+ *   programs.
+ * - `operation` (string): The operation that runs: `update` for instance. Only locks of this engine state it.
+ * - `process` (integer): The number of the process on that host.
+ * - `since` (string): When the lock was taken, in the form of RFC 3339.
+ * - `user` (string): The user.
  */
 sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
                              struct sw_bytes_view_t project,
+                             bool resource_counts,
                              struct sw_bytes_t **stacks,
                              struct sw_error_t **error);
 
@@ -1738,6 +1771,9 @@ void sw_operation_free(struct sw_operation_t *operation);
  * - Severity: debug, info, info#err, warning, error
  * - EnforcementLevel: advisory, mandatory, remediate, disabled
  * - PolicySeverity: low, medium, high, critical
+ * - ImportOutcome: imported, existing, failed, not_tried
+ * - ReferenceKind: parent, dependency, property, deletedWith, replaceWith, provider, viewOf
+ * - PendingOperationKind: creating, updating, deleting, reading, importing
  * - Outcome: succeeded, failed, canceled
  */
 sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
@@ -1985,6 +2021,64 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
                              struct sw_error_t **error);
 
 /**
+ * Returns the pending operations as a JSON array: what an interrupted run has begun, and whose outcome is not known. Secret
+ * values are `[secret]` unless they are to be shown. The members of a pending operation:
+ *
+ * - `id` (string): The id by which the pending operation is adopted, read or forgotten. It stays the same while
+ *   others come and go; where several are equal in kind, URN and id of the resource, they have new ids once one of
+ *   them is gone.
+ * - `inProgress` (boolean): Whether the process that holds the stack's lock may be executing it.
+ * - `inputs` (object of OutputValue): The inputs of the resource by name.
+ * - `kind` (PendingOperationKind): The kind of the change.
+ * - `name` (string): The name of the resource.
+ * - `resourceId` (string): The id of the resource; empty when it is not known, as for most creations.
+ * - `type` (string): The type of the resource.
+ * - `urn` (string): The URN of the resource.
+ */
+sw_status_t sw_stack_pending(const struct sw_stack_t *stack,
+                             bool show_secrets,
+                             struct sw_bytes_t **pending,
+                             struct sw_error_t **error);
+
+/**
+ * Starts an operation that records the resource of a pending operation: its provider reads it, and the operation is no longer
+ * pending.
+ *
+ * `pending` is the id of the pending operation; `resource_id` is that of the resource, or empty for the one that the pending
+ * operation has. With `replace`, a record of another resource with the same URN is replaced: that resource stays as it is, and is
+ * not managed any more. Without it, such a record fails the operation with a `CONFLICT` error. `options` are those of
+ * `sw_stack_start`.
+ */
+sw_status_t sw_stack_adopt_pending(const struct sw_stack_t *stack,
+                                   struct sw_bytes_view_t pending,
+                                   struct sw_bytes_view_t resource_id,
+                                   bool replace,
+                                   struct sw_bytes_view_t options,
+                                   struct sw_operation_t **operation,
+                                   struct sw_error_t **error);
+
+/**
+ * Reads the resource of a pending operation without recording it, and returns it as a JSON object with the members that
+ * `sw_stack_resources` lists, or as `null` when it does not exist. The ids are as for `sw_stack_adopt_pending`.
+ */
+sw_status_t sw_stack_read_pending(const struct sw_stack_t *stack,
+                                  struct sw_bytes_view_t pending,
+                                  struct sw_bytes_view_t resource_id,
+                                  bool show_secrets,
+                                  struct sw_bytes_t **resource,
+                                  struct sw_error_t **error);
+
+/**
+ * Removes a pending operation from the state, and returns it as a JSON object with the members that `sw_stack_pending` lists.
+ * With `dry_run`, it stays.
+ */
+sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
+                                    struct sw_bytes_view_t pending,
+                                    bool dry_run,
+                                    struct sw_bytes_t **forgotten,
+                                    struct sw_error_t **error);
+
+/**
  * Starts an operation without waiting for it. `kind` is one of `sw_operation_kind_t`.
  *
  * `options` is JSON, or empty: an object with any of these members.
@@ -1993,9 +2087,10 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  *   stack and default providers do not count). Without it such an update is refused before anything is deleted, and a
  *   preview warns: most often the program is a module that an earlier operation has imported already, so that it does
  *   not run again.
- * - `callbackTimeout` (number): How long one call of a transform or a hook may take, in seconds; 300 by default. One
- *   that takes longer has failed, and is cancelled. Error hooks that wait before they ask for a retry need more than
- *   their longest delay.
+ * - `callbackTimeout` (number): How long one call of a transform, a hook or a policy may take, in seconds; 300 by
+ *   default. One that takes longer has failed, and is cancelled. A transform may return outputs of other resources:
+ *   the time in which the operation works on others does not count for it. Error hooks that wait before they ask for
+ *   a retry need more than their longest delay.
  * - `clearPendingCreates` (boolean): Drops interrupted creations from the state when the operation has succeeded.
  *   Left out, they stay pending, because whether they created anything is not known.
  * - `continueOnError` (boolean): A failed step stops only the steps that depend on it.
@@ -2017,6 +2112,10 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  * - `holdSession` (boolean): Keeps the monitor and the providers after the result, until the operation is released or
  *   its last handle is dropped. Registrations that failed or came too late stay unanswered until then.
  * - `ignoreProtect` (boolean): Deletes and replaces protected resources, too.
+ * - `importPendingCreates` (object of string): The ids of resources that interrupted creations have made, by URN.
+ *   Each is read and recorded before the operation does anything else, and its creation is no longer pending. An id
+ *   that its provider does not know fails the operation, as does one whose URN has another record; a URN without an
+ *   interrupted creation is a warning.
  * - `localPolicyPacks` (array of PolicyPack): Policy packs of the user, which run after the required ones.
  * - `message` (string): A note for the history.
  * - `noEvents` (boolean): Emits events only while a listener is attached: a later listener does not receive earlier
@@ -2058,9 +2157,9 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  *   publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are always
  *   selected. A target that matches no resource fails the operation.
  * - `timeout` (number): How long the operation may take, in seconds. When it takes longer, it is cancelled: running
- *   steps complete, and no other begins. Calls of providers that have not ended 30 seconds later are given up, so
- *   that their outcome is unknown. The error, of the kind `cancelled`, states the timeout and names such calls. Left
- *   out, there is no limit.
+ *   steps complete, and no other begins. Calls of providers and policies that have not ended 30 seconds later are
+ *   given up, so that their outcome is unknown; transforms and hooks are at once. The error, of the kind `cancelled`,
+ *   states the timeout and names such calls. Left out, there is no limit.
  * - `useLegacyDiff` (boolean): Compares inputs before providers are called for a diff.
  * - `useLegacyRefreshDiff` (boolean): A refresh reports the differences of outputs, without calling providers for a
  *   diff.
@@ -2105,6 +2204,99 @@ sw_status_t sw_stack_start_with(const struct sw_stack_t *stack,
                                 struct sw_error_t **error);
 
 /**
+ * Starts an import without waiting for it: existing resources are read from their providers, and recorded as managed from
+ * then on. With `dryRun` among the options nothing is written.
+ *
+ * `request` is JSON: an object with any of these members.
+ *
+ * - `file` (object of any JSON): An import file of the reference engine, in place of the members above.
+ * - `generateCode` (boolean): Whether the result has source code of the imported resources; `true` when left out. For
+ *   code of the Pulumi SDKs the provider of each package is asked for its schema.
+ * - `nameTable` (object of string): URNs of recorded resources by names, which `parent` and `provider` can have.
+ * - `protect` (boolean): Whether each imported resource is protected, so that an update or a destroy does not delete
+ *   it; `true` when left out.
+ * - `providerInputs` (object of object of any JSON): The configuration of providers of `nameTable` that are not
+ *   recorded, by name. An input of the provider among `resources` is the better place.
+ * - `resources` (array of ImportResource): The resources, in any order: parents and providers may follow.
+ *
+ * Members of a resource to import:
+ *
+ * - `component` (boolean): Whether it is a component, which is recorded without a call of a provider.
+ * - `extension` (ImportExtension): An extension of its package that the resource needs.
+ * - `id` (string): The id by which the provider finds it. Components and providers have none.
+ * - `inputs` (object of any JSON): Inputs that complete those that the provider returns, and never replace them.
+ *   Those of a provider are its configuration. Secrets may be encrypted by the stack's secrets manager, as a state
+ *   has them.
+ * - `logicalName` (string): The name in the URN, where it is not `name`.
+ * - `name` (string): The name for references of other resources to it and in source code; that of the URN, too, where
+ *   `logicalName` is left out.
+ * - `outputs` (object of any JSON): The outputs, as a state has them. The provider is not asked for the resource
+ *   then: its inputs are `inputs`.
+ * - `parameterization` (ImportParameterization): The parameter by which another plugin serves the package, whose
+ *   version `version` is.
+ * - `parent` (string): The parent: the name of another resource of the import or of a recorded one, or a URN. Left
+ *   out, it is the stack.
+ * - `pluginDownloadUrl` (string): The address from which the plugin of the default provider is installed.
+ * - `properties` (array of string): The names of the inputs to keep; left out, all that the provider returns.
+ * - `provider` (string): The provider, likewise. Left out, it is the default provider of the package, also below a
+ *   parent with another one.
+ * - `remote` (boolean): Whether its provider constructs the component.
+ * - `type` (string): The type token: `package:module:member`. The type of a provider is `pulumi:providers:package`:
+ *   it is created, with `inputs` as its configuration.
+ * - `version` (string): The version of the package that the default provider has; left out, the newest that the state
+ *   has.
+ *
+ * Members of a parameterization:
+ *
+ * - `pluginName` (string): The name of the plugin.
+ * - `pluginVersion` (string): The version of the plugin.
+ * - `value` (string): The parameter, in base64.
+ *
+ * Members of an extension:
+ *
+ * - `name` (string): The name of the extension.
+ * - `value` (string): Its value, in base64.
+ * - `version` (string): Its version.
+ *
+ * `options` is JSON, or empty, as for `sw_stack_start`. The member `imported` of the result:
+ *
+ * - `code` (ImportCode): Programs that declare the imported resources.
+ * - `configuration` (object of string): The values of the configuration that the programs read, as texts by key: the
+ *   secrets among the inputs. One that is no text is its JSON.
+ * - `resources` (array of ImportedResource): The requested resources, in the order of the request.
+ *
+ * Members of an imported resource, whose values have the plain JSON form:
+ *
+ * - `error` (ErrorFacts): Why it was not imported.
+ * - `id` (string): The id; empty for components.
+ * - `inputs` (object of any JSON): The inputs, as they are recorded. Secrets are marked.
+ * - `name` (string): The name in the request.
+ * - `outcome` (ImportOutcome): What has become of it: `imported` (in a preview: it can be), `existing` where it was
+ *   recorded before, `failed`, or `not_tried` because its parent or its provider failed.
+ * - `outputs` (object of any JSON): The outputs, as they are recorded. Secrets are marked.
+ * - `parent` (string): The URN of its parent; none for a child of the stack.
+ * - `protect` (boolean): Whether it is protected.
+ * - `provider` (string): The reference of its provider; empty for providers and components.
+ * - `type` (string): The type.
+ * - `urn` (string): The URN.
+ *
+ * Members of the source code:
+ *
+ * - `c` (string): A program of this library for C.
+ * - `python` (string): A program of this library for Python; empty where no code was requested, as all others.
+ * - `rust` (string): A program of this library for Rust.
+ * - `sdkPython` (string): A program of the Pulumi SDK for Python, where the provider of a package serves its schema;
+ *   it has the resources of such packages alone.
+ * - `sdkTypescript` (string): A program of the Pulumi SDK for TypeScript, likewise.
+ * - `typescript` (string): A program of this library for Node: TypeScript that is JavaScript, too.
+ */
+sw_status_t sw_stack_import_resources(const struct sw_stack_t *stack,
+                                      struct sw_bytes_view_t request,
+                                      struct sw_bytes_view_t options,
+                                      struct sw_operation_t **operation,
+                                      struct sw_error_t **error);
+
+/**
  * Returns the state as a deployment document (JSON). Its secrets are encrypted, and in plain text with `show_secrets`.
  */
 sw_status_t sw_stack_export_deployment(const struct sw_stack_t *stack,
@@ -2130,6 +2322,94 @@ sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
 sw_status_t sw_stack_history(const struct sw_stack_t *stack,
                              struct sw_bytes_t **history,
                              struct sw_error_t **error);
+
+/**
+ * Returns a page of the history, as `sw_stack_history` does. Pages have `limit` records, and are counted from 1; with the
+ * limit 0, the first page has all records. Records of other pages are not read.
+ */
+sw_status_t sw_stack_history_page(const struct sw_stack_t *stack,
+                                  size_t limit,
+                                  size_t page,
+                                  struct sw_bytes_t **history,
+                                  struct sw_error_t **error);
+
+/**
+ * Returns the recorded resources as a JSON array, each after those that it refers to. Secret values are `[secret]` unless they
+ * are to be shown. While an operation runs, that is the state as it was recorded when it was read. The members of a resource:
+ *
+ * - `additionalSecretOutputs` (array of string): The names of outputs that are secret by its options.
+ * - `created` (string): When it was created, in the form of RFC 3339.
+ * - `custom` (boolean): Whether a provider manages it; components and the stack itself are not custom.
+ * - `delete` (boolean): Whether it is an old copy that waits for its deletion.
+ * - `deletedWith` (string): The URN of the resource whose deletion makes its own unnecessary.
+ * - `dependencies` (array of string): The URNs of the resources that it depends on as a whole.
+ * - `external` (boolean): Whether it is only read, and managed elsewhere.
+ * - `id` (string): The id that its provider gave it; empty for components, and for the stack itself.
+ * - `ignoreChanges` (array of string): The paths of inputs whose changes are ignored.
+ * - `importId` (string): The id that its program imported it by; empty when it was not.
+ * - `initErrors` (array of string): What has failed in its initialization; empty when it succeeded.
+ * - `inputs` (object of OutputValue): The inputs by name, as its provider checked them.
+ * - `modified` (string): When it was last changed, likewise.
+ * - `name` (string): The name.
+ * - `outputs` (object of OutputValue): The outputs by name.
+ * - `parent` (string): The URN of its parent.
+ * - `pendingReplacement` (boolean): Whether it was deleted for a replacement that has not been created yet.
+ * - `propertyDependencies` (object of array of string): The URNs of the resources that its inputs depend on, by the
+ *   names of the inputs.
+ * - `protect` (boolean): Whether its deletion is refused.
+ * - `provider` (string): The reference of its provider, `urn::id`; empty for components and providers.
+ * - `replaceWith` (array of string): The URNs of the resources with which it is replaced.
+ * - `retainOnDelete` (boolean): Whether its deletion keeps the real resource.
+ * - `sourcePosition` (string): Where its program registered it, as `file:///…#line,column`.
+ * - `taint` (boolean): Whether the next update replaces it.
+ * - `type` (string): The type.
+ * - `urn` (string): The URN. Only an old copy that waits for its deletion shares it with another record.
+ * - `viewOf` (string): The URN of the resource that it is a view of.
+ *
+ * Members of an input or output:
+ *
+ * - `secret` (boolean): Whether the value is secret, or holds a secret.
+ * - `value` (any JSON): The value in plain JSON form. Text for display has `[secret]` in place of a secret one.
+ */
+sw_status_t sw_stack_resources(const struct sw_stack_t *stack,
+                               bool show_secrets,
+                               struct sw_bytes_t **resources,
+                               struct sw_error_t **error);
+
+/**
+ * Returns the record of a URN as a JSON object with the members that `sw_stack_resources` lists. An unknown one is a
+ * `NOT_FOUND` error, whose hints name the most similar URNs.
+ */
+sw_status_t sw_stack_resource(const struct sw_stack_t *stack,
+                              struct sw_bytes_view_t urn,
+                              bool show_secrets,
+                              struct sw_bytes_t **resource,
+                              struct sw_error_t **error);
+
+/**
+ * Returns the recorded resources and the references between them as a JSON object with these members:
+ *
+ * - `edges` (array of GraphEdge): The references, in the order of the resources that refer.
+ * - `nodes` (array of GraphNode): The resources: each stands after all that it refers to.
+ *
+ * Members of a node:
+ *
+ * - `delete` (boolean): Whether it is an old copy that waits for its deletion. It can have the URN of another node.
+ * - `id` (string): The id that its provider gave it; empty for components.
+ * - `name` (string): The name.
+ * - `type` (string): The type.
+ * - `urn` (string): The URN.
+ *
+ * Members of an edge:
+ *
+ * - `kind` (ReferenceKind): The kind of the reference.
+ * - `property` (string): The name of the input that depends on the other resource, for the kind `property`.
+ * - `source` (integer): The position of the resource that refers, among the nodes.
+ * - `target` (integer): The position of the resource that it refers to, which is lower.
+ */
+sw_status_t sw_stack_graph(const struct sw_stack_t *stack,
+                           struct sw_bytes_t **graph,
+                           struct sw_error_t **error);
 
 /**
  * Replaces the state by a deployment document. An invalid one is an error, and the state is unchanged.

@@ -6,6 +6,7 @@ import type { Plan, Result } from "./operation";
 import type { Input, Output } from "./output";
 import type { AnyProgram } from "./program";
 import type { AnyResource } from "./resource";
+import type { OutputValue, PropertyMap, PropertyValue, Secret } from "./values";
 
 /** A resource, its URN, or an output, which stands for the resources that it comes from. */
 export type Source = AnyResource | Output<unknown> | string;
@@ -70,6 +71,31 @@ export type PolicySeverity =
     | "medium"
     | "high"
     | "critical";
+
+/** What has become of a resource to import; the names are those of results. */
+export type ImportOutcome =
+    | "imported"
+    | "existing"
+    | "failed"
+    | "not_tried";
+
+/** The reason for which a record refers to another one. */
+export type ReferenceKind =
+    | "parent"
+    | "dependency"
+    | "property"
+    | "deletedWith"
+    | "replaceWith"
+    | "provider"
+    | "viewOf";
+
+/** The kind of change; the names are those of the deployment format. */
+export type PendingOperationKind =
+    | "creating"
+    | "updating"
+    | "deleting"
+    | "reading"
+    | "importing";
 
 /** The result of an operation; the names are those of the event log. */
 export type Outcome =
@@ -215,8 +241,10 @@ export interface OperationOptions {
      */
     allowEmpty?: boolean;
     /**
-     * How long one call of a transform or a hook may take, in seconds; 300 by default. One that takes longer has
-     * failed, and is cancelled. Error hooks that wait before they ask for a retry need more than their longest delay.
+     * How long one call of a transform, a hook or a policy may take, in seconds; 300 by default. One that takes
+     * longer has failed, and is cancelled. A transform may return outputs of other resources: the time in which the
+     * operation works on others does not count for it. Error hooks that wait before they ask for a retry need more
+     * than their longest delay.
      */
     callbackTimeout?: number;
     /**
@@ -261,6 +289,13 @@ export interface OperationOptions {
     holdSession?: boolean;
     /** Deletes and replaces protected resources, too. */
     ignoreProtect?: boolean;
+    /**
+     * The ids of resources that interrupted creations have made, by URN. Each is read and recorded before the
+     * operation does anything else, and its creation is no longer pending. An id that its provider does not know
+     * fails the operation, as does one whose URN has another record; a URN without an interrupted creation is a
+     * warning.
+     */
+    importPendingCreates?: { readonly [name: string]: string };
     /** Policy packs of the user, which run after the required ones. */
     localPolicyPacks?: readonly PolicyPack[];
     /** A note for the history. */
@@ -327,9 +362,9 @@ export interface OperationOptions {
     targets?: readonly string[];
     /**
      * How long the operation may take, in seconds. When it takes longer, it is cancelled: running steps complete, and
-     * no other begins. Calls of providers that have not ended 30 seconds later are given up, so that their outcome is
-     * unknown. The error, of the kind `cancelled`, states the timeout and names such calls. Left out, there is no
-     * limit.
+     * no other begins. Calls of providers and policies that have not ended 30 seconds later are given up, so that
+     * their outcome is unknown; transforms and hooks are at once. The error, of the kind `cancelled`, states the
+     * timeout and names such calls. Left out, there is no limit.
      */
     timeout?: number;
     /** Compares inputs before providers are called for a diff. */
@@ -342,6 +377,108 @@ export interface OperationOptions {
      * some of them no longer count, so that more than `parallel` run.
      */
     waitsForRegistrations?: boolean;
+}
+
+/** An extension of a package. */
+export interface ImportExtension {
+    /** The name of the extension. */
+    name?: string;
+    /** Its value, in base64. */
+    value?: string;
+    /** Its version. */
+    version?: string;
+}
+
+/** The plugin of a parameterized package. */
+export interface ImportParameterization {
+    /** The name of the plugin. */
+    pluginName?: string;
+    /** The version of the plugin. */
+    pluginVersion?: string;
+    /** The parameter, in base64. */
+    value?: string;
+}
+
+/** An existing resource, a component, or a new provider of such resources. */
+export interface ImportResource {
+    /** Whether it is a component, which is recorded without a call of a provider. */
+    component?: boolean;
+    /** An extension of its package that the resource needs. */
+    extension?: ImportExtension;
+    /** The id by which the provider finds it. Components and providers have none. */
+    id?: string;
+    /**
+     * Inputs that complete those that the provider returns, and never replace them. Those of a provider are its
+     * configuration. Secrets may be encrypted by the stack's secrets manager, as a state has them.
+     */
+    inputs?: { readonly [name: string]: PropertyValue };
+    /** The name in the URN, where it is not `name`. */
+    logicalName?: string;
+    /**
+     * The name for references of other resources to it and in source code; that of the URN, too, where `logicalName`
+     * is left out.
+     */
+    name?: string;
+    /** The outputs, as a state has them. The provider is not asked for the resource then: its inputs are `inputs`. */
+    outputs?: { readonly [name: string]: PropertyValue };
+    /** The parameter by which another plugin serves the package, whose version `version` is. */
+    parameterization?: ImportParameterization;
+    /**
+     * The parent: the name of another resource of the import or of a recorded one, or a URN. Left out, it is the
+     * stack.
+     */
+    parent?: string;
+    /** The address from which the plugin of the default provider is installed. */
+    pluginDownloadUrl?: string;
+    /** The names of the inputs to keep; left out, all that the provider returns. */
+    properties?: readonly string[];
+    /**
+     * The provider, likewise. Left out, it is the default provider of the package, also below a parent with another
+     * one.
+     */
+    provider?: string;
+    /** Whether its provider constructs the component. */
+    remote?: boolean;
+    /**
+     * The type token: `package:module:member`. The type of a provider is `pulumi:providers:package`: it is created,
+     * with `inputs` as its configuration.
+     */
+    type?: string;
+    /** The version of the package that the default provider has; left out, the newest that the state has. */
+    version?: string;
+}
+
+/**
+ * Existing resources that an import begins to manage.
+ *
+ * ``` use stackwright::operation::ImportRequest;
+ *
+ * let request = br#"{"resources": [{"type": "files:index:File", "name": "notes", "id": "/tmp/notes"}]}"#;
+ * assert_eq!(ImportRequest::from_json(request)?.resources[0].id, "/tmp/notes"); # Ok::<(), stackwright::Error>(())
+ * ```
+ */
+export interface ImportRequest {
+    /** An import file of the reference engine, in place of the members above. */
+    file?: string | object;
+    /**
+     * Whether the result has source code of the imported resources; `true` when left out. For code of the Pulumi SDKs
+     * the provider of each package is asked for its schema.
+     */
+    generateCode?: boolean;
+    /** URNs of recorded resources by names, which `parent` and `provider` can have. */
+    nameTable?: { readonly [name: string]: string };
+    /**
+     * Whether each imported resource is protected, so that an update or a destroy does not delete it; `true` when
+     * left out.
+     */
+    protect?: boolean;
+    /**
+     * The configuration of providers of `nameTable` that are not recorded, by name. An input of the provider among
+     * `resources` is the better place.
+     */
+    providerInputs?: { readonly [name: string]: { readonly [name: string]: unknown } };
+    /** The resources, in any order: parents and providers may follow. */
+    resources?: readonly ImportResource[];
 }
 
 /**
@@ -359,8 +496,9 @@ export interface Plugins {
      * How long one call of a provider may take, in seconds, by the name of its package or plugin; providers of the
      * host included. A call that takes longer fails with an error that names it, and what it was to create or change
      * stays among the pending operations. A longer timeout of the resource (`customTimeouts`), with 30 seconds more,
-     * takes precedence. Construct and methods, which wait for the resources that they register, have no limit. Left
-     * out, calls take as long as they take.
+     * takes precedence. Components that it constructs and methods may wait for other resources, those that they
+     * register for instance: for these calls the time does not count in which the operation works on such. Left out,
+     * calls take as long as they take.
      */
     callTimeouts?: { readonly [name: string]: number };
     /**
@@ -709,4 +847,246 @@ export interface PolicyAnalysis {
      * Secrets in messages are masked.
      */
     readonly violations: readonly PolicyViolation[];
+}
+
+/** A resource that an import was to record. */
+export interface ImportedResource {
+    /** Why it was not imported. */
+    readonly error: StackwrightError | null;
+    /** The id; empty for components. */
+    readonly id: string;
+    /** The inputs, as they are recorded. Secrets are marked. */
+    readonly inputs: PropertyMap;
+    /** The name in the request. */
+    readonly name: string;
+    /**
+     * What has become of it: `imported` (in a preview: it can be), `existing` where it was recorded before, `failed`,
+     * or `not_tried` because its parent or its provider failed.
+     */
+    readonly outcome: ImportOutcome;
+    /** The outputs, as they are recorded. Secrets are marked. */
+    readonly outputs: PropertyMap;
+    /** The URN of its parent; none for a child of the stack. */
+    readonly parent: string | null;
+    /** Whether it is protected. */
+    readonly protect: boolean;
+    /** The reference of its provider; empty for providers and components. */
+    readonly provider: string;
+    /** The type. */
+    readonly type: string;
+    /** The URN. */
+    readonly urn: string;
+}
+
+/**
+ * Programs that declare the imported resources, those that were recorded before included. No program contains a
+ * secret.
+ */
+export interface ImportCode {
+    /** A program of this library for C. */
+    readonly c: string;
+    /** A program of this library for Python; empty where no code was requested, as all others. */
+    readonly python: string;
+    /** A program of this library for Rust. */
+    readonly rust: string;
+    /**
+     * A program of the Pulumi SDK for Python, where the provider of a package serves its schema; it has the resources
+     * of such packages alone.
+     */
+    readonly sdkPython: string | null;
+    /** A program of the Pulumi SDK for TypeScript, likewise. */
+    readonly sdkTypescript: string | null;
+    /** A program of this library for Node: TypeScript that is JavaScript, too. */
+    readonly typescript: string;
+}
+
+/** The report of an import. */
+export interface ImportReport {
+    /** Programs that declare the imported resources. */
+    readonly code: ImportCode;
+    /**
+     * The values of the configuration that the programs read, as texts by key: the secrets among the inputs. One that
+     * is no text is its JSON.
+     */
+    readonly configuration: { readonly [key: string]: Secret<string> };
+    /** The requested resources, in the order of the request. */
+    readonly resources: readonly ImportedResource[];
+}
+
+/** A recorded resource. */
+export interface ResourceRecord {
+    /** The names of outputs that are secret by its options. */
+    readonly additionalSecretOutputs: readonly string[];
+    /** When it was created, in the form of RFC 3339. */
+    readonly created: string | null;
+    /** Whether a provider manages it; components and the stack itself are not custom. */
+    readonly custom: boolean;
+    /** Whether it is an old copy that waits for its deletion. */
+    readonly delete: boolean;
+    /** The URN of the resource whose deletion makes its own unnecessary. */
+    readonly deletedWith: string | null;
+    /** The URNs of the resources that it depends on as a whole. */
+    readonly dependencies: readonly string[];
+    /** Whether it is only read, and managed elsewhere. */
+    readonly external: boolean;
+    /** The id that its provider gave it; empty for components, and for the stack itself. */
+    readonly id: string;
+    /** The paths of inputs whose changes are ignored. */
+    readonly ignoreChanges: readonly string[];
+    /** The id that its program imported it by; empty when it was not. */
+    readonly importId: string;
+    /** What has failed in its initialization; empty when it succeeded. */
+    readonly initErrors: readonly string[];
+    /** The inputs by name, as its provider checked them. */
+    readonly inputs: { readonly [name: string]: OutputValue };
+    /** When it was last changed, likewise. */
+    readonly modified: string | null;
+    /** The name. */
+    readonly name: string;
+    /** The outputs by name. */
+    readonly outputs: { readonly [name: string]: OutputValue };
+    /** The URN of its parent. */
+    readonly parent: string | null;
+    /** Whether it was deleted for a replacement that has not been created yet. */
+    readonly pendingReplacement: boolean;
+    /** The URNs of the resources that its inputs depend on, by the names of the inputs. */
+    readonly propertyDependencies: { readonly [name: string]: readonly string[] };
+    /** Whether its deletion is refused. */
+    readonly protect: boolean;
+    /** The reference of its provider, `urn::id`; empty for components and providers. */
+    readonly provider: string;
+    /** The URNs of the resources with which it is replaced. */
+    readonly replaceWith: readonly string[];
+    /** Whether its deletion keeps the real resource. */
+    readonly retainOnDelete: boolean;
+    /** Where its program registered it, as `file:///…#line,column`. */
+    readonly sourcePosition: string | null;
+    /** Whether the next update replaces it. */
+    readonly taint: boolean;
+    /** The type. */
+    readonly type: string;
+    /** The URN. Only an old copy that waits for its deletion shares it with another record. */
+    readonly urn: string;
+    /** The URN of the resource that it is a view of. */
+    readonly viewOf: string | null;
+}
+
+/** A resource in a graph. */
+export interface GraphNode {
+    /** Whether it is an old copy that waits for its deletion. It can have the URN of another node. */
+    readonly delete: boolean;
+    /** The id that its provider gave it; empty for components. */
+    readonly id: string;
+    /** The name. */
+    readonly name: string;
+    /** The type. */
+    readonly type: string;
+    /** The URN. */
+    readonly urn: string;
+}
+
+/** A reference from one resource to another. */
+export interface GraphEdge {
+    /** The kind of the reference. */
+    readonly kind: ReferenceKind;
+    /** The name of the input that depends on the other resource, for the kind `property`. */
+    readonly property: string | null;
+    /** The position of the resource that refers, among the nodes. */
+    readonly source: number;
+    /** The position of the resource that it refers to, which is lower. */
+    readonly target: number;
+}
+
+/** The recorded resources of a stack, and the references between them. */
+export interface ResourceGraph {
+    /** The references, in the order of the resources that refer. */
+    readonly edges: readonly GraphEdge[];
+    /** The resources: each stands after all that it refers to. */
+    readonly nodes: readonly GraphNode[];
+}
+
+/** A change that an interrupted operation has begun, and whose outcome is not known. */
+export interface PendingOperation {
+    /**
+     * The id by which the pending operation is adopted, read or forgotten. It stays the same while others come and
+     * go; where several are equal in kind, URN and id of the resource, they have new ids once one of them is gone.
+     */
+    readonly id: string;
+    /** Whether the process that holds the stack's lock may be executing it. */
+    readonly inProgress: boolean;
+    /** The inputs of the resource by name. */
+    readonly inputs: { readonly [name: string]: OutputValue };
+    /** The kind of the change. */
+    readonly kind: PendingOperationKind;
+    /** The name of the resource. */
+    readonly name: string;
+    /** The id of the resource; empty when it is not known, as for most creations. */
+    readonly resourceId: string;
+    /** The type of the resource. */
+    readonly type: string;
+    /** The URN of the resource. */
+    readonly urn: string;
+}
+
+/** A pending operation that an operation dropped from the state without resolving it. */
+export interface DroppedOperation {
+    /** The kind of the change. */
+    readonly kind: PendingOperationKind;
+    /** The name of the resource. */
+    readonly name: string;
+    /** The id of the resource; empty when it is not known. */
+    readonly resourceId: string;
+    /** The type of the resource. */
+    readonly type: string;
+    /** The URN of the resource. */
+    readonly urn: string;
+}
+
+/** The last operation on a stack. */
+export interface LastUpdate {
+    /** When it ended, likewise. */
+    readonly ended: string;
+    /** The kind: `update`, `refresh`, `destroy`, `import`, `resource-import`… */
+    readonly kind: string;
+    /** The note of the user. */
+    readonly message: string;
+    /** The result: `succeeded`, `failed` or `in-progress`. */
+    readonly result: string;
+    /** When it began, to the second, in the form of RFC 3339. */
+    readonly started: string;
+}
+
+/** The holder of a stack's lock. Members that its lock file does not state are null. */
+export interface LockHolder {
+    /** The host. */
+    readonly host: string | null;
+    /** Whether the process is known to run. It is not known for those of other hosts and of other programs. */
+    readonly isRunning: boolean;
+    /** The operation that runs: `update` for instance. Only locks of this engine state it. */
+    readonly operation: string | null;
+    /** The number of the process on that host. */
+    readonly process: number | null;
+    /** When the lock was taken, in the form of RFC 3339. */
+    readonly since: string | null;
+    /** The user. */
+    readonly user: string | null;
+}
+
+/** A stack of a store, as it is listed. */
+export interface StackSummary {
+    /** The newest operation in the history, of any kind; null when there is none. */
+    readonly lastUpdate: LastUpdate | null;
+    /** The holder of the lock; null when there is no lock, or its process has ended. */
+    readonly lock: LockHolder | null;
+    /** When the checkpoint was last written, also by an operation that still runs, in the form of RFC 3339. */
+    readonly modified: string;
+    /** The name, as `project/stack`. */
+    readonly name: string;
+    /** What cannot be read of the stack: each names the file and the reason. */
+    readonly problems: readonly string[];
+    /**
+     * The number of records in the checkpoint, with the stack itself, providers and old copies; null when the count
+     * was not requested, or the checkpoint cannot be read.
+     */
+    readonly resourceCount: number | null;
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .values import PropertyValue
+from .values import OutputValue, PropertyValue, Secret
 
 DiffKind = Literal[
     "add", "add-replace", "delete", "delete-replace", "update", "update-replace",
@@ -39,6 +39,21 @@ PolicySeverity = Literal[
     "low", "medium", "high", "critical",
 ]
 """How grave a violation is; the names are those of the event log."""
+
+ImportOutcome = Literal[
+    "imported", "existing", "failed", "not_tried",
+]
+"""What has become of a resource to import; the names are those of results."""
+
+ReferenceKind = Literal[
+    "parent", "dependency", "property", "deletedWith", "replaceWith", "provider", "viewOf",
+]
+"""The reason for which a record refers to another one."""
+
+PendingOperationKind = Literal[
+    "creating", "updating", "deleting", "reading", "importing",
+]
+"""The kind of change; the names are those of the deployment format."""
 
 Outcome = Literal[
     "succeeded", "failed", "canceled",
@@ -160,3 +175,286 @@ class PolicyAnalysis:
     policy_packs: Mapping[str, str]
     resources: int
     violations: Sequence[PolicyViolation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedResource:
+    """A resource that an import was to record.
+
+    - ``error`` (BaseException | None): Why it was not imported.
+    - ``id`` (str): The id; empty for components.
+    - ``inputs`` (Mapping[str, PropertyValue]): The inputs, as they are recorded. Secrets are marked.
+    - ``name`` (str): The name in the request.
+    - ``outcome`` (ImportOutcome): What has become of it: ``imported`` (in a preview: it can be), ``existing`` where
+      it was recorded before, ``failed``, or ``not_tried`` because its parent or its provider failed.
+    - ``outputs`` (Mapping[str, PropertyValue]): The outputs, as they are recorded. Secrets are marked.
+    - ``parent`` (str | None): The URN of its parent; none for a child of the stack.
+    - ``protect`` (bool): Whether it is protected.
+    - ``provider`` (str): The reference of its provider; empty for providers and components.
+    - ``type`` (str): The type.
+    - ``urn`` (str): The URN.
+    """
+
+    error: BaseException | None
+    id: str
+    inputs: Mapping[str, PropertyValue]
+    name: str
+    outcome: ImportOutcome
+    outputs: Mapping[str, PropertyValue]
+    parent: str | None
+    protect: bool
+    provider: str
+    type: str
+    urn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportCode:
+    """Programs that declare the imported resources, those that were recorded before included. No program contains a
+    secret.
+
+    - ``c`` (str): A program of this library for C.
+    - ``python`` (str): A program of this library for Python; empty where no code was requested, as all others.
+    - ``rust`` (str): A program of this library for Rust.
+    - ``sdk_python`` (str | None): A program of the Pulumi SDK for Python, where the provider of a package serves its
+      schema; it has the resources of such packages alone.
+    - ``sdk_typescript`` (str | None): A program of the Pulumi SDK for TypeScript, likewise.
+    - ``typescript`` (str): A program of this library for Node: TypeScript that is JavaScript, too.
+    """
+
+    c: str
+    python: str
+    rust: str
+    sdk_python: str | None
+    sdk_typescript: str | None
+    typescript: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """The report of an import.
+
+    - ``code`` (ImportCode): Programs that declare the imported resources.
+    - ``configuration`` (Mapping[str, Secret[str]]): The values of the configuration that the programs read, as texts
+      by key: the secrets among the inputs. One that is no text is its JSON.
+    - ``resources`` (Sequence[ImportedResource]): The requested resources, in the order of the request.
+    """
+
+    code: ImportCode
+    configuration: Mapping[str, Secret[str]]
+    resources: Sequence[ImportedResource]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRecord:
+    """A recorded resource.
+
+    - ``additional_secret_outputs`` (Sequence[str]): The names of outputs that are secret by its options.
+    - ``created`` (str | None): When it was created, in the form of RFC 3339.
+    - ``custom`` (bool): Whether a provider manages it; components and the stack itself are not custom.
+    - ``delete`` (bool): Whether it is an old copy that waits for its deletion.
+    - ``deleted_with`` (str | None): The URN of the resource whose deletion makes its own unnecessary.
+    - ``dependencies`` (Sequence[str]): The URNs of the resources that it depends on as a whole.
+    - ``external`` (bool): Whether it is only read, and managed elsewhere.
+    - ``id`` (str): The id that its provider gave it; empty for components, and for the stack itself.
+    - ``ignore_changes`` (Sequence[str]): The paths of inputs whose changes are ignored.
+    - ``import_id`` (str): The id that its program imported it by; empty when it was not.
+    - ``init_errors`` (Sequence[str]): What has failed in its initialization; empty when it succeeded.
+    - ``inputs`` (Mapping[str, OutputValue[PropertyValue]]): The inputs by name, as its provider checked them.
+    - ``modified`` (str | None): When it was last changed, likewise.
+    - ``name`` (str): The name.
+    - ``outputs`` (Mapping[str, OutputValue[PropertyValue]]): The outputs by name.
+    - ``parent`` (str | None): The URN of its parent.
+    - ``pending_replacement`` (bool): Whether it was deleted for a replacement that has not been created yet.
+    - ``property_dependencies`` (Mapping[str, Sequence[str]]): The URNs of the resources that its inputs depend on, by
+      the names of the inputs.
+    - ``protect`` (bool): Whether its deletion is refused.
+    - ``provider`` (str): The reference of its provider, ``urn::id``; empty for components and providers.
+    - ``replace_with`` (Sequence[str]): The URNs of the resources with which it is replaced.
+    - ``retain_on_delete`` (bool): Whether its deletion keeps the real resource.
+    - ``source_position`` (str | None): Where its program registered it, as ``file:///…#line,column``.
+    - ``taint`` (bool): Whether the next update replaces it.
+    - ``type`` (str): The type.
+    - ``urn`` (str): The URN. Only an old copy that waits for its deletion shares it with another record.
+    - ``view_of`` (str | None): The URN of the resource that it is a view of.
+    """
+
+    additional_secret_outputs: Sequence[str]
+    created: str | None
+    custom: bool
+    delete: bool
+    deleted_with: str | None
+    dependencies: Sequence[str]
+    external: bool
+    id: str
+    ignore_changes: Sequence[str]
+    import_id: str
+    init_errors: Sequence[str]
+    inputs: Mapping[str, OutputValue[PropertyValue]]
+    modified: str | None
+    name: str
+    outputs: Mapping[str, OutputValue[PropertyValue]]
+    parent: str | None
+    pending_replacement: bool
+    property_dependencies: Mapping[str, Sequence[str]]
+    protect: bool
+    provider: str
+    replace_with: Sequence[str]
+    retain_on_delete: bool
+    source_position: str | None
+    taint: bool
+    type: str
+    urn: str
+    view_of: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphNode:
+    """A resource in a graph.
+
+    - ``delete`` (bool): Whether it is an old copy that waits for its deletion. It can have the URN of another node.
+    - ``id`` (str): The id that its provider gave it; empty for components.
+    - ``name`` (str): The name.
+    - ``type`` (str): The type.
+    - ``urn`` (str): The URN.
+    """
+
+    delete: bool
+    id: str
+    name: str
+    type: str
+    urn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphEdge:
+    """A reference from one resource to another.
+
+    - ``kind`` (ReferenceKind): The kind of the reference.
+    - ``property`` (str | None): The name of the input that depends on the other resource, for the kind ``property``.
+    - ``source`` (int): The position of the resource that refers, among the nodes.
+    - ``target`` (int): The position of the resource that it refers to, which is lower.
+    """
+
+    kind: ReferenceKind
+    property: str | None
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceGraph:
+    """The recorded resources of a stack, and the references between them.
+
+    - ``edges`` (Sequence[GraphEdge]): The references, in the order of the resources that refer.
+    - ``nodes`` (Sequence[GraphNode]): The resources: each stands after all that it refers to.
+    """
+
+    edges: Sequence[GraphEdge]
+    nodes: Sequence[GraphNode]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingOperation:
+    """A change that an interrupted operation has begun, and whose outcome is not known.
+
+    - ``id`` (str): The id by which the pending operation is adopted, read or forgotten. It stays the same while
+      others come and go; where several are equal in kind, URN and id of the resource, they have new ids once one of
+      them is gone.
+    - ``in_progress`` (bool): Whether the process that holds the stack's lock may be executing it.
+    - ``inputs`` (Mapping[str, OutputValue[PropertyValue]]): The inputs of the resource by name.
+    - ``kind`` (PendingOperationKind): The kind of the change.
+    - ``name`` (str): The name of the resource.
+    - ``resource_id`` (str): The id of the resource; empty when it is not known, as for most creations.
+    - ``type`` (str): The type of the resource.
+    - ``urn`` (str): The URN of the resource.
+    """
+
+    id: str
+    in_progress: bool
+    inputs: Mapping[str, OutputValue[PropertyValue]]
+    kind: PendingOperationKind
+    name: str
+    resource_id: str
+    type: str
+    urn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedOperation:
+    """A pending operation that an operation dropped from the state without resolving it.
+
+    - ``kind`` (PendingOperationKind): The kind of the change.
+    - ``name`` (str): The name of the resource.
+    - ``resource_id`` (str): The id of the resource; empty when it is not known.
+    - ``type`` (str): The type of the resource.
+    - ``urn`` (str): The URN of the resource.
+    """
+
+    kind: PendingOperationKind
+    name: str
+    resource_id: str
+    type: str
+    urn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastUpdate:
+    """The last operation on a stack.
+
+    - ``ended`` (str): When it ended, likewise.
+    - ``kind`` (str): The kind: ``update``, ``refresh``, ``destroy``, ``import``, ``resource-import``…
+    - ``message`` (str): The note of the user.
+    - ``result`` (str): The result: ``succeeded``, ``failed`` or ``in-progress``.
+    - ``started`` (str): When it began, to the second, in the form of RFC 3339.
+    """
+
+    ended: str
+    kind: str
+    message: str
+    result: str
+    started: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockHolder:
+    """The holder of a stack's lock. Members that its lock file does not state are null.
+
+    - ``host`` (str | None): The host.
+    - ``is_running`` (bool): Whether the process is known to run. It is not known for those of other hosts and of
+      other programs.
+    - ``operation`` (str | None): The operation that runs: ``update`` for instance. Only locks of this engine state
+      it.
+    - ``process`` (int | None): The number of the process on that host.
+    - ``since`` (str | None): When the lock was taken, in the form of RFC 3339.
+    - ``user`` (str | None): The user.
+    """
+
+    host: str | None
+    is_running: bool
+    operation: str | None
+    process: int | None
+    since: str | None
+    user: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackSummary:
+    """A stack of a store, as it is listed.
+
+    - ``last_update`` (LastUpdate | None): The newest operation in the history, of any kind; null when there is none.
+    - ``lock`` (LockHolder | None): The holder of the lock; null when there is no lock, or its process has ended.
+    - ``modified`` (str): When the checkpoint was last written, also by an operation that still runs, in the form of
+      RFC 3339.
+    - ``name`` (str): The name, as ``project/stack``.
+    - ``problems`` (Sequence[str]): What cannot be read of the stack: each names the file and the reason.
+    - ``resource_count`` (int | None): The number of records in the checkpoint, with the stack itself, providers and
+      old copies; null when the count was not requested, or the checkpoint cannot be read.
+    """
+
+    last_update: LastUpdate | None
+    lock: LockHolder | None
+    modified: str
+    name: str
+    problems: Sequence[str]
+    resource_count: int | None

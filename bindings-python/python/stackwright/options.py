@@ -53,9 +53,10 @@ class OperationOptions(TypedDict, total=False):
       stack and default providers do not count). Without it such an update is refused before anything is deleted, and
       a preview warns: most often the program is a module that an earlier operation has imported already, so that it
       does not run again.
-    - ``callback_timeout`` (float): How long one call of a transform or a hook may take, in seconds; 300 by default.
-      One that takes longer has failed, and is cancelled. Error hooks that wait before they ask for a retry need more
-      than their longest delay.
+    - ``callback_timeout`` (float): How long one call of a transform, a hook or a policy may take, in seconds; 300 by
+      default. One that takes longer has failed, and is cancelled. A transform may return outputs of other resources:
+      the time in which the operation works on others does not count for it. Error hooks that wait before they ask for
+      a retry need more than their longest delay.
     - ``clear_pending_creates`` (bool): Drops interrupted creations from the state when the operation has succeeded.
       Left out, they stay pending, because whether they created anything is not known.
     - ``continue_on_error`` (bool): A failed step stops only the steps that depend on it.
@@ -77,6 +78,10 @@ class OperationOptions(TypedDict, total=False):
     - ``hold_session`` (bool): Keeps the monitor and the providers after the result, until the operation is released
       or its last handle is dropped. Registrations that failed or came too late stay unanswered until then.
     - ``ignore_protect`` (bool): Deletes and replaces protected resources, too.
+    - ``import_pending_creates`` (Mapping[str, str]): The ids of resources that interrupted creations have made, by
+      URN. Each is read and recorded before the operation does anything else, and its creation is no longer pending.
+      An id that its provider does not know fails the operation, as does one whose URN has another record; a URN
+      without an interrupted creation is a warning.
     - ``local_policy_packs`` (Sequence[PolicyPack]): Policy packs of the user, which run after the required ones.
     - ``message`` (str): A note for the history.
     - ``no_events`` (bool): Emits events only while a listener is attached: a later listener does not receive earlier
@@ -120,9 +125,9 @@ class OperationOptions(TypedDict, total=False):
       still publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are
       always selected. A target that matches no resource fails the operation.
     - ``timeout`` (float): How long the operation may take, in seconds. When it takes longer, it is cancelled: running
-      steps complete, and no other begins. Calls of providers that have not ended 30 seconds later are given up, so
-      that their outcome is unknown. The error, of the kind ``cancelled``, states the timeout and names such calls.
-      Left out, there is no limit.
+      steps complete, and no other begins. Calls of providers and policies that have not ended 30 seconds later are
+      given up, so that their outcome is unknown; transforms and hooks are at once. The error, of the kind
+      ``cancelled``, states the timeout and names such calls. Left out, there is no limit.
     - ``use_legacy_diff`` (bool): Compares inputs before providers are called for a diff.
     - ``use_legacy_refresh_diff`` (bool): A refresh reports the differences of outputs, without calling providers for
       a diff.
@@ -147,6 +152,7 @@ class OperationOptions(TypedDict, total=False):
     generate_plan: bool
     hold_session: bool
     ignore_protect: bool
+    import_pending_creates: Mapping[str, str]
     local_policy_packs: Sequence[PolicyPack]
     message: str
     no_events: bool
@@ -170,6 +176,78 @@ class OperationOptions(TypedDict, total=False):
     waits_for_registrations: bool
 
 
+class ImportExtension(TypedDict, total=False):
+    """An extension of a package.
+
+    - ``name`` (str): The name of the extension.
+    - ``value`` (str): Its value, in base64.
+    - ``version`` (str): Its version.
+    """
+
+    name: str
+    value: str
+    version: str
+
+
+class ImportParameterization(TypedDict, total=False):
+    """The plugin of a parameterized package.
+
+    - ``plugin_name`` (str): The name of the plugin.
+    - ``plugin_version`` (str): The version of the plugin.
+    - ``value`` (str): The parameter, in base64.
+    """
+
+    plugin_name: str
+    plugin_version: str
+    value: str
+
+
+class ImportResource(TypedDict, total=False):
+    """An existing resource, a component, or a new provider of such resources.
+
+    - ``component`` (bool): Whether it is a component, which is recorded without a call of a provider.
+    - ``extension`` (ImportExtension): An extension of its package that the resource needs.
+    - ``id`` (str): The id by which the provider finds it. Components and providers have none.
+    - ``inputs`` (Mapping[str, PropertyValue]): Inputs that complete those that the provider returns, and never
+      replace them. Those of a provider are its configuration. Secrets may be encrypted by the stack's secrets
+      manager, as a state has them.
+    - ``logical_name`` (str): The name in the URN, where it is not ``name``.
+    - ``name`` (str): The name for references of other resources to it and in source code; that of the URN, too, where
+      ``logical_name`` is left out.
+    - ``outputs`` (Mapping[str, PropertyValue]): The outputs, as a state has them. The provider is not asked for the
+      resource then: its inputs are ``inputs``.
+    - ``parameterization`` (ImportParameterization): The parameter by which another plugin serves the package, whose
+      version ``version`` is.
+    - ``parent`` (str): The parent: the name of another resource of the import or of a recorded one, or a URN. Left
+      out, it is the stack.
+    - ``plugin_download_url`` (str): The address from which the plugin of the default provider is installed.
+    - ``properties`` (Sequence[str]): The names of the inputs to keep; left out, all that the provider returns.
+    - ``provider`` (str): The provider, likewise. Left out, it is the default provider of the package, also below a
+      parent with another one.
+    - ``remote`` (bool): Whether its provider constructs the component.
+    - ``type`` (str): The type token: ``package:module:member``. The type of a provider is
+      ``pulumi:providers:package``: it is created, with ``inputs`` as its configuration.
+    - ``version`` (str): The version of the package that the default provider has; left out, the newest that the state
+      has.
+    """
+
+    component: bool
+    extension: ImportExtension
+    id: str
+    inputs: Mapping[str, PropertyValue]
+    logical_name: str
+    name: str
+    outputs: Mapping[str, PropertyValue]
+    parameterization: ImportParameterization
+    parent: str
+    plugin_download_url: str
+    properties: Sequence[str]
+    provider: str
+    remote: bool
+    type: str
+    version: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugins:
     """Where plugins are searched, and which processes are kept. Nothing is read from the environment.
@@ -184,8 +262,9 @@ class Plugins:
     - ``call_timeouts`` (Mapping[str, float]): How long one call of a provider may take, in seconds, by the name of
       its package or plugin; providers of the host included. A call that takes longer fails with an error that names
       it, and what it was to create or change stays among the pending operations. A longer timeout of the resource
-      (``customTimeouts``), with 30 seconds more, takes precedence. Construct and methods, which wait for the
-      resources that they register, have no limit. Left out, calls take as long as they take.
+      (``customTimeouts``), with 30 seconds more, takes precedence. Components that it constructs and methods may wait
+      for other resources, those that they register for instance: for these calls the time does not count in which the
+      operation works on such. Left out, calls take as long as they take.
     - ``commands`` (Mapping[str, Sequence[str] | Mapping[str, Any]]): Commands that start plugins without an
       executable of their own, by name. In Python and Node the command that serves the dynamic providers of the SDK is
       preset.
