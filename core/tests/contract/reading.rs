@@ -204,7 +204,7 @@ async fn a_damaged_history_is_named_in_the_listing_and_hides_no_stack() {
     let records = fs::read_dir(&history).unwrap().map(|entry| entry.unwrap().path());
     let record = records
         .filter(|path| path.to_string_lossy().ends_with(".history.json"))
-        .next_back()
+        .max()
         .unwrap();
     fs::write(&record, "{").unwrap();
     fs::write(folder.path().join(".pulumi/stacks/shop/other.json"), "{").unwrap();

@@ -507,7 +507,7 @@ async fn a_call_in_a_transform_of_functions_is_not_transformed() {
             let answer = context.monitor.invoke(call("echo:index:outer")).await?;
             assert_eq!(answer.get("added"), Some(&"x".into()));
         }
-        // A task of the transform says so itself.
+        // A task of the transform states it.
         let marked = Invoke {
             in_transform: true,
             ..call("echo:index:inner")

@@ -74,7 +74,7 @@ pub(super) struct InvokeTransforms {
 
 /// How long a call waits for the transforms of other calls while the run works on nothing. It may come from one of these
 /// transforms in a program behind the protocol, which does not say so.
-const TURN_PATIENCE: Duration = Duration::from_secs(5);
+const TURN_QUIET_LIMIT: Duration = Duration::from_secs(5);
 
 /// Removes a thread from those that poll when it is dropped.
 struct Polling<'a>(&'a InvokeTransforms, ThreadId);
@@ -140,7 +140,7 @@ impl Monitor {
             biased;
             turn = transforms.turn.lock() => Some(turn),
             () = executor.control().stopped() => return Err(Refused::Unanswered(RunEnded)),
-            () = executor.activity().quiet(TURN_PATIENCE) => None,
+            () = executor.activity().quiet(TURN_QUIET_LIMIT) => None,
         };
         for (index, transform) in all.iter().enumerate() {
             let args = InvokeTransformArgs {
