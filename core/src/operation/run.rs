@@ -73,7 +73,10 @@ impl OperationRun {
     }
 
     async fn run_to_end(mut self) -> OperationResult {
-        if let Some(failed) = rehearse(&mut self).await {
+        let configured = self.configure().await;
+        if configured.is_ok()
+            && let Some(failed) = rehearse(&mut self).await
+        {
             return failed;
         }
         // The redactor learns the secrets of the configuration before any event can be emitted.
@@ -84,7 +87,8 @@ impl OperationRun {
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
         let mut state = RunState::default();
-        let checked = self.options.check().and_then(|()| check_program(&self));
+        let checked = configured.and_then(|()| self.options.check());
+        let checked = checked.and_then(|()| check_program(&self));
         let result = match checked.and_then(|()| check_request(&self)) {
             Ok(()) => match self.run_loaded(&mut state, began).await {
                 Err(error) => Err(self.stack.explained(error).await),
@@ -141,6 +145,16 @@ impl OperationRun {
             is_preview: self.options.dry_run,
             knows_state: state.knows_state,
         }
+    }
+
+    /// Reads the configuration, when the host keeps it elsewhere.
+    async fn configure(&mut self) -> Result<()> {
+        let runs_program = self.options.program_purpose(self.kind).is_some();
+        if let Some((stack, refresh)) = self.stack.configured(runs_program).await? {
+            self.stack = Arc::new(stack);
+            self.options.refresh |= refresh && self.kind != OperationKind::Refresh;
+        }
+        Ok(())
     }
 
     /// Returns the stack's secrets; the redactor of texts learns all that they decrypt.

@@ -4,6 +4,7 @@ mod commit;
 mod list;
 mod remove;
 mod summary;
+mod tags;
 #[cfg(test)]
 mod tests;
 
