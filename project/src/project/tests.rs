@@ -36,7 +36,7 @@ impl Shop {
         Self { folder, project }
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -325,7 +325,7 @@ async fn the_project_file_is_changed_at_paths_and_stays_a_project_file() {
     assert!(!project.remove("nothing.here").await.unwrap());
     assert_eq!(
         shop.text("Pulumi.yaml"),
-        "# the shop\nname: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv # kept\n    toolchain: uv\ndescription: 'a: shop'\nconfig:\n  size:\n    type: integer\n    default: 3\n"
+        "# the shop\nname: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv # kept\n    toolchain: uv\ndescription: 'a: shop'\nconfig:\n  size:\n    default: 3\n    type: integer\n"
     );
     let before = shop.text("Pulumi.yaml");
     for (path, value) in [("name", json!("a/b")), ("runtime", json!(null)), ("config.x", json!({"type": "text"})), ("[", json!(1))] {

@@ -98,6 +98,24 @@ impl Node {
         }
     }
 
+    /// Returns whether two values are equal, whatever the form in which they are written.
+    #[must_use]
+    pub fn means(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Scalar(left), Self::Scalar(right)) => left == right || left.resolve() == right.resolve(),
+            (Self::Sequence(left), Self::Sequence(right)) => {
+                left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.means(right))
+            }
+            (Self::Mapping(left), Self::Mapping(right)) => {
+                left.len() == right.len()
+                    && left
+                        .iter()
+                        .all(|(name, value)| right.get(name).is_some_and(|other| value.means(other)))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns whether this is YAML's null.
     #[must_use]
     pub fn is_null(&self) -> bool {

@@ -76,7 +76,9 @@ impl<'source> Changes<'source> {
             {
                 self.flow_mapping(place, entries, old, new)
             }
-            (Form::FlowList(items), Node::Sequence(old), Node::Sequence(new)) if !new.is_empty() => {
+            (Form::FlowList(items), Node::Sequence(old), Node::Sequence(new))
+                if !new.is_empty() && !items.is_empty() =>
+            {
                 self.flow_list(place, items, old, new)
             }
             _ => {

@@ -1,6 +1,8 @@
 //! The places of values in YAML text: which bytes each value, name and item has.
 
-use saphyr_parser::{Event, Parser, Span, StrInput};
+use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
+
+use super::text::{line_end, line_start};
 
 /// The place of a value. Bytes of its anchor and its tag belong to it.
 #[derive(Debug)]
@@ -100,11 +102,16 @@ impl<'source> Reader<'source> {
             Event::MappingStart(..) if self.opens(start, b'{') => self.flow_mapping(start)?,
             Event::MappingStart(..) => self.block(start)?,
             Event::SequenceStart(..) if self.opens(start, b'[') => self.flow_list(start)?,
-            Event::SequenceStart(..) => self.list(start, span.start.col())?,
-            Event::Scalar(..) => Place {
+            Event::SequenceStart(..) => self.list(start)?,
+            Event::Scalar(_, style, ..) => Place {
                 start,
-                // A block scalar ends where the next value begins.
-                end: start + self.source.get(start..end)?.trim_end().len(),
+                end: match style {
+                    // The parser counts comments after the quote.
+                    ScalarStyle::SingleQuoted => self.closing(start, end, '\'')?,
+                    ScalarStyle::DoubleQuoted => self.closing(start, end, '"')?,
+                    // A block scalar ends where the next value begins.
+                    _ => start + self.source.get(start..end)?.trim_end().len(),
+                },
                 form: Form::Single,
             },
             _ => Place {
@@ -115,22 +122,47 @@ impl<'source> Reader<'source> {
         })
     }
 
-    /// Returns whether a value, after its anchor and tag, begins with a bracket.
-    fn opens(&self, start: usize, bracket: u8) -> bool {
+    /// Returns a value without its anchor and tag, and what follows.
+    fn bare(&self, start: usize) -> &'source str {
         let mut rest = self.source.get(start..).unwrap_or_default();
         while rest.starts_with(['&', '!']) {
             let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
             rest = rest[end..].trim_start();
         }
-        rest.as_bytes().first() == Some(&bracket)
+        rest
+    }
+
+    /// Returns whether a value begins with a bracket.
+    fn opens(&self, start: usize, bracket: u8) -> bool {
+        self.bare(start).as_bytes().first() == Some(&bracket)
+    }
+
+    /// Returns the byte after the closing quote of a value.
+    fn closing(&self, start: usize, end: usize, quote: char) -> Option<usize> {
+        let bare = self.bare(start);
+        let begin = self.source.len() - bare.len();
+        let mut chars = bare.char_indices().skip(1).peekable();
+        while let Some((at, any)) = chars.next() {
+            if any == '\\' && quote == '"' {
+                chars.next();
+            } else if any == quote {
+                if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote) {
+                    chars.next();
+                } else {
+                    return (begin + at < end).then_some(begin + at + 1);
+                }
+            }
+        }
+        None
     }
 
     fn entry(&mut self, event: Event<'source>, span: Span) -> Option<Result<Entry, Place>> {
-        let (start, end) = (self.byte(span.start.index()), self.byte(span.end.index()));
-        let name = match event {
-            Event::Scalar(name, ..) if end > start => Ok(name.into_owned()),
-            other => Err(self.place(other, span)?),
+        let start = self.byte(span.start.index());
+        let name = match &event {
+            Event::Scalar(name, ..) if !span.is_empty() => Some(name.clone().into_owned()),
+            _ => None,
         };
+        let end = self.place(event, span)?.end;
         let colon = self.source.get(end..)?;
         let blank = colon.len() - colon.trim_start().len();
         // An explicit key (`? name`) has its colon on a line of its own.
@@ -138,18 +170,12 @@ impl<'source> Reader<'source> {
         let has_colon = colon[blank..].starts_with(':') && !colon[..blank].contains('\n') && !is_explicit;
         let after_colon = end + blank + 1;
         let (event, span) = self.next()?;
-        let is_absent = matches!(&event, Event::Scalar(text, ..) if text.is_empty()) && span.is_empty();
-        let value = match self.place(event, span)? {
-            // The parser places a value that is left out where the next one begins.
-            _ if is_absent => Place {
-                start: after_colon,
-                end: after_colon,
-                form: Form::Single,
-            },
-            value => value,
-        };
+        let is_absent = is_absent(&event, span);
+        let is_block = is_block_scalar(&event);
+        let value = self.place(event, span)?;
+        let value = self.after(after_colon, value, is_absent, is_block);
         Some(match name {
-            Ok(name) if has_colon && name != "<<" => Ok(Entry {
+            Some(name) if has_colon && name != "<<" => Ok(Entry {
                 name,
                 start,
                 after_colon,
@@ -158,6 +184,29 @@ impl<'source> Reader<'source> {
             // A merged mapping is left alone; what it gives is not an entry of the text.
             _ => Err(value),
         })
+    }
+
+    /// Corrects the place of a value after a colon or a dash: the parser has one that is left out where the next one begins,
+    /// and a block scalar where its content does.
+    fn after(&self, at: usize, value: Place, is_absent: bool, is_block_scalar: bool) -> Place {
+        if is_absent {
+            return Place {
+                start: at,
+                end: at,
+                form: Form::Single,
+            };
+        }
+        if is_block_scalar {
+            let rest = &self.source[at..];
+            let start = at + rest.len() - rest.trim_start_matches([' ', '\t']).len();
+            return Place {
+                start,
+                // A block scalar without content ends with its first line.
+                end: value.end.max(line_end(self.source, start)),
+                ..value
+            };
+        }
+        value
     }
 
     fn block(&mut self, start: usize) -> Option<Place> {
@@ -193,34 +242,41 @@ impl<'source> Reader<'source> {
         })
     }
 
-    fn list(&mut self, start: usize, column: usize) -> Option<Place> {
-        let mut values: Vec<Option<Place>> = Vec::new();
+    fn list(&mut self, start: usize) -> Option<Place> {
+        // The parser places a list at the column of its name after the first dash.
+        let bare = self.source[..start].trim_end_matches(' ');
+        let start = match (is_dash(&self.source[start..]), bare.strip_suffix('-')) {
+            (false, Some(before)) => before.len(),
+            _ => start,
+        };
+        let column = start - line_start(self.source, start);
+        let mut values: Vec<(Place, bool, bool)> = Vec::new();
         let mut end = start;
         loop {
             let (event, span) = self.next()?;
             if matches!(event, Event::SequenceEnd) {
                 break;
             }
-            let is_absent = matches!(&event, Event::Scalar(text, ..) if text.is_empty()) && span.is_empty();
+            let is_absent = is_absent(&event, span);
+            let is_block = is_block_scalar(&event);
             let value = self.place(event, span)?;
             if !is_absent {
                 end = value.end;
             }
-            values.push((!is_absent).then_some(value));
+            values.push((value, is_absent, is_block));
         }
         let dashes = self.dashes(start, column, end, values.len());
-        if let (Some(last), Some(None)) = (dashes.last(), values.last()) {
+        if let (Some(last), Some((_, true, _))) = (dashes.last(), values.last()) {
             end = last + 1;
         }
-        let is_plain = self.source[start..].starts_with('-') && dashes.len() == values.len();
-        let items = dashes.into_iter().zip(values).map(|(dash, value)| Item {
-            dash,
-            value: value.unwrap_or(Place {
-                start: dash + 1,
-                end: dash + 1,
-                form: Form::Single,
-            }),
-        });
+        let is_plain = is_dash(&self.source[start..]) && dashes.len() == values.len();
+        let items = dashes
+            .into_iter()
+            .zip(values)
+            .map(|(dash, (value, is_absent, is_block))| Item {
+                dash,
+                value: self.after(dash + 1, value, is_absent, is_block),
+            });
         Some(Place {
             start,
             end,
@@ -244,8 +300,7 @@ impl<'source> Reader<'source> {
             let dash = begin + column;
             let is_dash = text.len() > column
                 && text.as_bytes()[..column].iter().all(|byte| *byte == b' ')
-                && text.as_bytes()[column] == b'-'
-                && text[column + 1..].chars().next().is_none_or(char::is_whitespace);
+                && is_dash(&text[column..]);
             // Items that are left out can follow the last value.
             if dashes.len() == count || begin > end && !is_dash && !is_blank_or_comment(text) {
                 break;
@@ -265,7 +320,8 @@ impl<'source> Reader<'source> {
             if matches!(event, Event::MappingEnd) {
                 return Some(Place {
                     start,
-                    end: self.byte(span.end.index()),
+                    // The parser counts comments after the bracket.
+                    end: self.byte(span.start.index()) + 1,
                     form: match usable {
                         true => Form::FlowMapping(entries),
                         false => Form::Other,
@@ -286,7 +342,8 @@ impl<'source> Reader<'source> {
             if matches!(event, Event::SequenceEnd) {
                 return Some(Place {
                     start,
-                    end: self.byte(span.end.index()),
+                    // The parser counts comments after the bracket.
+                    end: self.byte(span.start.index()) + 1,
                     form: match usable {
                         true => Form::FlowList(items),
                         false => Form::Other,
@@ -303,6 +360,21 @@ impl<'source> Reader<'source> {
             items.push(item);
         }
     }
+}
+
+/// Returns whether a value is left out.
+fn is_absent(event: &Event<'_>, span: Span) -> bool {
+    matches!(event, Event::Scalar(text, ScalarStyle::Plain, ..) if text.is_empty()) && span.is_empty()
+}
+
+fn is_block_scalar(event: &Event<'_>) -> bool {
+    matches!(event, Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..))
+}
+
+/// Returns whether a text begins with the dash of an item.
+fn is_dash(text: &str) -> bool {
+    let after = text.strip_prefix('-');
+    after.is_some_and(|after| after.chars().next().is_none_or(char::is_whitespace))
 }
 
 fn is_blank_or_comment(line: &str) -> bool {
