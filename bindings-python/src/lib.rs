@@ -14,6 +14,7 @@ mod provider;
 mod records;
 mod host;
 mod operation;
+mod project;
 mod stack;
 mod engine;
 
@@ -34,6 +35,7 @@ mod _stackwright {
         gate::close_gate,
         operation::{Events, Operation, OperationOutcome},
         program::{Registered, Run, check_options},
+        project::Project,
         provider::{
             ConstructRequest, MethodRequest, ResolutionRequest,
             requests::{
