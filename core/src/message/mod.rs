@@ -1,5 +1,6 @@
 //! Messages with a code, arguments and two texts: the reference engine's for tools, the library's for users.
 
+mod edits;
 mod language;
 mod nearest;
 mod sdk;
@@ -9,6 +10,7 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::{Map, Value, json};
 
+pub(crate) use edits::{needed_record, protected_record};
 pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};
 
