@@ -11,9 +11,9 @@ mod runtime;
 mod function;
 mod program;
 mod provider;
-mod records;
 mod host;
 mod operation;
+mod records;
 mod stack;
 mod engine;
 
