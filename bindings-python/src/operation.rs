@@ -242,6 +242,9 @@ impl OperationOutcome {
         let document = binding::import_document(report, Language::Python);
         let values = convert::dictionary(py, &binding::import_values(report))?;
         let members = members(py, document, |name, value| {
+            if name == "code" {
+                return Some(members(py, value.clone(), |_, _| None).and_then(|code| code.into_py_any(py)));
+            }
             (name == "resources").then(|| {
                 let parts = value.as_array().into_iter().flatten().zip(&report.resources);
                 let parts = parts.map(|(part, resource)| {

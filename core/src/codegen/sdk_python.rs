@@ -6,7 +6,7 @@ use super::{
     literal::number_literal,
     names::{Case, identifier},
     printer::{Syntax, print},
-    program::{Declaration, Declared, DeclaredKind, Program, Reference},
+    program::{Declaration, Declared, DeclaredKind, Program, Reference, is_default_provider},
     python::{RESERVED, bytes, text},
     schema::PackageSchema,
     sdk::{SdkDeclaration, declarations, key_name},
@@ -128,6 +128,14 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
             if let Reference::Recorded(text) = reference
                 && !unbound.contains_key(text.as_str())
             {
+                if is_default_provider(text) {
+                    let provider = format!(
+                        "pulumi.resource.DependencyProviderResource({})",
+                        Values.text(text)
+                    );
+                    unbound.insert(text, provider);
+                    continue;
+                }
                 let name = text.split("::").nth(3).unwrap_or_default();
                 let variable = others.take(name);
                 body.push_str(&format!(

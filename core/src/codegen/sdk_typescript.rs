@@ -6,7 +6,7 @@ use super::{
     literal::number_literal,
     names::{Case, identifier},
     printer::{Syntax, print},
-    program::{Declaration, Declared, DeclaredKind, Program, Reference},
+    program::{Declaration, Declared, DeclaredKind, Program, Reference, is_default_provider},
     schema::PackageSchema,
     sdk::{SdkDeclaration, declarations, key_name},
     typescript::{RESERVED, key_of, text},
@@ -95,6 +95,11 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
             if let Reference::Recorded(text) = reference
                 && !unbound.contains_key(text.as_str())
             {
+                if is_default_provider(text) {
+                    let provider = format!("new pulumi.DependencyProviderResource({})", Values.text(text));
+                    unbound.insert(text, provider);
+                    continue;
+                }
                 let name = text.split("::").nth(3).unwrap_or_default();
                 let variable = others.take(name);
                 body.push_str(&format!(
