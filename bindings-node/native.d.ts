@@ -60,8 +60,8 @@ export declare class Engine {
    * where it determines whether the stack must exist.
    */
   stack(name: string, document: string, opening: string | undefined | null, config: StackConfig, entry: StackEntry): Promise<Stack>
-  /** Lists stacks, as `project/stack`. */
-  stacks(project?: string | undefined | null): Promise<Array<string>>
+  /** Lists stacks: returns their summaries as JSON. */
+  stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
   /** Ends the idle plugin processes. */
   close(): Promise<void>
 }
@@ -78,6 +78,8 @@ export declare class Operation {
   wait(): Promise<string>
   /** Returns the outputs of an operation that has ended; undefined before. */
   outputs(): Record<string, unknown> | undefined
+  /** Returns the values of the report of an import that has ended; undefined before, and for other operations. */
+  imported(): Record<string, unknown> | undefined
   /** Draws the steps of an operation that has ended as a tree; undefined before. */
   tree(): string | null
   /** Returns whether an operation that has ended left a plan that can constrain others. */
@@ -110,6 +112,8 @@ export declare class Stack {
    * another one, with packs of functions; `subject` names the call in errors.
    */
   start(kind: string, options: string, subject: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null, policies?: Array<PackEntry> | undefined | null): Operation
+  /** Starts an import of the resources of a request, with options, both as JSON. */
+  importResources(request: string, options: string): Operation
   /** Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON. */
   analyze(options: string, policies: Array<PackEntry>): Promise<string>
   /** Returns the state as a deployment document. */
@@ -118,8 +122,22 @@ export declare class Stack {
   import(document: string): Promise<void>
   /** Returns the stack's outputs. */
   outputs(): Promise<Record<string, unknown>>
-  /** Returns the history as JSON, newest first. */
-  history(): Promise<string>
+  /** Returns a page of the history as JSON, newest first. */
+  history(limit: number | undefined | null, page: number): Promise<string>
+  /** Returns the recorded resources, as the member `found`. */
+  resources(): Promise<Record<string, unknown>>
+  /** Returns the record of a URN, as the member `found`. */
+  resource(urn: string): Promise<Record<string, unknown>>
+  /** Returns the recorded resources and their references as JSON. */
+  graph(): Promise<string>
+  /** Returns the pending operations, as the member `found`. */
+  pending(): Promise<Record<string, unknown>>
+  /** Starts the adoption of a pending operation's resource, with options as JSON. */
+  adopt(pending: string, resourceId: string | undefined | null, replace: boolean, options: string): Operation
+  /** Reads the resource of a pending operation; the member `found` is null when it does not exist. */
+  readPending(pending: string, resourceId?: string | undefined | null): Promise<Record<string, unknown>>
+  /** Removes a pending operation, and returns it as the member `found`. */
+  forgetPending(pending: string, dryRun: boolean): Promise<Record<string, unknown>>
   /** Removes every lock and returns how many there were. */
   unlock(): Promise<number>
   /** Removes the stack. */
