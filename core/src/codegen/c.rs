@@ -100,7 +100,7 @@ fn registration(program: &Program, declared: &Declared) -> String {
         DeclaredKind::Custom | DeclaredKind::Provider => {}
         DeclaredKind::Component => members.push(("custom", "false".to_owned())),
         DeclaredKind::Remote => {
-            members.extend([("custom", "false".to_owned()), ("remote", "true".to_owned())])
+            members.extend([("custom", "false".to_owned()), ("remote", "true".to_owned())]);
         }
     }
     let target = |index: &usize| {

@@ -262,14 +262,7 @@ impl OperationRun {
         let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
         self.settle_found(&mut replay);
         if succeeded && self.kind != OperationKind::Adopt {
-            // A targeted run has not examined the other resources, nor has an import.
-            let examines_all = self.options.targets.is_empty() && self.options.excludes.is_empty();
-            if examines_all && self.kind != OperationKind::Import {
-                replay.settle_pending();
-            }
-            if self.options.clear_pending_creates {
-                replay.settle_creations();
-            }
+            self.settle_examined(&mut replay);
         }
         let committed = self.commit(&session, &replay, state).await;
         if committed.is_ok() {
@@ -280,12 +273,7 @@ impl OperationRun {
             .as_ref()
             .map(|summary| summary.resource_changes.clone())
             .unwrap_or_default();
-        let is_refusal = |error: &Error| match error.kind() {
-            ErrorKind::InvalidInput => true,
-            ErrorKind::NotFound | ErrorKind::Conflict => self.kind == OperationKind::Adopt,
-            _ => false,
-        };
-        let refused = matches!(&result, Err(error) if is_refusal(error));
+        let refused = matches!(&result, Err(error) if self.is_refusal(error));
         if refused && !replay.is_dirty() {
             // A refused operation without a step has no history.
             return result.and(written).and(committed);
@@ -305,6 +293,27 @@ impl OperationRun {
             })
             .await;
         result.and(written).and(committed).and(history)
+    }
+
+    /// Returns whether an error says that the operation was refused before its first step.
+    fn is_refusal(&self, error: &Error) -> bool {
+        match error.kind() {
+            ErrorKind::InvalidInput => true,
+            ErrorKind::NotFound | ErrorKind::Conflict => self.kind == OperationKind::Adopt,
+            _ => false,
+        }
+    }
+
+    /// Settles the pending operations of the resources that a successful run has examined.
+    fn settle_examined(&self, replay: &mut JournalReplay) {
+        // A targeted run has not examined the other resources, nor has an import.
+        let examines_all = self.options.targets.is_empty() && self.options.excludes.is_empty();
+        if examines_all && self.kind != OperationKind::Import {
+            replay.settle_pending();
+        }
+        if self.options.clear_pending_creates {
+            replay.settle_creations();
+        }
     }
 
     /// Settles the pending operations that the run has resolved, and keeps those that it could not.
