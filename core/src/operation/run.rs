@@ -295,7 +295,7 @@ impl OperationRun {
         result.and(written).and(committed).and(history)
     }
 
-    /// Returns whether an error says that the operation was refused before its first step.
+    /// Returns whether an error refuses the operation before its first step.
     fn is_refusal(&self, error: &Error) -> bool {
         match error.kind() {
             ErrorKind::InvalidInput => true,
