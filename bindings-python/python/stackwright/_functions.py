@@ -14,7 +14,7 @@ from ._raised import described
 from ._stackwright import Completions, Reply, find_outputs
 from ._substitution import listed, plain_options, resolve_options
 from ._work import in_function
-from .errors import InvalidInputError, ProgramError, StackwrightError
+from .errors import DescribedError, InvalidInputError, StackwrightError
 from .output import substitute
 from .resource import Task
 from .values import Awaited
@@ -87,7 +87,7 @@ def _kept(argument: Any, keep: Callable[[Any, Exception], None]) -> Iterator[Non
         raise
     except Exception as error:
         keep(argument, error)
-        raise ProgramError(described(error, error.__traceback__)[1]) from error
+        raise DescribedError(described(error, error.__traceback__)[1]) from error
 
 
 def _plain(what: str, returned: Any) -> Any:

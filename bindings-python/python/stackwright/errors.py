@@ -14,6 +14,7 @@ __all__ = [
     "CancelledError",
     "ConflictError",
     "DecryptError",
+    "DescribedError",
     "FailedError",
     "InitFailure",
     "InternalError",
@@ -188,6 +189,10 @@ class ProgramError(StackwrightError):
     error_class = "bail"
 
 
+class DescribedError(ProgramError):
+    """Stands for an exception of a program's function that is none of this package: its cause."""
+
+
 class FailedError(StackwrightError):
     """The deployment failed; its diagnostics and events report where. What succeeded is recorded."""
 
@@ -256,6 +261,8 @@ def _from_parts(
     error.message_arguments = None if message_arguments is None else json.loads(message_arguments)
     error.config_key = config_key
     error.reason = reason
+    if isinstance(cause, DescribedError):
+        cause = cause.__cause__
     # What a function of the host has raised is the cause itself; of anything else there is only a text.
     error.__cause__ = RuntimeError(reason) if cause is None and reason is not None else cause
     return error

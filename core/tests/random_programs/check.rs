@@ -56,7 +56,9 @@ fn check_outcome(plan: &Plan, act: &Act, report: &Report, fired: &[Fault]) {
             || report.cancelled
             || !act.ignores_protection && text.contains("is protected and cannot be")
             || has_targets && REFUSALS_OF_TARGETS.iter().any(|refusal| text.contains(refusal))
-            || act.verb == Verb::Destroy && !act.runs_program && text.contains("delete hooks");
+            || act.verb == Verb::Destroy && !act.runs_program && text.contains("delete hooks")
+            // A resource that is imported in this run and among the targets of replacements.
+            || !report.options.replace_targets.is_empty() && text.contains("previously-imported resources");
         assert!(
             has_reason,
             "{:?} failed: {error}\n{}",
