@@ -110,7 +110,6 @@ async def test_files_archives_and_references_reach_the_component_and_come_back(
         assert given["owner"] == sw.ResourceReference(source["urn"], source["id"])
 
         # The program gets them back, and they are the outputs of the stack.
-        print("OUT", known["shop-dev"]["outputs"], known["crate"].get("outputs"))
         assert made.outputs["file"].value == sw.Asset(text="first", hash=sha("first"))
         assert made.outputs["later"].value == sw.Asset(text="of the source", hash=sha("of the source"))
         files = made.outputs["files"].value
