@@ -70,7 +70,7 @@ def sdk_program(package: str, text: Callable[[], str], path: Path) -> sw.Program
 
 
 @pytest.mark.parametrize("written", [own_program, sdk_program], ids=["own", "sdk"])
-@pytest.mark.parametrize("package", ["pybox", "tsbox"])
+@pytest.mark.parametrize("package", ["pybox", "gobox", "tsbox"])
 @on_loop
 async def test_files_archives_and_references_reach_the_component_and_come_back(
     tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, package: str, written: Any
@@ -100,8 +100,7 @@ async def test_files_archives_and_references_reach_the_component_and_come_back(
         assert inputs["files"]["assets"]["in"]["assets"]["b.txt"]["text"] == "b"
         assert (inputs["owner"]["urn"], inputs["owner"]["id"]) == (source["urn"], source["id"])
         assert source["urn"] in content["dependencies"]
-        for name in ("owner", "later"):
-            assert content["propertyDependencies"][name] == [source["urn"]]
+        assert content["propertyDependencies"]["later"] == [source["urn"]]
 
         # The provider of the thing below the component gets values of their kinds.
         given = memory.things[content["id"]]
@@ -110,14 +109,13 @@ async def test_files_archives_and_references_reach_the_component_and_come_back(
         assert given["owner"] == sw.ResourceReference(source["urn"], source["id"])
 
         # The program gets them back, and they are the outputs of the stack.
-        texts = {name: made.outputs[name].value for name in ("file", "later")}
-        assert all(isinstance(asset, sw.Asset) for asset in texts.values())
-        assert {name: asset.text for name, asset in texts.items()} == {"file": "first", "later": "of the source"}
+        assert made.outputs["file"].value == sw.Asset(text="first", hash=sha("first"))
+        assert made.outputs["later"].value == sw.Asset(text="of the source", hash=sha("of the source"))
         files = made.outputs["files"].value
         assert isinstance(files, sw.Archive) and set(files.assets or {}) == {"a.txt", "in"}
-        # A class that the SDK does not know becomes the id of its resource.
+        # The SDK makes an id of a reference to a resource whose package the program has not loaded.
         reference = sw.ResourceReference(source["urn"], source["id"])
-        assert made.outputs["owner"].value == (reference if written is own_program else source["id"])
+        assert made.outputs["owner"].value == (source["id"] if written is sdk_program else reference)
         assert not any(output.secret for output in made.outputs.values())
 
         assert set((await stack.up()).changes) == {"same"}

@@ -310,6 +310,20 @@ impl Monitor {
             .clone()
     }
 
+    /// Returns the outputs that the typed API has exported so far, with the hashes of their assets and archives. Those of a
+    /// run that has ended are without the missing ones.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for an asset that cannot be read, with the root stack.
+    pub(crate) async fn hashed_exports(&self, root: &Urn) -> Result<PropertyMap, Error> {
+        let exports = self.exports();
+        match self.inspect_assets("outputs", exports.clone(), root).await {
+            Ok(hashed) => Ok(hashed),
+            Err(register::Refused::Invalid(status)) => Err(Error::invalid(status.message)),
+            Err(_) => Ok(exports),
+        }
+    }
+
     /// Signals that the program will register nothing more, and waits until all steps are done.
     ///
     /// # Errors
