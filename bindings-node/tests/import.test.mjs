@@ -26,6 +26,12 @@ const cloud = {
         const all = token === undefined ? inputs : { ...inputs, token: secret(token) };
         return things[id] === undefined ? { id: "" } : { id, inputs: all, outputs: all };
     },
+    create({ name }) {
+        throw new Error(`${name} is created`);
+    },
+    delete({ name }) {
+        throw new Error(`${name} is deleted`);
+    },
     getSchema: () => JSON.stringify(schema),
 };
 

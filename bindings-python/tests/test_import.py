@@ -51,6 +51,12 @@ class Cloud(sw.Provider):
             inputs["token"] = sw.secret(inputs["token"])
         return sw.ReadResult(id=request.id, inputs=inputs, outputs=inputs)
 
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        raise AssertionError(f"{request.name} is created")
+
+    def delete(self, request: sw.DeleteRequest) -> None:
+        raise AssertionError(f"{request.name} is deleted")
+
     def get_schema(self, request: sw.SchemaRequest) -> str:
         return json.dumps(SCHEMA)
 
@@ -154,7 +160,7 @@ def test_what_fails_is_named_and_the_rest_is_kept(tmp_path: Any) -> None:
 async def test_an_import_file_is_taken_as_a_mapping_a_text_or_bytes(tmp_path: Any) -> None:
     file = {"resources": [{"type": "shop:index:Shelf", "name": "shelf", "component": True, "logicalName": "s"}]}
     async with sw.Engine(store=f"file://{tmp_path}", passphrase="p") as engine:
-        forms: tuple[Any, ...] = (file, json.dumps(file), json.dumps(file).encode())
+        forms: list[dict[str, Any] | str | bytes] = [file, json.dumps(file), json.dumps(file).encode()]
         for index, given in enumerate(forms):
             stack = await engine.stack(f"shop/dev{index}")
             result = await stack.import_resources(given, protect=False, generate_code=False)

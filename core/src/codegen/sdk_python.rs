@@ -124,7 +124,9 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
     for (index, (Declared { declaration, .. }, kind)) in
         program.declarations.iter().zip(&declarations).enumerate()
     {
-        for reference in [&declaration.parent, &declaration.provider].into_iter().flatten() {
+        let is_left = matches!(kind, SdkDeclaration::Left(_));
+        let references = [&declaration.parent, &declaration.provider].into_iter().flatten();
+        for reference in references.filter(|_| !is_left) {
             if let Reference::Recorded(text) = reference
                 && !unbound.contains_key(text.as_str())
             {
