@@ -28,7 +28,7 @@ use crate::{
     program::Program,
     runtime::Clock,
     secrets::{RedactingSecrets, SecretsProvider},
-    state::{Journal, JournalReplay, journal::HostJournal},
+    state::{Journal, JournalReplay, journal::HostJournal, with_recorded_id},
     store::{HistoryRecord, LoadedStack, StackSession},
 };
 
@@ -330,7 +330,11 @@ impl OperationRun {
     /// Adds the pending operations that are no longer recorded, although nothing is known about them, to the result and
     /// the events.
     fn report_dropped(&self, replay: &JournalReplay, state: &mut RunState) {
-        state.dropped_pending = replay.dropped_pending().cloned().collect();
+        let records = &replay.base().resources;
+        state.dropped_pending = replay
+            .dropped_pending()
+            .map(|pending| with_recorded_id(pending, records))
+            .collect();
         if !state.dropped_pending.is_empty() {
             let text = pending::dropped(&state.dropped_pending);
             self.events.diagnostic(Diagnostic::new(Severity::Info, text));
