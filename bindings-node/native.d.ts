@@ -118,8 +118,10 @@ export declare class Stack {
   analyze(options: string, policies: Array<PackEntry>): Promise<string>
   /** Returns the state as a deployment document. */
   export(showSecrets: boolean): Promise<string>
-  /** Replaces the state by a deployment document. */
-  import(document: string): Promise<void>
+  /**
+   * Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors.
+   */
+  edit(edit: string, subject: string): Promise<string>
   /** Returns the stack's outputs. */
   outputs(): Promise<Record<string, unknown>>
   /** Returns a page of the history as JSON, newest first. */

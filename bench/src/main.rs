@@ -9,6 +9,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod concurrent;
 mod construct;
 mod counting;
+mod edits;
 mod empty;
 mod engine;
 mod figure;
@@ -32,7 +33,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 10] = [
     Family {
         prefix: "empty.",
         measure: empty::measure,
@@ -60,6 +61,10 @@ const FAMILIES: [Family; 9] = [
     Family {
         prefix: "list.",
         measure: listing::measure,
+    },
+    Family {
+        prefix: "edit.",
+        measure: edits::measure,
     },
     Family {
         prefix: "concurrent.",

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{
     analysis::{PolicyAnalysisDocument, PolicyViolationDocument},
+    edit::{EditDocument, EditReportDocument, EditedRecordDocument, RemovedReferenceDocument},
     event::EventDocument,
     import::{ImportReportDocument, ImportedResourceDocument},
     outputs::OutputDocument,
@@ -79,6 +80,7 @@ documents! {
         PolicyPackOption;
         OperationOptions, checked by check_policy_packs;
         ImportRequest;
+        EditDocument;
         PluginDocument;
         EngineDocument;
         StackDocument;
@@ -104,6 +106,9 @@ documents! {
         GraphDocument<'static>;
         PendingDocument<'static>;
         DroppedDocument<'static>;
+        RemovedReferenceDocument<'static>;
+        EditedRecordDocument<'static>;
+        EditReportDocument<'static>;
         UpdateDocument<'static>;
         LockDocument<'static>;
         SummaryDocument<'static>;

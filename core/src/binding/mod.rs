@@ -6,6 +6,7 @@
 
 mod analysis;
 mod document;
+mod edit;
 mod event;
 mod import;
 mod members;
@@ -23,6 +24,7 @@ mod stacks;
 
 pub use analysis::analysis_document;
 pub use document::{Document, schemas};
+pub use edit::{EditDocument, edit, edit_report_document};
 pub use import::{import_document, import_request, import_values};
 pub use options::{
     OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,

@@ -23,6 +23,8 @@ mod providers;
 mod reading;
 mod refresh;
 mod rehearsal;
+mod rename_stack;
+mod replace_state;
 mod resolve;
 mod result;
 mod run;
@@ -47,6 +49,8 @@ pub use import::{
 };
 pub use opening::Opening;
 pub use options::OperationOptions;
+pub(crate) use rename_stack::rename_stack;
+pub(crate) use replace_state::{import as replace_by_import, restore};
 pub(crate) use resolve::PendingWork;
 pub use result::OperationResult;
 pub(crate) use run::OperationRun;
