@@ -16,6 +16,7 @@ mod journal;
 mod latency;
 mod listing;
 mod memory;
+mod moves;
 mod plugin;
 mod provider;
 mod refreshing;
@@ -32,7 +33,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 10] = [
     Family {
         prefix: "empty.",
         measure: empty::measure,
@@ -60,6 +61,10 @@ const FAMILIES: [Family; 9] = [
     Family {
         prefix: "list.",
         measure: listing::measure,
+    },
+    Family {
+        prefix: "moves.",
+        measure: moves::measure,
     },
     Family {
         prefix: "concurrent.",

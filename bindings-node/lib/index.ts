@@ -21,6 +21,7 @@ export {
     type InvokeOptions,
     type LastUpdate,
     type LockHolder,
+    type MovedResource,
     type PendingOperation,
     type PendingOperationKind,
     type Plugins,
@@ -40,6 +41,7 @@ export {
     type Step,
     type StepOp,
     type StepStatus,
+    type SuggestedMove,
 } from "./documents";
 export {
     type CancelEvent,
@@ -58,6 +60,7 @@ export {
     type ResourcePreEvent,
     type StateMetadata,
     type StdoutEvent,
+    type SuggestedMovesEvent,
     type StepMetadata,
     type SummaryEvent,
 } from "./event";

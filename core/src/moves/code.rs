@@ -1,7 +1,7 @@
 //! Aliases as source code, in the language and with the interface of the program.
 
 use super::former::{Former, FormerParent};
-use crate::urn::Urn;
+use crate::{codegen::string_literal, message::Language, urn::Urn};
 
 /// The language of a program and the interface that it registers resources with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,9 +130,10 @@ fn rust(former: &Former<'_>) -> String {
 /// Returns a text as a literal.
 fn text(text: &str, language: ProgramLanguage) -> String {
     match language {
-        ProgramLanguage::Rust => format!("{text:?}"),
-        // The escapes of JSON are those of Python and JavaScript, too.
-        _ => serde_json::Value::from(text).to_string(),
+        ProgramLanguage::Rust => string_literal(Language::Rust, text),
+        ProgramLanguage::Python | ProgramLanguage::PythonSdk => string_literal(Language::Python, text),
+        ProgramLanguage::Node | ProgramLanguage::NodeSdk => string_literal(Language::Node, text),
+        ProgramLanguage::C | ProgramLanguage::Unknown => serde_json::Value::from(text).to_string(),
     }
 }
 

@@ -108,6 +108,7 @@ pub(super) async fn accept_moves(run: &mut OperationRun) -> Result<Option<Operat
             ..run.options.clone()
         },
         program: run.program.clone(),
+        import: None,
         events: EventSink::new(Arc::clone(&runtime.clock)),
         control: run.control.clone(),
         session: Session::default(),
