@@ -17,6 +17,7 @@ mod journal;
 mod latency;
 mod listing;
 mod memory;
+mod moves;
 mod plugin;
 mod provider;
 mod refreshing;
@@ -33,7 +34,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 11] = [
     Family {
         prefix: "empty.",
         measure: empty::measure,
@@ -65,6 +66,10 @@ const FAMILIES: [Family; 10] = [
     Family {
         prefix: "edit.",
         measure: edits::measure,
+    },
+    Family {
+        prefix: "moves.",
+        measure: moves::measure,
     },
     Family {
         prefix: "concurrent.",

@@ -25,6 +25,7 @@ export {
     type InvokeOptions,
     type LastUpdate,
     type LockHolder,
+    type MovedResource,
     type PendingOperation,
     type PendingOperationKind,
     type Plugins,
@@ -47,6 +48,7 @@ export {
     type Step,
     type StepOp,
     type StepStatus,
+    type SuggestedMove,
 } from "./documents";
 export {
     type CancelEvent,
@@ -65,6 +67,7 @@ export {
     type ResourcePreEvent,
     type StateMetadata,
     type StdoutEvent,
+    type SuggestedMovesEvent,
     type StepMetadata,
     type SummaryEvent,
 } from "./event";

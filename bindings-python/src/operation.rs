@@ -222,6 +222,24 @@ impl OperationOutcome {
         Ok(steps)
     }
 
+    /// The moves that were applied or are suggested, each as a dictionary of its members.
+    #[getter]
+    fn suggested_moves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let moves = PyList::empty(py);
+        for suggestion in &self.result.suggested_moves {
+            let document = binding::move_document(suggestion);
+            let members = members(py, document, |name, value| {
+                (name == "following").then(|| {
+                    let following = value.as_array().into_iter().flatten();
+                    let following = following.map(|moved| members(py, moved.clone(), |_, _| None));
+                    PyTuple::new(py, following.collect::<PyResult<Vec<_>>>()?)?.into_py_any(py)
+                })
+            });
+            moves.append(members?)?;
+        }
+        Ok(moves)
+    }
+
     /// The diagnostics, each as a dictionary of its members.
     #[getter]
     fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

@@ -53,7 +53,7 @@ from typing import Any, Literal, TypedDict, Union
 
 from .host import Secrets
 from .journal import Journal
-from .result import Result
+from .result import Result, SuggestedMove
 from .values import PropertyValue
 
 PolicySettings = Union[Literal["advisory", "mandatory", "remediate", "disabled"], Mapping[str, Any]]

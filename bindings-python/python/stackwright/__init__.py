@@ -45,6 +45,7 @@ from .events import (
     StateMetadata,
     StdoutEvent,
     StepMetadata,
+    SuggestedMovesEvent,
     SummaryEvent,
 )
 from .hooks import ErrorHook, ErrorHookArgs, Hook, HookArgs, HookResourceOptions, Hooks
@@ -119,7 +120,7 @@ from ._results import (
     ResourceRecord,
     StackSummary,
 )
-from .result import Diagnostic, DiffKind, ImportCode, ImportedResource, ImportReport, PropertyChange, Result, Severity, Step, StepOp, StepStatus
+from .result import Diagnostic, DiffKind, ImportCode, ImportedResource, ImportReport, MovedResource, PropertyChange, Result, Severity, Step, StepOp, StepStatus, SuggestedMove
 from .stack import Stack
 from .transforms import (
     InvokeTransform,
@@ -214,6 +215,7 @@ __all__ = [
     "MappingRequest",
     "MappingResult",
     "MethodRequest",
+    "MovedResource",
     "NamingRequest",
     "NotFoundError",
     "Operation",
@@ -282,6 +284,8 @@ __all__ = [
     "StdoutEvent",
     "Step",
     "StepMetadata",
+    "SuggestedMove",
+    "SuggestedMovesEvent",
     "SummaryEvent",
     "Transform",
     "TransformArgs",

@@ -14,7 +14,16 @@ from ._json import document_of_options, text_of
 from ._provider_threads import ProviderLoop
 from ._raised import Raised, explain
 from ._records import edit_report_of, graph_of, history_of, pending_of, record_of
-from ._results import Diagnostic, EditReport, PendingOperation, PolicyAnalysis, PolicyViolation, ResourceGraph, ResourceRecord
+from ._results import (
+    Diagnostic,
+    EditReport,
+    PendingOperation,
+    PolicyAnalysis,
+    PolicyViolation,
+    ResourceGraph,
+    ResourceRecord,
+    SuggestedMove,
+)
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
 from ._stackwright import to_json
@@ -43,6 +52,11 @@ class Openable(Protocol):
     _provider_loop: ProviderLoop
 
     def _require_open(self) -> None: ...
+
+
+def _move(move: object) -> object:
+    """Returns a suggestion as its two URNs; anything else is left to the engine, which says what is wrong with it."""
+    return {"old_urn": move.old_urn, "new_urn": move.new_urn} if isinstance(move, SuggestedMove) else move
 
 
 def document_of(deployment: Mapping[str, Any] | bytes | str) -> bytes:
@@ -218,6 +232,8 @@ class Stack:
             chosen["dry_run"] = is_preview
         if kept is None and held_to is not None:
             chosen["plan"] = _document(held_to)
+        if isinstance(moves := chosen.get("accept_moves"), (list, tuple)):
+            chosen["accept_moves"] = [_move(move) for move in moves]
         packs = self._packs(policies, chosen)
         encoded = document_of_options(chosen)
         failures: list[BaseException] = []

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     error::Result,
+    event::{MovedResource, SuggestedMove},
     monitor::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument},
     operation::{ImportRequest, OperationOptions},
     policy::PolicyPackOption,
@@ -96,6 +97,8 @@ documents! {
         PropertyChangeDocument;
         StepDocument<'static>;
         DiagnosticDocument<'static>;
+        MovedResource;
+        SuggestedMove;
         PolicyViolationDocument<'static>;
         PolicyAnalysisDocument<'static>;
         ImportedResourceDocument<'static>;

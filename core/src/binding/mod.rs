@@ -35,7 +35,7 @@ pub use pending::{dropped_document, pending_document, pending_entry_document, pe
 pub use read::{read, stand_in};
 pub use records::{graph_document, record_document, record_facts, record_value, records_document};
 pub use refusal::unknown_name;
-pub use result::{diagnostic_document, error_document, result_document, step_document};
+pub use result::{diagnostic_document, error_document, move_document, result_document, step_document};
 pub use run::run_document;
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument};
 pub use stack::StackDocument;

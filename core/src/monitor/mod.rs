@@ -45,6 +45,7 @@ use crate::{
     executor::Failure,
     generator::Generator,
     message::text_of_program,
+    moves::ProgramLanguage,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     provider::{ProviderSpec, settings::ProviderSettings},
     resource::SourcePosition,
@@ -107,6 +108,8 @@ struct Shared {
     root: Arc<OnceLock<Urn>>,
     /// Set when the typed API registered the root stack: its outputs are the exports.
     own_root: OnceLock<Urn>,
+    /// The language of the SDK that the first request over gRPC came from.
+    sdk_language: OnceLock<ProgramLanguage>,
     /// Outputs that the typed API has exported so far.
     exports: Mutex<PropertyMap>,
     /// The program has logged an error.
@@ -145,6 +148,7 @@ impl Monitor {
             hearing: InFlight::default(),
             root: Arc::default(),
             own_root: OnceLock::new(),
+            sdk_language: OnceLock::new(),
             exports: Mutex::default(),
             error_reported: AtomicBool::new(false),
             unreadable: OnceLock::new(),
@@ -292,6 +296,17 @@ impl Monitor {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(name, value);
+    }
+
+    /// Records the language of the SDK that a request came from.
+    pub(crate) fn note_sdk(&self, language: ProgramLanguage) {
+        self.0.sdk_language.get_or_init(|| language);
+    }
+
+    /// Returns the language of the SDK that registers resources over gRPC.
+    #[must_use]
+    pub(crate) fn sdk_language(&self) -> ProgramLanguage {
+        self.0.sdk_language.get().copied().unwrap_or_default()
     }
 
     /// Returns the root stack that the typed API registered.

@@ -12,6 +12,7 @@ mod execute;
 mod handle;
 mod import;
 mod migrate;
+mod moves;
 mod opening;
 mod options;
 mod outcome;

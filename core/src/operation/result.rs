@@ -15,7 +15,7 @@ use super::{ImportReport, outcome::is_terminal};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
-    event::{OperationOutcome, PropertyChange, StepResult, render},
+    event::{OperationOutcome, PropertyChange, StepResult, SuggestedMove, render, render_moves},
     plan::Plan,
     property::PropertyMap,
     resource::{PendingOperation, ResourceState},
@@ -43,6 +43,9 @@ pub struct OperationResult {
     pub outputs_changed: bool,
     /// The steps that changed or would change a resource, and those that failed, in the order in which they ended.
     pub steps: Vec<StepResult>,
+    /// The moves that the operation has applied, and those that it suggests, the most probable ones first. Only updates
+    /// and their previews have any; see [`crate::operation::OperationOptions::accept_moves`].
+    pub suggested_moves: Vec<SuggestedMove>,
     /// The diagnostics, without debug messages.
     pub diagnostics: Vec<Diagnostic>,
     /// The plan, for a later operation: of every successful preview of an update, and of other operations when the
@@ -93,6 +96,9 @@ impl OperationResult {
             })
             .map(diagnostic_line)
             .collect();
+        if let Some(moves) = render_moves(&self.suggested_moves) {
+            append(&mut tree, &moves);
+        }
         if !shown.is_empty() {
             append(&mut tree, &shown.join("\n"));
         }

@@ -13,6 +13,7 @@ use super::{
     ImportRequest, OperationKind, OperationOptions, OperationResult, PendingWork, Session, StackContext,
     execute::whole_seconds,
     import::check_request,
+    moves::accept_moves,
     outcome::{error_of, noun},
     pending,
     rehearsal::rehearse,
@@ -25,6 +26,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     event::{EventPayload, EventSink, Summary},
     executor::Control,
+    moves::AppliedMoves,
     program::Program,
     runtime::Clock,
     secrets::{RedactingSecrets, SecretsProvider},
@@ -58,6 +60,8 @@ pub(crate) struct OperationRun {
     pub(crate) control: Control,
     pub(crate) session: Session,
     pub(crate) pending: PendingWork,
+    /// The moves that it applies.
+    pub(crate) moves: AppliedMoves,
 }
 
 impl OperationRun {
@@ -73,9 +77,15 @@ impl OperationRun {
     }
 
     async fn run_to_end(mut self) -> OperationResult {
-        if let Some(failed) = rehearse(&mut self).await {
-            return failed;
-        }
+        let accepted = accept_moves(&mut self).await;
+        let accepted = match accepted {
+            Ok(Some(failed)) => return failed,
+            Ok(None) => match rehearse(&mut self).await {
+                Some(failed) => return failed,
+                None => Ok(()),
+            },
+            Err(refused) => Err(refused),
+        };
         // The redactor learns the secrets of the configuration before any event can be emitted.
         let redactor = self.events.redactor();
         self.stack
@@ -84,7 +94,8 @@ impl OperationRun {
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
         let mut state = RunState::default();
-        let checked = self.options.check().and_then(|()| check_program(&self));
+        let checked = accepted.and_then(|()| self.options.check());
+        let checked = checked.and_then(|()| check_program(&self));
         let result = match checked.and_then(|()| check_request(&self)) {
             Ok(()) => match self.run_loaded(&mut state, began).await {
                 Err(error) => Err(self.stack.explained(error).await),
@@ -130,6 +141,7 @@ impl OperationRun {
             outputs_changed: state.outputs_before.is_some_and(|before| before != outputs),
             outputs,
             steps: state.steps,
+            suggested_moves: state.moves,
             diagnostics: self.events.diagnostics(),
             plan: state.plan,
             imported: state.imported,

@@ -20,6 +20,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     monitor::RunInfo,
     monitor::{MESSAGE_LIMIT, MonitorServer},
+    moves::ProgramLanguage,
     program::{Program, ProgramContext, required},
     property::{
         json::PlainMap,
@@ -194,6 +195,10 @@ impl LanguageRuntimeProgram {
 
 #[async_trait]
 impl Program for LanguageRuntimeProgram {
+    fn language(&self) -> ProgramLanguage {
+        ProgramLanguage::Unknown
+    }
+
     async fn run(&self, context: ProgramContext) -> Result<()> {
         // Held until the runtime has received a cancellation, or runs no program.
         let Some(cancellation_guard) = context.monitor.hears_of_cancellation() else {

@@ -19,6 +19,7 @@ use crate::{
     error::{ErrorKind, Result},
     event::EventSink,
     executor::Control,
+    moves::AppliedMoves,
     operation::{
         EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun,
         PendingWork, Session, SessionLease, StackContext,
@@ -306,6 +307,7 @@ impl Stack {
             control: control.clone(),
             session: session.clone(),
             pending,
+            moves: AppliedMoves::default(),
         };
         let spawner = runtime.spawner.clone();
         let (failed, events_left, control_left, session_left) = (
