@@ -178,18 +178,16 @@ impl ConfigDeclaration {
         self.value.as_ref().or(self.default.as_ref())
     }
 
-    /// Checks the value of a stack.
-    pub(super) fn check(&self, stack: &str, key: &str, value: &ConfigValue) -> Result<()> {
+    /// Returns what is wrong with the value of a stack.
+    pub(super) fn fault(&self, stack: &str, key: &str, value: &ConfigValue) -> Option<String> {
         if self.secret && !value.is_secure() {
-            return Err(Error::invalid(format!(
+            return Some(format!(
                 "Stack '{stack}' with configuration key '{key}' must be encrypted as it's secret"
-            )));
+            ));
         }
-        match &self.value_type {
-            Some(value_type) if !value_type.admits(value) => Err(Error::invalid(format!(
-                "Stack '{stack}' with configuration key '{key}' must be of type '{value_type}'"
-            ))),
-            _ => Ok(()),
-        }
+        let value_type = self.value_type.as_ref()?;
+        (!value_type.admits(value)).then(|| {
+            format!("Stack '{stack}' with configuration key '{key}' must be of type '{value_type}'")
+        })
     }
 }

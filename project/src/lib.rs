@@ -1,7 +1,7 @@
 //! Project files (`Pulumi.yaml`) and stack files (`Pulumi.<stack>.yaml`), read, checked and edited in their own form.
 //!
-//! The engine itself does not read these files: a host reads its configuration with this crate and passes it to the
-//! engine.
+//! The engine itself does not read these files. [`Project`] binds a folder with such files to an engine: it reads and
+//! changes them, and opens stacks that take their settings from there.
 //!
 //! ```
 //! use stackwright_project::StackFile;
@@ -21,8 +21,12 @@ mod config;
 mod declaration;
 mod stack_file;
 mod project_file;
+mod file;
+mod project;
+pub mod binding;
 
 pub use config::AsYaml;
 pub use declaration::{ConfigDeclaration, ConfigType};
+pub use project::{ConfigEntry, Project, open_stack};
 pub use project_file::{ProjectFile, ProjectRuntime};
 pub use stack_file::StackFile;

@@ -1,10 +1,13 @@
 //! Stack files, `Pulumi.<stack>.yaml`: the configuration of one stack, and the settings of its secrets manager.
 
-use stackwright::{Error, Result, config::Config};
+use stackwright::{
+    Error, Result,
+    config::{Config, ConfigKey},
+};
 
 use crate::{
-    config::{AsYaml as _, of_entry},
-    yaml::{Mapping, Node},
+    config::{AsYaml as _, keep_form, of_entry},
+    yaml::{Format, Mapping, Node},
 };
 
 /// The content of a stack file.
@@ -22,8 +25,11 @@ pub struct StackFile {
     pub environment: Option<Node>,
     /// All other entries; kept unchanged.
     pub extra: Mapping,
+    /// The project, to which keys without a namespace belong.
+    project: Option<String>,
     /// The text from which it was read, whose form and comments are kept.
     source: Option<String>,
+    format: Format,
 }
 
 impl StackFile {
@@ -32,11 +38,21 @@ impl StackFile {
     /// # Errors
     /// [`stackwright::ErrorKind::InvalidInput`] that names the fault and its position.
     pub fn parse(text: &str) -> Result<Self> {
+        Self::parse_as(text, Format::Yaml, None)
+    }
+
+    /// Parses the text of a stack of `project`, whose namespace keys can leave out; [`Self::to_text`] writes `format`.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_as(text: &str, format: Format, project: Option<&str>) -> Result<Self> {
         let Node::Mapping(entries) = Node::parse(text)? else {
             return Err(Error::invalid("a stack file must be a mapping"));
         };
         let mut file = Self {
             source: (!text.is_empty()).then(|| text.to_owned()),
+            project: project.map(str::to_owned),
+            format,
             ..Self::default()
         };
         for (name, value) in entries {
@@ -44,7 +60,7 @@ impl StackFile {
                 "secretsprovider" => file.secrets_provider = text_of(&name, &value)?,
                 "encryptedkey" => file.encrypted_key = text_of(&name, &value)?,
                 "encryptionsalt" => file.encryption_salt = text_of(&name, &value)?,
-                "config" => file.config = Config::from_yaml(&value)?,
+                "config" => file.config = file.read_config(&value)?,
                 "environment" => file.environment = Some(value),
                 _ => {
                     file.extra.insert(name, value);
@@ -54,35 +70,124 @@ impl StackFile {
         Ok(file)
     }
 
+    fn read_config(&self, node: &Node) -> Result<Config> {
+        if node.is_null() {
+            return Ok(Config::new());
+        }
+        let Some(entries) = node.as_mapping() else {
+            return Err(Error::invalid("`config` must be a mapping"));
+        };
+        let mut config = Config::new();
+        for (name, node) in entries {
+            let key = self.key(name)?;
+            if config.insert(key.clone(), of_entry(name, node)?).is_some() {
+                return Err(Error::invalid(format!("configuration key {key} is set twice")));
+            }
+        }
+        Ok(config)
+    }
+
+    fn key(&self, name: &str) -> Result<ConfigKey> {
+        match &self.project {
+            Some(project) => ConfigKey::parse_in_project(name, project),
+            None => ConfigKey::parse(name),
+        }
+    }
+
     /// Writes the file in the form in which it was read, or in the reference engine's form.
     ///
     /// # Errors
-    /// [`stackwright::ErrorKind::Secrets`] when a secret of the configuration is not encrypted yet.
-    pub fn to_yaml(&self) -> Result<String> {
+    /// [`stackwright::ErrorKind::Secrets`] when a secret of the configuration is not encrypted yet;
+    /// [`stackwright::ErrorKind::InvalidInput`] when the text has a form in which the change cannot be made.
+    pub fn to_text(&self) -> Result<String> {
+        let Some(source) = &self.source else {
+            let node = Node::Mapping(self.entries(&Mapping::new())?);
+            return Ok(match self.format {
+                Format::Yaml => node.to_yaml(),
+                Format::Json => node.to_json(),
+            });
+        };
+        match Node::parse(source)? {
+            Node::Mapping(written) => Node::edit(source, &self.entries(&written)?, self.format),
+            _ => Err(Error::internal("a stack file is no mapping")),
+        }
+    }
+
+    /// Returns the entries in the order of those that are `written`; equal ones keep their form.
+    fn entries(&self, written: &Mapping) -> Result<Mapping> {
         let mut entries = Mapping::new();
+        for (name, node) in written {
+            let kept = match name.to_ascii_lowercase().as_str() {
+                "secretsprovider" => setting(&self.secrets_provider, node)?,
+                "encryptedkey" => setting(&self.encrypted_key, node)?,
+                "encryptionsalt" => setting(&self.encryption_salt, node)?,
+                "environment" => self.environment.clone(),
+                "config" => Some(self.written_config(node)?),
+                _ => self.extra.get(name).cloned(),
+            };
+            if let Some(node) = kept {
+                entries.insert(name.clone(), node);
+            }
+        }
+        let is_written =
+            |name: &str| written.keys().any(|written| written.eq_ignore_ascii_case(name));
         for (name, value) in [
             ("secretsprovider", &self.secrets_provider),
             ("encryptedkey", &self.encrypted_key),
             ("encryptionsalt", &self.encryption_salt),
         ] {
-            if let Some(value) = value {
+            if let Some(value) = value
+                && !is_written(name)
+            {
                 entries.insert(name.to_owned(), Node::string(value.as_str()));
             }
         }
-        if let Some(environment) = &self.environment {
+        if let Some(environment) = &self.environment
+            && !is_written("environment")
+        {
             entries.insert("environment".to_owned(), environment.clone());
         }
-        if !self.config.is_empty() {
+        if !self.config.is_empty() && !is_written("config") {
             entries.insert("config".to_owned(), self.config.to_yaml()?);
         }
-        entries.extend(self.extra.clone());
-        Ok(match &self.source {
-            Some(source) => {
-                keep_form(source, &mut entries);
-                Node::edit(source, &entries)
+        for (name, node) in &self.extra {
+            if !entries.contains_key(name) {
+                entries.insert(name.clone(), node.clone());
             }
-            None => Node::Mapping(entries).to_yaml(),
-        })
+        }
+        Ok(entries)
+    }
+
+    /// Returns the configuration with the names and the form of what is written.
+    fn written_config(&self, node: &Node) -> Result<Node> {
+        let empty = Mapping::new();
+        let written = node.as_mapping().unwrap_or(&empty);
+        if self.config.is_empty() && written.is_empty() {
+            return Ok(node.clone());
+        }
+        let mut entries = Mapping::new();
+        let mut rest = self.config.clone();
+        for (name, before) in written {
+            let key = self.key(name)?;
+            let Some(value) = rest.remove(&key) else { continue };
+            let old = of_entry(name, before)?;
+            let node = keep_form(before, &old, &value).map_err(|error| {
+                Error::new(error.kind(), format!("configuration key {key}: {}", error.message()))
+            })?;
+            entries.insert(name.clone(), node);
+        }
+        if let Node::Mapping(added) = rest.to_yaml()? {
+            entries.extend(added);
+        }
+        Ok(Node::Mapping(entries))
+    }
+
+    /// Returns whether the file has no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let settings = [&self.secrets_provider, &self.encrypted_key, &self.encryption_salt];
+        let has_setting = settings.into_iter().any(Option::is_some) || self.environment.is_some();
+        !has_setting && self.config.is_empty() && self.extra.is_empty()
     }
 
     /// Returns the file name for a stack, whose name may be qualified with an organization and a project.
@@ -93,31 +198,13 @@ impl StackFile {
     }
 }
 
-/// Keeps the source's form of values that are equal to those in the source: `1` does not become `"1"`.
-fn keep_form(source: &str, entries: &mut Mapping) {
-    let Ok(Node::Mapping(written)) = Node::parse(source) else {
-        return;
-    };
-    for (name, value) in entries {
-        let Some(before) = written.get(name) else {
-            continue;
-        };
-        match (before, &mut *value) {
-            (Node::Scalar(before_text), Node::Scalar(text)) if before_text.text() == text.text() => {
-                *value = before.clone();
-            }
-            (Node::Mapping(before), Node::Mapping(config)) if name == "config" => {
-                for (key, value) in config {
-                    let Some(before) = before.get(key) else { continue };
-                    let meaning = |node: &Node| of_entry(key, node).ok();
-                    if meaning(before).is_some_and(|before| Some(before) == meaning(value)) {
-                        *value = before.clone();
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
+/// Returns the node of a setting; an unchanged one keeps its form.
+fn setting(value: &Option<String>, before: &Node) -> Result<Option<Node>> {
+    Ok(match value {
+        value if text_of("", before)? == *value => Some(before.clone()),
+        Some(value) => Some(Node::string(value.as_str())),
+        None => None,
+    })
 }
 
 /// Reads the text of an entry; null is none.
@@ -146,19 +233,19 @@ mod tests {
                 .starts_with("v1:T9FaSItA8xQ=:")
         );
         assert_eq!(file.config.len(), 3);
-        assert_eq!(file.to_yaml().unwrap(), text);
+        assert_eq!(file.to_text().unwrap(), text);
     }
 
     #[test]
     fn a_change_keeps_the_rest_of_the_file() {
         let text = "# mine\nconfig:\n  a:n: 1 # one\n  a:m: 2\nencryptionsalt: 'v1:x'\n";
         let mut file = StackFile::parse(text).unwrap();
-        assert_eq!(file.to_yaml().unwrap(), text);
+        assert_eq!(file.to_text().unwrap(), text);
         file.config
             .set_path("a:m", "a", stackwright::config::ConfigValue::plain("3"))
             .unwrap();
         assert_eq!(
-            file.to_yaml().unwrap(),
+            file.to_text().unwrap(),
             "# mine\nconfig:\n  a:n: 1 # one\n  a:m: \"3\"\nencryptionsalt: 'v1:x'\n"
         );
     }
@@ -166,7 +253,7 @@ mod tests {
     #[test]
     fn unknown_entries_are_kept() {
         let text = "environment:\n  - base\nconfig:\n  a:b: \"1\"\nmine:\n  x: 1.50\n";
-        assert_eq!(StackFile::parse(text).unwrap().to_yaml().unwrap(), text);
+        assert_eq!(StackFile::parse(text).unwrap().to_text().unwrap(), text);
         assert_eq!(StackFile::parse("").unwrap(), StackFile::default());
         assert!(StackFile::parse("- a\n").is_err());
     }

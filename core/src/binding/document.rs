@@ -13,6 +13,7 @@ use super::{
     outputs::OutputDocument,
     pending::{DroppedDocument, PendingDocument},
     records::{EdgeDocument, GraphDocument, NodeDocument, RecordDocument},
+    project::{ConfigDeclarationDocument, ConfigEntryDocument, ProjectDocument, StackFileDocument},
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
     run::RunDocument,
     settings::{EngineDocument, PluginDocument},
@@ -115,6 +116,10 @@ documents! {
         UpdateDocument<'static>;
         LockDocument<'static>;
         SummaryDocument<'static>;
+        ConfigDeclarationDocument;
+        ProjectDocument;
+        ConfigEntryDocument;
+        StackFileDocument;
         EventDocument;
     }
 }

@@ -44,6 +44,16 @@ pub struct StackDocument {
     /// out, the configuration is decrypted as the state is.
     #[schemars(extend("x-python" = "str | None"))]
     pub encryption_salt: Option<String>,
+    /// The folder of a project, with its `Pulumi.yaml`: the stack takes configuration, encryption salt, the defaults of
+    /// declared configuration and runtime options from there, again for each operation, and its name can leave out the
+    /// project. Values of [`Self::config`] and [`Self::runtime_options`] replace those of the files. A relative path begins
+    /// at the working directory.
+    #[schemars(extend(
+        "x-takes" = "the path of a folder",
+        "x-python" = "Project | str | os.PathLike[str] | None",
+        "x-typescript" = "Project | string"
+    ))]
+    pub project: Option<PathBuf>,
     /// The organization that programs see, `organization` when left out. It is no part of the stack's name.
     #[schemars(extend("x-python" = "str | None"))]
     pub organization: Option<String>,
@@ -162,6 +172,7 @@ impl StackDocument {
                 .language_runtime
                 .map(|address| Arc::new(LanguageRuntimeProgram::new(address)) as _),
             config: config(self.config, name)?,
+            config_source: None,
             encryption_salt: self.encryption_salt,
             root_directory: self.root_directory,
             runtime_options: self.runtime_options,
@@ -193,8 +204,12 @@ fn config(entries: BTreeMap<String, Value>, stack: &str) -> Result<Config> {
     entries.into_iter().map(entry).collect()
 }
 
-/// Reads the value of a key. An object with `value` and `secret`, and nothing else, is a value with its secrecy.
-fn config_value(value: Value) -> Result<ConfigValue> {
+/// Reads the value of a configuration key from JSON. An object with `value` and `secret`, and nothing else, is a value with
+/// its secrecy; secrets inside structures are marked as those of property values are.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`], without the value in its message.
+pub fn config_value(value: Value) -> Result<ConfigValue> {
     let mut entries = match value {
         Value::Object(entries)
             if entries.len() == 2 && entries.contains_key("value") && entries.contains_key("secret") =>

@@ -5,12 +5,14 @@ mod json;
 mod key;
 mod path;
 mod plain;
+mod source;
 mod value;
 
 pub use decrypt::DecryptedConfig;
 pub use decrypt::DecryptedEntry;
 pub(crate) use json::float_as_text as number_as_text;
 pub use key::ConfigKey;
+pub use source::{ConfigSource, LoadedConfig};
 pub use value::ConfigValue;
 pub use value::Plaintext;
 
@@ -64,6 +66,14 @@ impl Config {
                 }
             });
         }
+    }
+
+    /// Returns whether a secret is not encrypted yet.
+    #[must_use]
+    pub fn has_plaintext_secrets(&self) -> bool {
+        let mut found = false;
+        self.each_secret_in_the_clear(|_| found = true);
+        found
     }
 
     /// Sets the value of a key; an existing key keeps its position.

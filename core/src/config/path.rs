@@ -62,6 +62,12 @@ impl Config {
         Ok(())
     }
 
+    /// Returns whether a path is that of a key, or leads into the key's value. A path that cannot be parsed is none.
+    #[must_use]
+    pub fn is_path_of(path: &str, project: &str, key: &ConfigKey) -> bool {
+        Target::parse(path, project).is_ok_and(|target| target.key == *key)
+    }
+
     /// Removes the value at a path, if there is one.
     ///
     /// # Errors

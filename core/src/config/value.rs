@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use zeroize::Zeroizing;
 
 use super::json;
+use crate::error::{Error, Result};
 
 /// A configuration value, or a part of one. Scalars are texts at the top level and keep their types below it.
 #[derive(Clone, PartialEq)]
@@ -102,6 +103,39 @@ impl ConfigValue {
             }
             other => other,
         }
+    }
+
+    /// Converts a value to a secret one. A structure becomes a secret as a whole, whose plaintext is its JSON text.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for a number that JSON cannot express, [`crate::ErrorKind::Secrets`] for a
+    /// structure with an encrypted value inside.
+    pub fn into_secret(self) -> Result<Self> {
+        match &self {
+            Self::Secure(_) | Self::Secret(_) => Ok(self),
+            _ => Ok(Self::secret(self.to_text()?)),
+        }
+    }
+
+    /// Returns the text that programs receive: that of a scalar, JSON for any other value.
+    ///
+    /// # Errors
+    /// As [`Self::into_secret`].
+    pub fn to_text(&self) -> Result<String> {
+        match self.scalar_text() {
+            Some(text) => Ok(text),
+            None => json::to_json(self, json::Secrets::Reveal),
+        }
+    }
+
+    /// Returns the value as JSON, with secrets in plaintext.
+    ///
+    /// # Errors
+    /// As [`Self::into_secret`].
+    pub fn to_plain_json(&self) -> Result<serde_json::Value> {
+        let text = json::to_json(self, json::Secrets::Reveal)?;
+        serde_json::from_str(&text)
+            .map_err(|error| Error::internal(format!("a configuration value is no JSON: {error}")))
     }
 
     /// Calls `look` for this value and each nested value, in order.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::{
     error::{Error, Result},
     operation::{EngineParts, Opening},
-    secrets::{PassphraseProvider, SecretsProvider},
+    secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
     store::{StackName, StackSummary, summarize_stacks},
 };
 
@@ -94,6 +94,40 @@ impl Engine {
     #[must_use]
     pub fn secrets(&self) -> Arc<dyn SecretsProvider> {
         Arc::clone(&self.0.secrets)
+    }
+
+    /// Opens the secrets manager of a stack's recorded state with `secrets`; `None` for a stack that does not exist, and
+    /// for one whose state names no manager.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for an invalid name; [`crate::ErrorKind::Decrypt`] when the key is wrong,
+    /// [`crate::ErrorKind::Secrets`] when the manager's kind is unknown; the errors of the store.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// let manager = engine.secrets_manager("shop/dev", &*engine.secrets()).await?;
+    /// assert!(manager.is_none(), "there is no such stack");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn secrets_manager(
+        &self,
+        name: &str,
+        secrets: &dyn SecretsProvider,
+    ) -> Result<Option<Arc<dyn SecretsManager>>> {
+        stack::secrets_manager(&self.0, StackName::parse(name)?, secrets).await
     }
 
     /// Opens a stack, named `project/stack`, according to [`StackSettings::opening`].

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::{
-    config::Config,
+    config::{Config, ConfigSource},
     error::{Error, Result},
     operation::Opening,
     program::Program,
@@ -28,6 +28,9 @@ pub struct StackSettings {
     pub program: Option<Arc<dyn Program>>,
     /// The configuration.
     pub config: Config,
+    /// Supplies the configuration of each operation, for a host that keeps it elsewhere. It gets [`Self::config`] as the
+    /// values that the host sets beside it.
+    pub config_source: Option<Arc<dyn ConfigSource>>,
     /// The salt of encrypted configuration: the `encryptionsalt` of the stack's configuration file. Requires an engine
     /// with the passphrase. A stack without a state encrypts its own secrets with it as well. Without it, configuration
     /// is decrypted with the secrets manager of the state.
@@ -66,6 +69,7 @@ impl Default for StackSettings {
         Self {
             program: None,
             config: Config::default(),
+            config_source: None,
             encryption_salt: None,
             root_directory: None,
             runtime_options: BTreeMap::new(),
@@ -129,7 +133,7 @@ fn check_runtime_option(name: &str, value: &Value) -> Result<()> {
 }
 
 /// The reference engine's rules for tags.
-fn check_tag(name: &str, value: &str) -> Result<()> {
+pub(super) fn check_tag(name: &str, value: &str) -> Result<()> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     if name.is_empty() || name.len() > MAX_TAG_NAME || !name.bytes().all(is_plain) {
         return Err(Error::invalid(format!(

@@ -57,6 +57,8 @@ async fn analyze_with(
     events: &EventSink,
 ) -> Result<PolicyAnalysis> {
     options.iter().try_for_each(PolicyPackOption::check)?;
+    let configured = stack.configured(false).await?;
+    let stack = configured.as_ref().map_or(stack, |(stack, _)| stack);
     let snapshot = load(stack, events).await?;
     let info = facts(stack, &snapshot, events).await?;
     let plugins = PluginOperation::new(&stack.project, &stack.stack, &stack.identity, events.clone());

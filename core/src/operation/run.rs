@@ -77,7 +77,16 @@ impl OperationRun {
     }
 
     async fn run_to_end(mut self) -> OperationResult {
-        let accepted = accept_moves(&mut self).await;
+        let configured = self.configure().await;
+        // The redactor learns the secrets of the configuration before any event can be emitted.
+        let redactor = self.events.redactor();
+        self.stack
+            .config
+            .each_secret_in_the_clear(|secret| redactor.learn([secret]));
+        let accepted = match configured {
+            Ok(()) => accept_moves(&mut self).await,
+            Err(refused) => Err(refused),
+        };
         let accepted = match accepted {
             Ok(Some(failed)) => return failed,
             Ok(None) => match rehearse(&mut self).await {
@@ -86,11 +95,6 @@ impl OperationRun {
             },
             Err(refused) => Err(refused),
         };
-        // The redactor learns the secrets of the configuration before any event can be emitted.
-        let redactor = self.events.redactor();
-        self.stack
-            .config
-            .each_secret_in_the_clear(|secret| redactor.learn([secret]));
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
         let mut state = RunState::default();
@@ -153,6 +157,16 @@ impl OperationRun {
             is_preview: self.options.dry_run,
             knows_state: state.knows_state,
         }
+    }
+
+    /// Reads the configuration, when the host keeps it elsewhere.
+    async fn configure(&mut self) -> Result<()> {
+        let runs_program = self.options.program_purpose(self.kind).is_some();
+        if let Some((stack, refresh)) = self.stack.configured(runs_program).await? {
+            self.stack = Arc::new(stack);
+            self.options.refresh |= refresh && self.kind != OperationKind::Refresh;
+        }
+        Ok(())
     }
 
     /// Returns the stack's secrets; the redactor of texts learns all that they decrypt.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
-    config::Config,
+    config::{Config, ConfigSource},
     error::{Error, Result},
     event::OperationOutcome,
     executor::Control,
@@ -18,6 +18,7 @@ use crate::{
 };
 
 /// The storage of a stack, its name and settings, and the engine that it belongs to.
+#[derive(Clone)]
 pub(crate) struct StackContext {
     pub(crate) engine: Arc<EngineParts>,
     pub(crate) storage: StackStorage,
@@ -31,6 +32,8 @@ pub(crate) struct StackContext {
     pub(crate) root_directory: Option<PathBuf>,
     pub(crate) runtime_options: BTreeMap<String, serde_json::Value>,
     pub(crate) config: Config,
+    /// Supplies the configuration of each operation; `config` is then what the host sets beside it.
+    pub(crate) config_source: Option<Arc<dyn ConfigSource>>,
     pub(crate) encryption_salt: Option<String>,
     pub(crate) journal: Option<Arc<dyn JournalReceiver>>,
     pub(crate) tags: BTreeMap<String, String>,
@@ -49,6 +52,25 @@ impl StackContext {
             true => create_unless_there(&self.storage).await,
             false => Ok(()),
         }
+    }
+
+    /// Returns the stack with the configuration of one operation, and whether the operation reads every resource first.
+    /// `None` when no source supplies a configuration.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) async fn configured(&self, runs_program: bool) -> Result<Option<(Self, bool)>> {
+        let Some(source) = &self.config_source else {
+            return Ok(None);
+        };
+        let loaded = source.load(&self.config, runs_program).await?;
+        let stack = Self {
+            config: loaded.config,
+            config_source: None,
+            encryption_salt: loaded.encryption_salt.or_else(|| self.encryption_salt.clone()),
+            ..self.clone()
+        };
+        Ok(Some((stack, loaded.refresh)))
     }
 
     /// Adds hints to the error for a stack that does not exist: similar names, and the functions that create one.

@@ -66,6 +66,47 @@ impl AsYaml for Config {
     }
 }
 
+/// Returns the node of a changed value; what is equal in the old value keeps its form, which is that of `before`.
+pub(crate) fn keep_form(before: &Node, old: &ConfigValue, new: &ConfigValue) -> Result<Node> {
+    if old == new {
+        return Ok(before.clone());
+    }
+    match (before, old, new) {
+        (Node::Mapping(nodes), ConfigValue::Object(old), ConfigValue::Object(new)) => {
+            if new.len() == 1 && new.contains_key(SECURE) {
+                return Err(reserved());
+            }
+            let entries = new.iter().map(|(name, value)| {
+                let node = match (nodes.get(name), old.get(name)) {
+                    (Some(before), Some(old)) => keep_form(before, old, value)?,
+                    _ => value.to_yaml()?,
+                };
+                Ok((name.clone(), node))
+            });
+            entries.collect::<Result<_>>().map(Node::Mapping)
+        }
+        (Node::Sequence(nodes), ConfigValue::List(old), ConfigValue::List(new)) => {
+            // An item that was removed or added moves the later ones.
+            let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+            let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
+            let end = ends.take_while(|(old, new)| old == new).count();
+            let items = new.iter().enumerate().map(|(index, value)| {
+                let moved = if index + end >= new.len() {
+                    index + old.len() - new.len()
+                } else {
+                    index
+                };
+                match (nodes.get(moved), old.get(moved)) {
+                    (Some(before), Some(old)) => keep_form(before, old, value),
+                    _ => value.to_yaml(),
+                }
+            });
+            items.collect::<Result<_>>().map(Node::Sequence)
+        }
+        _ => new.to_yaml(),
+    }
+}
+
 /// Reads the value of one key, in the form of top-level values.
 pub(crate) fn of_entry(name: &str, node: &Node) -> Result<ConfigValue> {
     let value = match node.resolved() {

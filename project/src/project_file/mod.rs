@@ -4,14 +4,14 @@ use indexmap::IndexMap;
 
 use stackwright::{
     Error, Result,
-    config::{Config, ConfigKey},
+    config::{Config, ConfigKey, ConfigValue},
     urn::check_project_name,
 };
 
 use crate::{
     ConfigDeclaration,
     stack_file::text_of,
-    yaml::{Mapping, Node},
+    yaml::{Format, Mapping, Node, change},
 };
 
 /// The language host of the program.
@@ -34,6 +34,16 @@ pub struct ProjectFile {
     pub main: Option<String>,
     /// The description.
     pub description: Option<String>,
+    /// The author.
+    pub author: Option<String>,
+    /// The website.
+    pub website: Option<String>,
+    /// The license.
+    pub license: Option<String>,
+    /// The URL of the store of states.
+    pub backend_url: Option<String>,
+    /// The versions of the reference engine that the project admits, as a range.
+    pub required_version: Option<String>,
     /// The folder of stack files, relative to this file.
     pub stack_config_dir: Option<String>,
     /// The declarations of configuration, in the order of the file.
@@ -42,8 +52,13 @@ pub struct ProjectFile {
     pub refresh: Option<String>,
     /// Plugins at fixed paths, uninterpreted.
     pub plugins: Option<Node>,
+    /// Packages by name, uninterpreted.
+    pub packages: Option<Node>,
+    /// The template that the project was made from, uninterpreted.
+    pub template: Option<Node>,
     entries: Mapping,
     source: String,
+    format: Format,
 }
 
 impl ProjectFile {
@@ -52,11 +67,26 @@ impl ProjectFile {
     /// # Errors
     /// [`stackwright::ErrorKind::InvalidInput`] that names the fault and its position.
     pub fn parse(text: &str) -> Result<Self> {
+        Self::parse_as(text, Format::Yaml)
+    }
+
+    /// Parses text, which [`Self::to_text`] writes as `format`.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_as(text: &str, format: Format) -> Result<Self> {
         let Node::Mapping(entries) = Node::parse(text)? else {
             return Err(Error::invalid("a project file must be a mapping"));
         };
         let optional = |name: &str| match entries.get(name) {
             Some(value) => text_of(name, value),
+            None => Ok(None),
+        };
+        let inside = |name: &str, member: &str| match entries.get(name).and_then(Node::as_mapping) {
+            Some(inner) => match inner.get(member) {
+                Some(value) => text_of(&format!("{name}.{member}"), value),
+                None => Ok(None),
+            },
             None => Ok(None),
         };
         let name = optional("name")?.unwrap_or_default();
@@ -66,14 +96,16 @@ impl ProjectFile {
             main: optional("main")?,
             description: optional("description")?,
             stack_config_dir: optional("stackConfigDir")?,
-            refresh: match entries.get("options").and_then(Node::as_mapping) {
-                Some(options) => match options.get("refresh") {
-                    Some(value) => text_of("options.refresh", value)?,
-                    None => None,
-                },
-                None => None,
-            },
+            author: optional("author")?,
+            website: optional("website")?,
+            license: optional("license")?,
+            backend_url: inside("backend", "url")?,
+            required_version: optional("requiredPulumiVersion")?,
+            refresh: inside("options", "refresh")?,
             plugins: entries.get("plugins").cloned(),
+            packages: entries.get("packages").cloned(),
+            template: entries.get("template").cloned(),
+            format,
             name,
             ..Self::default()
         };
@@ -103,45 +135,88 @@ impl ProjectFile {
         &self.entries
     }
 
-    /// Writes the file in the form in which it was read, with the values of the fields.
-    #[must_use]
-    pub fn to_yaml(&self) -> String {
+    /// Writes the file in the form in which it was read, with the values of `name`, `runtime`, `main`, `description`,
+    /// `author`, `website` and `license`.
+    ///
+    /// # Errors
+    /// [`stackwright::ErrorKind::InvalidInput`] when the text has a form in which the change cannot be made.
+    pub fn to_text(&self) -> Result<String> {
         let mut entries = self.entries.clone();
         set(&mut entries, "name", Some(&self.name));
         let unchanged = runtime(entries.get("runtime")).is_ok_and(|written| written == self.runtime);
         if !unchanged {
             entries.insert("runtime".to_owned(), self.runtime.to_yaml());
         }
-        set(&mut entries, "main", self.main.as_ref());
-        set(&mut entries, "description", self.description.as_ref());
-        Node::edit(&self.source, &entries)
+        for (name, value) in [
+            ("main", &self.main),
+            ("description", &self.description),
+            ("author", &self.author),
+            ("website", &self.website),
+            ("license", &self.license),
+        ] {
+            set(&mut entries, name, value.as_ref());
+        }
+        Node::edit(&self.source, &entries, self.format)
+    }
+
+    /// Returns the text of the file with another value at a path (`template.config.region`), or without the value there,
+    /// and whether there was a value before.
+    ///
+    /// # Errors
+    /// [`stackwright::ErrorKind::InvalidInput`] when the path is invalid, or when the result is no project file.
+    pub fn changed_text(&self, path: &str, value: Option<Node>) -> Result<(String, bool)> {
+        let mut entries = self.entries.clone();
+        let existed = change(&mut entries, path, value)?;
+        let text = Node::edit(&self.source, &entries, self.format)?;
+        Self::parse_as(&text, self.format)?;
+        Ok((text, existed))
     }
 
     /// Adds the declared values that a stack does not set, and checks the others against the declarations.
     ///
     /// # Errors
-    /// [`stackwright::ErrorKind::InvalidInput`], with the reference engine's text, when values are missing or of a
-    /// wrong type.
+    /// [`stackwright::ErrorKind::InvalidInput`] with all faults, in the reference engine's words: values that are missing,
+    /// of a wrong type, or not encrypted although they are declared as secret.
     pub fn apply_declarations(&self, stack: &str, config: &mut Config) -> Result<()> {
+        let mut faults = Vec::new();
         let mut missing = Vec::new();
         for (key, declaration) in &self.config {
             let shown = self.shown(key);
-            match (config.get(key), declaration.fallback()) {
-                (Some(value), _) => declaration.check(stack, &shown, value)?,
-                (None, Some(fallback)) => {
-                    config.insert(key.clone(), fallback.clone());
-                }
-                (None, None) if key.namespace() == self.name => missing.push(shown),
-                (None, None) => {}
+            match config.get(key) {
+                Some(value) => faults.extend(declaration.fault(stack, &shown, value)),
+                None if declaration.fallback().is_none() && key.namespace() == self.name => missing.push(shown),
+                None => {}
             }
         }
-        if missing.is_empty() {
-            return Ok(());
+        if !missing.is_empty() {
+            faults.push(format!(
+                "Stack '{stack}' is missing configuration value(s) {}",
+                enumeration(&missing)
+            ));
         }
-        Err(Error::invalid(format!(
-            "Stack '{stack}' is missing configuration value(s) {}",
-            enumeration(&missing)
-        )))
+        if faults.is_empty() {
+            return self.apply_defaults(config);
+        }
+        Err(Error::invalid(all_of(&faults)))
+    }
+
+    /// Adds the declared values that a stack does not set. Those of keys that are declared as secret are secret.
+    ///
+    /// # Errors
+    /// [`stackwright::ErrorKind::InvalidInput`] when a default contains a number without a JSON form.
+    pub fn apply_defaults(&self, config: &mut Config) -> Result<()> {
+        for (key, declaration) in &self.config {
+            if let Some(fallback) = declaration.fallback()
+                && config.get(key).is_none()
+            {
+                let value: ConfigValue = match declaration.secret {
+                    true => fallback.clone().into_secret()?,
+                    false => fallback.clone(),
+                };
+                config.insert(key.clone(), value);
+            }
+        }
+        Ok(())
     }
 
     /// Returns a key for messages: without the project's own namespace.
@@ -196,6 +271,18 @@ fn set(entries: &mut Mapping, name: &str, text: Option<&String>) {
         Some(_) => {}
         None => {
             entries.shift_remove(name);
+        }
+    }
+}
+
+/// Joins faults in the reference engine's form.
+fn all_of(faults: &[String]) -> String {
+    match faults {
+        [only] => only.clone(),
+        faults => {
+            let lines = faults.iter().zip(1..);
+            let lines: String = lines.map(|(fault, number)| format!("\n    {number}) {fault}")).collect();
+            format!("{} errors occurred:{lines}", faults.len())
         }
     }
 }

@@ -25,11 +25,11 @@ fn a_project_file_is_written_with_all_its_entries() {
         ("shop", "python")
     );
     assert_eq!(file.refresh.as_deref(), Some("always"));
-    assert_eq!(file.to_yaml(), text);
+    assert_eq!(file.to_text().unwrap(), text);
     file.main = None;
     file.description = Some("a: shop".to_owned());
     assert_eq!(
-        file.to_yaml(),
+        file.to_text().unwrap(),
         "name: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv\ntemplate:\n  x: 1.50\noptions:\n  refresh: always\ndescription: 'a: shop'\n"
     );
     let json =

@@ -1,13 +1,26 @@
 //! YAML of project and stack files: a tree that keeps the form of scalars, so that files are written as they were read.
 
 mod edit;
+mod json;
 mod parse;
+mod place;
 mod scalar;
 mod write;
 
+pub(crate) use place::change;
 pub use scalar::{Resolved, Scalar, Style};
 
 use indexmap::IndexMap;
+
+/// The language of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// YAML.
+    #[default]
+    Yaml,
+    /// JSON, which is YAML without comments and with quotes.
+    Json,
+}
 
 /// Entries of a mapping, in the order of the file.
 pub type Mapping = IndexMap<String, Node>;
@@ -38,10 +51,19 @@ impl Node {
         write::write(self)
     }
 
-    /// Returns a document's text with the entries of `new`. Unchanged entries keep their lines and comments.
+    /// Writes a JSON document, with the indentation of four that the reference engine uses.
     #[must_use]
-    pub fn edit(source: &str, new: &Mapping) -> String {
-        edit::edit(source, new)
+    pub fn to_json(&self) -> String {
+        write::json(self)
+    }
+
+    /// Returns a document's text with the entries of `new`. What does not change keeps its bytes, comments included.
+    ///
+    /// # Errors
+    /// [`stackwright::ErrorKind::InvalidInput`] when the text is malformed, or has a form in which the change cannot be
+    /// made without a loss: an anchor to which an alias refers, or an explicit key.
+    pub fn edit(source: &str, new: &Mapping, format: Format) -> stackwright::Result<String> {
+        edit::edit(source, new, format)
     }
 
     /// Creates a text.
@@ -73,6 +95,24 @@ impl Node {
         match self {
             Self::Scalar(scalar) => Some(scalar.resolve()),
             Self::Sequence(_) | Self::Mapping(_) => None,
+        }
+    }
+
+    /// Returns whether two values are equal, whatever the form in which they are written.
+    #[must_use]
+    pub fn means(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Scalar(left), Self::Scalar(right)) => left == right || left.resolve() == right.resolve(),
+            (Self::Sequence(left), Self::Sequence(right)) => {
+                left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.means(right))
+            }
+            (Self::Mapping(left), Self::Mapping(right)) => {
+                left.len() == right.len()
+                    && left
+                        .iter()
+                        .all(|(name, value)| right.get(name).is_some_and(|other| value.means(other)))
+            }
+            _ => false,
         }
     }
 

@@ -26,6 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Node> {
             Event::StreamEnd | Event::DocumentEnd => return Ok(Node::Mapping(Mapping::new())),
             event => {
                 let node = reader.node(event, span, 0)?;
+                reader.end()?;
                 return Ok(if node.is_null() {
                     Node::Mapping(Mapping::new())
                 } else {
@@ -53,6 +54,17 @@ impl<'text> Reader<'text> {
                 error.info()
             ))),
             None => Ok((Event::StreamEnd, Span::default())),
+        }
+    }
+
+    /// Reads to the end of the text, which holds one document.
+    fn end(&mut self) -> Result<()> {
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => return Ok(()),
+                (Event::DocumentEnd | Event::Nothing, _) => {}
+                (_, span) => return Err(at(span, "the file holds more than one document")),
+            }
         }
     }
 

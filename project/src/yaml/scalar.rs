@@ -47,7 +47,8 @@ impl Scalar {
     /// Creates a text, quoted where it would be read as another type.
     pub fn string(text: impl Into<String>) -> Self {
         let text = text.into();
-        let style = if text.contains('\n') && block_can_hold(&text) {
+        // Empty lines at the end of a block scalar depend on what follows.
+        let style = if text.contains('\n') && !text.ends_with("\n\n") && block_can_hold(&text) {
             Style::Block
         } else if plain_can_hold(&text) {
             Style::Plain

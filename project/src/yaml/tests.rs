@@ -110,13 +110,66 @@ fn any_node() -> impl Strategy<Value = Node> {
     })
 }
 
+/// A document in block form in which each line ends with a comment that names the path of its value, and the paths.
+fn any_document() -> impl Strategy<Value = (String, Vec<String>)> {
+    #[derive(Clone, Debug)]
+    enum Tree {
+        Leaf(String),
+        List(Vec<(Tree, bool)>),
+        Mapping(Vec<(Tree, bool)>),
+    }
+    fn write(tree: &Tree, path: &str, indent: usize, out: &mut String, paths: &mut Vec<String>) {
+        let pad = " ".repeat(indent);
+        let (items, is_list) = match tree {
+            Tree::Leaf(_) => return,
+            Tree::List(items) => (items, true),
+            Tree::Mapping(items) => (items, false),
+        };
+        for (index, (item, has_comment)) in items.iter().enumerate() {
+            let path = match is_list {
+                true => format!("{path}[{index}]"),
+                false if path.is_empty() => format!("k{index}"),
+                false => format!("{path}.k{index}"),
+            };
+            if *has_comment {
+                out.push_str(&format!("{pad}# of {path} above\n"));
+            }
+            let name = match is_list {
+                true => "-".to_owned(),
+                false => format!("k{index}:"),
+            };
+            let text = match item {
+                // Unique: equal neighbours in a list are not distinguished.
+                Tree::Leaf(text) => format!(" {}", text.replace('N', &paths.len().to_string())),
+                _ => String::new(),
+            };
+            out.push_str(&format!("{pad}{name}{text} # of {path}\n"));
+            write(item, &path, indent + 2, out, paths);
+            paths.push(path);
+        }
+    }
+    let leaf = prop_oneof!["[a-z]{1,5}N", "'[a-z ]{0,5}N'", "\"[a-z ]{0,5}N\"", "[1-9][0-9]{0,3}N", Just("{p: N, q: [2]}".to_owned())]
+        .prop_map(Tree::Leaf);
+    let tree = leaf.prop_recursive(3, 16, 3, |inner| {
+        let items = prop::collection::vec((inner, any::<bool>()), 1..4);
+        prop_oneof![items.clone().prop_map(Tree::List), items.prop_map(Tree::Mapping)]
+    });
+    prop::collection::vec((tree, any::<bool>()), 1..4).prop_map(|items| {
+        let (mut out, mut paths) = ("# of k head\n".to_owned(), Vec::new());
+        write(&Tree::Mapping(items), "", 0, &mut out, &mut paths);
+        out.push_str("# the end\n");
+        (out, paths)
+    })
+}
+
 #[test]
 fn an_edit_keeps_comments_and_form_of_unchanged_entries() {
     let source = "# top\nsalt: 'x'  # why\n\n# the settings\nconfig:\n    # first\n    a:b: 1\n    # second\n    a:c:\n        deep: [1, 2]\n        text: |\n            # no comment\n    # third\n    a:d: yes\n    # last\nother: {x: 1}\n# end\n";
     let Node::Mapping(mut entries) = Node::parse(source).unwrap() else {
         panic!("it is a mapping");
     };
-    assert_eq!(Node::edit(source, &entries), source);
+    let edited = |entries: &Mapping| Node::edit(source, entries, Format::Yaml).unwrap();
+    assert_eq!(edited(&entries), source);
     let Some(Node::Mapping(config)) = entries.get_mut("config") else {
         panic!("it is a mapping");
     };
@@ -125,23 +178,108 @@ fn an_edit_keeps_comments_and_form_of_unchanged_entries() {
     config.insert("a:e".into(), Node::string("new"));
     entries.insert("z".into(), Node::string("end"));
     assert_eq!(
-        Node::edit(source, &entries),
+        edited(&entries),
         "# top\nsalt: 'x'  # why\n\n# the settings\nconfig:\n    # first\n    a:b: two\n    # second\n    a:c:\n        deep: [1, 2]\n        text: |\n            # no comment\n    a:e: new\n    # last\nother: {x: 1}\nz: end\n# end\n"
     );
 }
 
+/// Sets or removes the value at a path, and returns the new text.
+fn with(source: &str, path: &str, value: Option<&str>, format: Format) -> stackwright::Result<String> {
+    let Node::Mapping(mut entries) = Node::parse(source)? else {
+        panic!("it is a mapping");
+    };
+    let value = value.map(|json| Node::from_json_value(&serde_json::from_str(json).unwrap()));
+    change(&mut entries, path, value)?;
+    Node::edit(source, &entries, format)
+}
+
 #[test]
-fn a_document_in_another_form_is_rewritten() {
-    let new: Mapping = [("a".to_owned(), Node::string("b"))].into_iter().collect();
-    for source in [
-        "{\"a\": 1}",
-        "",
-        "- x\n",
-        "a: [",
-        "? a\n: 1\n",
-        "b: &x {a: 1}\n<<: *x\n",
+fn a_change_of_one_value_keeps_all_other_bytes() {
+    for (source, path, value, expected) in [
+        // The comment after a value stays.
+        ("a: 1 # one\n", "a", Some("2"), "a: 2 # one\n"),
+        ("a:   'x'   # one\nb: 2", "a", Some("\"v\""), "a:   v   # one\nb: 2"),
+        ("a: # none\nb: 2\n", "a", Some("1"), "a: 1 # none\nb: 2\n"),
+        ("a:\nb: 2\n", "a", Some("1"), "a: 1\nb: 2\n"),
+        ("a: [x, # first\n  y]\n", "a[1]", Some("3"), "a: [x, # first\n  3]\n"),
+        ("a: {x: 1,  y: 2} # c\n", "a.y", Some("3"), "a: {x: 1,  y: 3} # c\n"),
+        ("a: {x: 1}\n", "a.z", Some("[true]"), "a: {x: 1, \"z\": [true]}\n"),
+        ("a: {x: 1, y: 2}\n", "a.x", None, "a: {y: 2}\n"),
+        ("a: {x: 1, y: 2}\n", "a.y", None, "a: {x: 1}\n"),
+        ("a: {}\n", "a.x", Some("1"), "a:\n  x: 1\n"),
+        // A list in block form.
+        ("a:\n  - 1 # one\n  # two\n  - 2\nb: 3\n", "a[0]", Some("9"), "a:\n  - 9 # one\n  # two\n  - 2\nb: 3\n"),
+        ("a:\n- 1 # one\n# two\n- 2\nb: 3\n", "a[2]", Some("9"), "a:\n- 1 # one\n# two\n- 2\n- 9\nb: 3\n"),
+        ("a:\n  - 1\n  # two\n  - 2\n  # three\n  - 3\n", "a[1]", None, "a:\n  - 1\n  # three\n  - 3\n"),
+        ("a:\n  - 1\n  -\n  - 3\n", "a[1]", Some("2"), "a:\n  - 1\n  - 2\n  - 3\n"),
+        ("a:\n  - x: 1 # c\n    y: 2\n", "a[0].y", Some("3"), "a:\n  - x: 1 # c\n    y: 3\n"),
+        ("a:\n  - x: 1\n    y: 2\n", "a[0].x", None, "a:\n  - y: 2\n"),
+        ("a:\n  - x: 1 # c\n    # d\n    y: 2\n", "a[0].x", None, "a:\n  -\n    # d\n    y: 2\n"),
+        ("a:\n  - - 1\n    - 2\n  - 3\n", "a[0][0]", Some("5"), "a:\n  - - 5\n    - 2\n  - 3\n"),
+        // A value of another kind.
+        ("a: 1 # one\nb: 2\n", "a", Some("{\"x\": 1}"), "a: # one\n  x: 1\nb: 2\n"),
+        ("a: # all\n  x: 1\n  # y\n  y: 2\n# b\nb: 2\n", "a", Some("5"), "a: 5 # all\n# b\nb: 2\n"),
+        ("a: |\n  one\n  two\nb: 2\n", "a", Some("\"x\""), "a: x\nb: 2\n"),
+        ("a: x # c\nb: 2\n", "a", Some("\"x\\ny\\n\""), "a: \"x\\ny\\n\" # c\nb: 2\n"),
+        ("a: x\nb: 2\n", "a", Some("\"x\\ny\\n\""), "a: |\n  x\n  y\nb: 2\n"),
+        ("a:\n    b:\n        c: 1\n", "a.b.d", Some("2"), "a:\n    b:\n        c: 1\n        d: 2\n"),
+        // Comments of removed entries, and those of sections.
+        ("# top\n\na: 1\nb: 2\n# end\n", "a", None, "# top\n\nb: 2\n# end\n"),
+        ("a: 1\n\n# section\n\n# mine\nb: 2\nc: 3\n", "b", None, "a: 1\n\n# section\n\nc: 3\n"),
+        // Line breaks of another system, a byte order mark, no last line break, a document start.
+        ("a: 1\r\nb: 2\r\n", "c", Some("3"), "a: 1\r\nb: 2\r\nc: 3\r\n"),
+        ("\u{feff}a: 1\n", "a", Some("2"), "\u{feff}a: 2\n"),
+        ("a: 1", "b", Some("2"), "a: 1\nb: 2"),
+        ("---\na: 1\n", "b", Some("2"), "---\na: 1\nb: 2\n"),
+        ("# only a comment\n", "b", Some("2"), "# only a comment\nb: 2\n"),
+        ("", "b", Some("2"), "b: 2\n"),
+        ("{\"a\": 1}", "a", Some("2"), "{\"a\": 2}"),
+        // Parts with anchors stay where they are not touched.
+        ("a: &x {b: 1}\nc: *x\nd: 1\n", "d", Some("2"), "a: &x {b: 1}\nc: *x\nd: 2\n"),
+        ("a: &x\n  b: 1\nc:\n  <<: *x\n  d: 1\n", "c.d", Some("2"), "a: &x\n  b: 1\nc:\n  <<: *x\n  d: 2\n"),
+        ("äö: ü # é\nb: 'ß' # ñ\n", "b", Some("\"x\""), "äö: ü # é\nb: x # ñ\n"),
     ] {
-        assert_eq!(Node::edit(source, &new), "a: b\n", "{source}");
+        assert_eq!(
+            with(source, path, value, Format::Yaml).unwrap_or_else(|error| error.to_string()),
+            expected,
+            "{source:?} {path}"
+        );
+    }
+}
+
+#[test]
+fn a_json_file_stays_json() {
+    for (source, path, value, expected) in [
+        ("{}\n", "a.b", Some("1"), "{\n    \"a\": {\n        \"b\": 1\n    }\n}\n"),
+        ("", "a", Some("[]"), "{\n    \"a\": []\n}\n"),
+        (
+            "{\n  \"a\": {\n    \"b\": \"x\"\n  }\n}\n",
+            "a.c",
+            Some("{\"d\": null}"),
+            "{\n  \"a\": {\n    \"b\": \"x\",\n    \"c\": {\"d\": null}\n  }\n}\n",
+        ),
+        ("{\"a\": [1, 2, 3], \"b\": 1}", "a[1]", None, "{\"a\": [1, 3], \"b\": 1}"),
+        ("{\n\t\"a\": 1\n}\n", "a", Some("2"), "{\n\t\"a\": 2\n}\n"),
+    ] {
+        assert_eq!(
+            with(source, path, value, Format::Json).unwrap_or_else(|error| error.to_string()),
+            expected,
+            "{source:?} {path}"
+        );
+    }
+}
+
+#[test]
+fn a_change_that_would_lose_a_part_of_the_file_is_refused() {
+    for (source, path, value) in [
+        ("a: &x 1\nb: *x\n", "a", Some("2")),
+        ("a: &x {c: 1}\nb: *x\n", "a.c", Some("2")),
+        ("a: &x {c: 1}\nb:\n  <<: *x\n  d: 1\n", "b.c", None),
+        ("? a\n: 1\nb: 2\n", "b", Some("3")),
+        ("a: 1\n---\nb: 2\n", "a", Some("3")),
+    ] {
+        let error = with(source, path, value, Format::Yaml).unwrap_err();
+        assert_eq!(error.kind(), stackwright::ErrorKind::InvalidInput, "{source}");
     }
 }
 
@@ -159,8 +297,50 @@ proptest! {
                 new.insert(name.clone(), value.clone());
             }
         }
-        let text = Node::edit(&Node::Mapping(old).to_yaml(), &new);
-        prop_assert_eq!(Node::parse(&text).map_err(|error| error.to_string()), Ok(Node::Mapping(new)));
+        let text = Node::edit(&Node::Mapping(old).to_yaml(), &new, Format::Yaml)
+            .map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let written = Node::parse(&text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert!(written.means(&Node::Mapping(new)), "{}", text);
+    }
+
+    #[test]
+    fn a_change_of_a_document_with_comments_touches_only_its_own_lines(
+        document in any_document(),
+        choice in any::<prop::sample::Index>(),
+        value in prop_oneof![
+            Just(None),
+            "[a-z]{1,6}".prop_map(|text| Some(serde_json::Value::from(text))),
+            any::<i32>().prop_map(|number| Some(number.into())),
+            Just(Some(serde_json::json!({"x": [1, {"y": "z"}]}))),
+            Just(Some(serde_json::json!([]))),
+        ],
+    ) {
+        let (source, paths) = document;
+        let path = &paths[choice.index(paths.len())];
+        let Node::Mapping(before) = Node::parse(&source).map_err(|error| TestCaseError::fail(error.to_string()))? else {
+            return Err(TestCaseError::fail("no mapping"));
+        };
+        let mut after = before.clone();
+        let node = value.as_ref().map(Node::from_json_value);
+        change(&mut after, path, node).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let text = Node::edit(&source, &after, Format::Yaml).map_err(|error| TestCaseError::fail(format!("{error}\n{source}")))?;
+        // Nothing else has changed in meaning, and every line outside of one stretch is there as it was.
+        let written = Node::parse(&text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert!(written.means(&Node::Mapping(after)), "{}\n{}", source, text);
+        let (old, new): (Vec<_>, Vec<_>) = (source.lines().collect(), text.lines().collect());
+        let start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+        let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
+        let end = ends.take_while(|(old, new)| old == new).count();
+        let touched = &old[start..old.len() - end];
+        let mark = format!("# of {path} ");
+        for line in touched {
+            // Each line of these documents ends with a comment that names the entry or item.
+            let of = line.split("# of ").nth(1).unwrap_or_default();
+            // The last part of a collection leaves an empty one behind.
+            let is_parent = value.is_none() && path.starts_with(of);
+            let inside = line.contains("# of ") && (of.starts_with(path.as_str()) || is_parent);
+            prop_assert!(inside || line.trim().is_empty(), "{:?} is touched by {}\n{}\n{}", line, mark, source, text);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Mapping, Node, Scalar, Style};
+use super::{Mapping, Node, Resolved, Scalar, Style};
 
 pub(super) fn write(node: &Node) -> String {
     let mut out = String::new();
@@ -42,6 +42,107 @@ pub(super) fn entry(out: &mut String, name: &str, value: &Node, indent: usize) {
         &std::iter::once((name.to_owned(), value.clone())).collect(),
         indent,
     );
+}
+
+/// Writes one item of a list at `indent`.
+pub(super) fn item(out: &mut String, item: &Node, indent: usize) {
+    pad(out, indent);
+    sequence(out, std::slice::from_ref(item), indent);
+}
+
+/// Returns the text of a value that stands after its name: a scalar or an empty collection. Lines of a text of several
+/// lines are indented to `indent`.
+pub(super) fn inline_text(node: &Node, indent: usize) -> String {
+    let mut out = String::new();
+    inline(&mut out, node, indent);
+    out
+}
+
+/// Writes a value on one line, as JSON has it; values without a JSON form keep their own.
+pub(super) fn flow(node: &Node) -> String {
+    match node {
+        Node::Mapping(entries) => {
+            let entries: Vec<_> = entries.iter().map(|(name, value)| flow_entry(name, value)).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Node::Sequence(items) => {
+            let items: Vec<_> = items.iter().map(flow).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Node::Scalar(scalar) => match scalar.resolve() {
+            Resolved::Null => "null".to_owned(),
+            Resolved::String(text) => quoted_text(&text),
+            _ => scalar.text().to_owned(),
+        },
+    }
+}
+
+/// Writes an entry between brackets.
+pub(super) fn flow_entry(name: &str, value: &Node) -> String {
+    format!("{}: {}", quoted_text(name), flow(value))
+}
+
+/// Writes a JSON document, with the indentation of four that the reference engine uses.
+pub(super) fn json(node: &Node) -> String {
+    let mut out = String::new();
+    pretty(&mut out, node, 0);
+    out.push('\n');
+    out
+}
+
+fn pretty(out: &mut String, node: &Node, indent: usize) {
+    let parts: Vec<(Option<&str>, &Node)> = match node {
+        Node::Mapping(entries) => entries
+            .iter()
+            .map(|(name, value)| (Some(name.as_str()), value))
+            .collect(),
+        Node::Sequence(items) => items.iter().map(|item| (None, item)).collect(),
+        Node::Scalar(_) => Vec::new(),
+    };
+    if parts.is_empty() {
+        out.push_str(&flow(node));
+        return;
+    }
+    let (open, close) = match node {
+        Node::Mapping(_) => ('{', '}'),
+        _ => ('[', ']'),
+    };
+    out.push(open);
+    for (index, (name, value)) in parts.into_iter().enumerate() {
+        out.push_str(if index > 0 { ",\n" } else { "\n" });
+        pad(out, indent + 4);
+        if let Some(name) = name {
+            out.push_str(&quoted_text(name));
+            out.push_str(": ");
+        }
+        pretty(out, value, indent + 4);
+    }
+    out.push('\n');
+    pad(out, indent);
+    out.push(close);
+}
+
+/// Returns a text in double quotes whose escapes are those of JSON and of YAML.
+fn quoted_text(text: &str) -> String {
+    let mut out = String::from("\"");
+    for any in text.chars() {
+        match any {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            any if any.is_control()
+                || matches!(any, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}') =>
+            {
+                // Writing to a string cannot fail.
+                write!(out, "\\u{:04x}", u32::from(any)).ok();
+            }
+            any => out.push(any),
+        }
+    }
+    out.push('"');
+    out
 }
 
 fn sequence(out: &mut String, items: &[Node], indent: usize) {

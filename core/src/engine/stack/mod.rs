@@ -3,6 +3,7 @@
 mod edits;
 mod records;
 mod state;
+mod tags;
 
 use std::{
     collections::BTreeMap,
@@ -25,9 +26,9 @@ use crate::{
         PendingWork, Session, SessionLease, StackContext,
     },
     program::Program,
-    secrets::SecretsProvider,
+    secrets::{SecretsManager, SecretsProvider},
     state::{deployment::secrets_of_checkpoint, journal::secrets_of_journal},
-    store::{MemoryStore, StackName, StackStorage, Store},
+    store::{MemoryStore, StackName, StackStorage, Store, StoredStack},
 };
 
 /// The hint for a passphrase or key that is not the stack's.
@@ -86,6 +87,7 @@ impl Stack {
             root_directory: settings.root_directory,
             runtime_options: settings.runtime_options,
             config: settings.config,
+            config_source: settings.config_source,
             encryption_salt: settings.encryption_salt,
             journal: settings.journal,
             tags: settings.tags,
@@ -338,6 +340,34 @@ impl Stack {
     }
 }
 
+/// Opens the manager that a stack's state names, if there is one.
+pub(super) async fn secrets_manager(
+    engine: &EngineParts,
+    name: StackName,
+    secrets: &dyn SecretsProvider,
+) -> Result<Option<Arc<dyn SecretsManager>>> {
+    let (store, runtime) = (Arc::clone(&engine.store), engine.runtime.clone());
+    let storage = StackStorage::new(store, name, engine.host.clone(), runtime);
+    let stored = match storage.read().await {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read?,
+    };
+    match recorded_manager(&stored) {
+        Some((kind, state)) => match secrets.open(&kind, state.as_ref()).await {
+            Ok(manager) => Ok(Some(manager)),
+            Err(error) => Err(error.of_stack(storage.name()).with_hint(WRONG_KEY)),
+        },
+        None => Ok(None),
+    }
+}
+
+/// Returns kind and state of the manager that a state names.
+fn recorded_manager(stored: &StoredStack) -> Option<(String, Option<serde_json::Value>)> {
+    // The first operation of a stack may have been interrupted before the checkpoint named a manager.
+    let of_journal = || secrets_of_journal(&stored.journal.as_ref()?.bytes);
+    secrets_of_checkpoint(&stored.checkpoint).or_else(of_journal)
+}
+
 /// Fails when the stack's secrets were encrypted with another key. An unreadable state is not an error here.
 async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProvider) -> Result<()> {
     if !secrets.verifies_key() {
@@ -346,9 +376,7 @@ async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProvider) -> Re
     let Ok(stored) = storage.read().await else {
         return Ok(());
     };
-    // The first operation of a stack may have been interrupted before the checkpoint named a manager.
-    let of_journal = || secrets_of_journal(&stored.journal.as_ref()?.bytes);
-    let Some((kind, state)) = secrets_of_checkpoint(&stored.checkpoint).or_else(of_journal) else {
+    let Some((kind, state)) = recorded_manager(&stored) else {
         return Ok(());
     };
     match secrets.open(&kind, state.as_ref()).await {

@@ -5,6 +5,7 @@ mod list;
 mod remove;
 mod rename;
 mod summary;
+mod tags;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,65 @@
+//! The tags of a stack that are kept with it, where the reference engine keeps them.
+
+use std::collections::BTreeMap;
+
+use super::Stack;
+use crate::{engine::settings::check_tag, error::Result};
+
+impl Stack {
+    /// Returns the tags that are kept with the stack, by name. Those of [`crate::StackSettings::tags`] are not among them.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotFound`] when the stack does not exist; the errors of the store.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.set_tag("owner", "payments").await?;
+    /// assert_eq!(stack.list_tags().await?["owner"], "payments");
+    /// assert!(stack.remove_tag("owner").await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn list_tags(&self) -> Result<BTreeMap<String, String>> {
+        let tags = self.context.storage.tags().await;
+        self.explained(tags).await
+    }
+
+    /// Sets a tag that is kept with the stack.
+    ///
+    /// # Errors
+    /// As [`Self::list_tags`]; [`crate::ErrorKind::InvalidInput`] for a name of more than 40 characters, or with others than
+    /// alphanumerics, hyphens, underscores, periods and colons, and for a value of more than 256 characters.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the old tags or the new ones.
+    pub async fn set_tag(&self, name: &str, value: &str) -> Result<()> {
+        check_tag(name, value)?;
+        let changed = self.context.storage.change_tag(name, Some(value)).await;
+        self.explained(changed).await.map(drop)
+    }
+
+    /// Removes a tag; returns whether there was one.
+    ///
+    /// # Errors
+    /// As [`Self::list_tags`].
+    ///
+    /// # Cancel safety
+    /// As [`Self::set_tag`].
+    pub async fn remove_tag(&self, name: &str) -> Result<bool> {
+        let changed = self.context.storage.change_tag(name, None).await;
+        self.explained(changed).await
+    }
+}

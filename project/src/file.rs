@@ -1,0 +1,153 @@
+//! One settings file: read as a whole, and replaced only if it has not changed since.
+
+use std::{
+    fs::{self, File, Permissions},
+    io::{ErrorKind as IoErrorKind, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
+use stackwright::{Error, ErrorKind, Result};
+
+use crate::yaml::Format;
+
+/// The pause between two attempts to lock a folder.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// The limit of attempts to lock a folder: ten seconds.
+const MAX_LOCK_ATTEMPTS: u32 = 2000;
+
+/// The permissions of new files, of which the process's mask is taken away.
+const NEW_FILE_MODE: u32 = 0o666;
+
+/// The endings of settings files, in the order in which they are looked for.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// The content of a settings file.
+#[derive(Clone, Debug)]
+pub(crate) struct SettingsText {
+    /// The path of the file, also of one that does not exist.
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    /// The text; `None` when there is no file.
+    pub(crate) text: Option<String>,
+}
+
+impl SettingsText {
+    /// Reads the file `stem` with one of the endings, `preferred` first. A file that does not exist has the preferred
+    /// ending.
+    pub(crate) fn read(folder: &Path, stem: &str, preferred: Option<&str>) -> Result<Self> {
+        let endings = preferred.into_iter().chain(ENDINGS);
+        for ending in endings.clone() {
+            let found = Self::read_path(folder.join(format!("{stem}.{ending}")))?;
+            if found.text.is_some() {
+                return Ok(found);
+            }
+        }
+        let ending = preferred.unwrap_or(ENDINGS[0]);
+        Ok(Self {
+            path: folder.join(format!("{stem}.{ending}")),
+            format: format_of(ending),
+            text: None,
+        })
+    }
+
+    fn read_path(path: PathBuf) -> Result<Self> {
+        let text = match fs::read(&path) {
+            Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
+                Error::invalid(format!("{}: the file is no text in UTF-8", path.display()))
+            })?),
+            Err(error) if is_absent(&error) => None,
+            Err(error) => return Err(failure("reading", &path, &error)),
+        };
+        Ok(Self {
+            format: format_of(path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()),
+            path,
+            text,
+        })
+    }
+
+    /// Returns the ending of the file's name.
+    pub(crate) fn ending(&self) -> Option<&str> {
+        self.path.extension()?.to_str()
+    }
+
+    /// Names the file in an error about its content.
+    pub(crate) fn named(&self, error: Error) -> Error {
+        let named = Error::new(error.kind(), format!("{}: {}", self.path.display(), error.message()));
+        error.hints().iter().cloned().fold(named, Error::with_hint)
+    }
+
+    /// Replaces the file durably by one with `text`, if its content is still the one that was read; returns whether it
+    /// was. The file keeps its permissions; where the path is a link, the file behind it is replaced.
+    ///
+    /// Writers of this library wait for each other. A change by another program between the comparison and the
+    /// replacement is lost; that is the time of one rename.
+    pub(crate) fn replace(&self, text: &str) -> Result<bool> {
+        let failed = |error: &std::io::Error| failure("writing", &self.path, error);
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|error| failed(&error))?;
+        let lock = File::open(folder).map_err(|error| failed(&error))?;
+        wait_for_lock(&lock, &self.path)?;
+        if Self::read_path(self.path.clone())?.text != self.text {
+            return Ok(false);
+        }
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let mode = match fs::metadata(&path) {
+            Ok(metadata) => Some(metadata.permissions()),
+            Err(_) => None,
+        };
+        let write = || {
+            let mut file = tempfile::Builder::new()
+                .prefix(&format!(".{name}."))
+                .suffix(".tmp")
+                .permissions(mode.clone().unwrap_or(Permissions::from_mode(NEW_FILE_MODE)))
+                .tempfile_in(folder)?;
+            file.write_all(text.as_bytes())?;
+            if let Some(mode) = mode {
+                file.as_file().set_permissions(mode)?;
+            }
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            lock.sync_all()
+        };
+        write().map_err(|error| failed(&error))?;
+        Ok(true)
+    }
+}
+
+/// Locks a folder for writers of settings files. Systems without such locks leave it to the comparison of contents.
+fn wait_for_lock(folder: &File, path: &Path) -> Result<()> {
+    for _ in 0..MAX_LOCK_ATTEMPTS {
+        match flock(folder, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(LOCK_PAUSE),
+            _ => return Ok(()),
+        }
+    }
+    Err(Error::new(
+        ErrorKind::Conflict,
+        format!("{}: another process has locked the folder for too long", path.display()),
+    ))
+}
+
+fn format_of(ending: &str) -> Format {
+    match ending {
+        "json" => Format::Json,
+        _ => Format::Yaml,
+    }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), IoErrorKind::NotFound | IoErrorKind::NotADirectory)
+}
+
+fn failure(doing: &str, path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Unavailable, format!("{doing} {}: {error}", path.display()))
+}
+

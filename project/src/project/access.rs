@@ -1,0 +1,247 @@
+//! Reading and changing the configuration in a stack's settings file.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use stackwright::{
+    Error, ErrorKind, Result,
+    config::{Config, ConfigKey, ConfigValue, DecryptedConfig},
+    secrets::SecretsProvider,
+};
+
+use super::{MAX_WRITE_ATTEMPTS, Project, contended, settings::Settings};
+
+/// A value of a stack's configuration. `Debug` does not show secrets.
+#[derive(Clone, Debug)]
+pub struct ConfigEntry {
+    /// The value, with decrypted secrets; `None` for a secret that is not shown.
+    pub value: Option<ConfigValue>,
+    /// Whether the value is secret, or holds a secret.
+    pub secret: bool,
+}
+
+impl ConfigEntry {
+    fn new(value: ConfigValue, shows_secrets: bool) -> Self {
+        let secret = value.is_secure();
+        Self {
+            value: (shows_secrets || !secret).then_some(value),
+            secret,
+        }
+    }
+}
+
+impl Project {
+    /// Returns the value at a path of a stack's configuration (`size`, `aws:tags["a"].b[0]`), decrypted. Keys without a
+    /// namespace are the project's own. Defaults of declared keys count. `secrets` opens the file instead of the engine's
+    /// provider; only a secret value needs it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when there is no value; [`ErrorKind::InvalidInput`] for an invalid path or name, and for a
+    /// malformed file; [`ErrorKind::Decrypt`] when the passphrase is wrong.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn get_config(
+        &self,
+        stack: &str,
+        path: &str,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<ConfigEntry> {
+        let settings = self.settings_of(stack).await?;
+        let config = with_defaults(&settings)?;
+        let project = settings.project.name.as_str();
+        let missing = || {
+            let stack = settings.name.stack();
+            let message = format!("configuration key '{path}' not found for stack '{stack}'");
+            Error::new(ErrorKind::NotFound, message).with_config_key(path)
+        };
+        let value = config.get_path(path, project)?.ok_or_else(missing)?;
+        let single: Config = [(ConfigKey::new(project, "value"), value.clone())].into_iter().collect();
+        if !value.is_secure() {
+            return Ok(ConfigEntry::new(value.clone(), true));
+        }
+        let decrypted = self.decrypted(&settings, &single, secrets).await.map_err(|error| {
+            let message = error.message().replace(&format!("{project}:value"), path);
+            Error::new(error.kind(), message).with_config_key(path)
+        })?;
+        let (_, entry) = decrypted.iter().next().ok_or_else(missing)?;
+        Ok(ConfigEntry::new(entry.value().clone(), true))
+    }
+
+    /// Returns the configuration of a stack by key, sorted, with the defaults of declared keys. Secrets are left out of the
+    /// entries unless they are to be shown; only then is a secrets provider used.
+    ///
+    /// # Errors
+    /// As [`Self::get_config`], except for missing values.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn list_config(
+        &self,
+        stack: &str,
+        show_secrets: bool,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<BTreeMap<ConfigKey, ConfigEntry>> {
+        let settings = self.settings_of(stack).await?;
+        let config = with_defaults(&settings)?;
+        if !show_secrets {
+            let entries = config.iter();
+            let entries = entries.map(|(key, value)| (key.clone(), ConfigEntry::new(value.clone(), false)));
+            return Ok(entries.collect());
+        }
+        let decrypted = self.decrypted(&settings, &config, secrets).await?;
+        let entries = decrypted.iter();
+        Ok(entries
+            .map(|(key, entry)| (key.clone(), ConfigEntry::new(entry.value().clone(), true)))
+            .collect())
+    }
+
+    async fn decrypted(
+        &self,
+        settings: &Settings,
+        config: &Config,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<DecryptedConfig> {
+        if !config.is_encrypted() {
+            return config.in_the_clear();
+        }
+        let manager = settings.manager(self, &*self.secrets(secrets)).await?;
+        config.decrypt(&*manager).await
+    }
+
+    /// Sets the value at a path of a stack's configuration; missing structures, and the file, are created. Inside a
+    /// structure, a text that has the form of a boolean or an integer becomes one.
+    ///
+    /// A secret is encrypted with the manager of the file's salt. A file without a salt gets that of the stack's state, or a
+    /// new one. A value of a key that is declared as secret is encrypted also when it is not marked as one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for an invalid path or name, and for a malformed file; [`ErrorKind::Decrypt`] when the
+    /// passphrase is wrong, [`ErrorKind::Secrets`] when a secret cannot be encrypted; [`ErrorKind::Unavailable`] when the
+    /// file cannot be written. The file is then unchanged.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the old file or the new one.
+    pub async fn set_config(
+        &self,
+        stack: &str,
+        path: &str,
+        value: ConfigValue,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<()> {
+        self.set_all_config(stack, vec![(path.to_owned(), value)], None, secrets)
+            .await
+    }
+
+    /// As [`Self::set_config`] for several values, in one write. With `secret`, all of them are secrets, or none that is not
+    /// marked as one, whatever is declared.
+    ///
+    /// # Errors
+    /// As [`Self::set_config`].
+    ///
+    /// # Cancel safety
+    /// As [`Self::set_config`].
+    pub async fn set_all_config(
+        &self,
+        stack: &str,
+        values: Vec<(String, ConfigValue)>,
+        secret: Option<bool>,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<()> {
+        let change = Change::Set {
+            values,
+            secret,
+            secrets: self.secrets(secrets),
+        };
+        self.write_config(stack, &change).await.map(drop)
+    }
+
+    /// Removes the values at paths of a stack's configuration, in one write; returns how many there were.
+    ///
+    /// # Errors
+    /// As [`Self::set_config`], except for secrets.
+    ///
+    /// # Cancel safety
+    /// As [`Self::set_config`].
+    pub async fn remove_config(&self, stack: &str, paths: &[String]) -> Result<usize> {
+        self.write_config(stack, &Change::Remove(paths)).await
+    }
+
+    /// Changes the settings file of a stack; starts again when another writer was first. Returns the number of removed
+    /// values.
+    async fn write_config(&self, stack: &str, change: &Change<'_>) -> Result<usize> {
+        for _ in 0..MAX_WRITE_ATTEMPTS {
+            let mut settings = self.settings_of(stack).await?;
+            let removed = change.apply(self, &mut settings).await?;
+            let Settings { stack_file, text, .. } = settings;
+            let changed = stack_file.to_text().map_err(|error| text.named(error))?;
+            let is_same = match &text.text {
+                Some(before) => *before == changed,
+                None => stack_file.is_empty(),
+            };
+            if is_same || self.blocking(move || text.replace(&changed)).await? {
+                return Ok(removed);
+            }
+        }
+        Err(contended(self.folder()))
+    }
+}
+
+/// A change of a stack's configuration.
+enum Change<'a> {
+    Set {
+        values: Vec<(String, ConfigValue)>,
+        secret: Option<bool>,
+        secrets: Arc<dyn SecretsProvider>,
+    },
+    Remove(&'a [String]),
+}
+
+impl Change<'_> {
+    /// Makes the change; returns the number of removed values.
+    async fn apply(&self, project: &Project, settings: &mut Settings) -> Result<usize> {
+        let mut config = settings.stack_file.config.clone();
+        let name = settings.project.name.as_str();
+        let mut removed = 0;
+        match self {
+            Self::Set {
+                values,
+                secret,
+                secrets,
+            } => {
+                for (path, value) in values {
+                    let is_secret = secret.unwrap_or_else(|| is_declared_secret(settings, path));
+                    let value = match is_secret {
+                        true => value.clone().into_secret()?,
+                        false => value.clone(),
+                    };
+                    config.set_path(path, name, value)?;
+                }
+                if values.iter().any(|(_, value)| value.is_secure()) || config.has_plaintext_secrets() {
+                    let manager = settings.encrypting_manager(project, &**secrets).await?;
+                    config.seal(&*manager).await?;
+                }
+            }
+            Self::Remove(paths) => {
+                for path in *paths {
+                    removed += usize::from(config.remove_path(path, name)?.is_some());
+                }
+            }
+        }
+        settings.stack_file.config = config;
+        Ok(removed)
+    }
+}
+
+/// Returns the configuration of the file, with the defaults of the project.
+fn with_defaults(settings: &Settings) -> Result<Config> {
+    let mut config = settings.stack_file.config.clone();
+    settings.project.apply_defaults(&mut config)?;
+    Ok(config)
+}
+
+fn is_declared_secret(settings: &Settings, path: &str) -> bool {
+    let declared = settings.project.config.iter();
+    declared
+        .filter(|(_, declaration)| declaration.secret)
+        .any(|(key, _)| Config::is_path_of(path, &settings.project.name, key))
+}

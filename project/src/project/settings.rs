@@ -1,0 +1,171 @@
+//! The settings of a stack: project file, settings file, and the secrets manager of its configuration.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::json;
+use stackwright::{
+    Error, ErrorKind, Result, StackName,
+    secrets::{SecretsManager, SecretsProvider},
+};
+
+use super::{Project, stack_name};
+use crate::{ProjectFile, StackFile, file::SettingsText, yaml::Node};
+
+/// The kind of secrets managers with a passphrase.
+const PASSPHRASE: &str = "passphrase";
+
+/// The kind of secrets managers that only encode.
+const BASE64: &str = "b64";
+
+/// The hint for settings that need a passphrase.
+const NEEDS_PASSPHRASE: &str = "give the engine, or this stack, the passphrase of the settings file";
+
+/// The files of a stack, as they were read.
+pub(super) struct Settings {
+    pub(super) name: StackName,
+    pub(super) project: ProjectFile,
+    pub(super) stack_file: StackFile,
+    pub(super) text: SettingsText,
+}
+
+impl Project {
+    /// Reads the files of a stack.
+    pub(super) async fn settings_of(&self, stack: &str) -> Result<Settings> {
+        let (project, stack) = (self.clone(), stack.to_owned());
+        self.blocking(move || project.read_settings(&stack)).await
+    }
+
+    fn read_settings(&self, stack: &str) -> Result<Settings> {
+        let (project, project_text) = self.read()?;
+        let name = stack_name(&project.name, stack)?;
+        let folder: PathBuf = match &project.stack_config_dir {
+            Some(inner) => self.folder().join(inner),
+            None => self.folder().to_owned(),
+        };
+        let stem = format!("Pulumi.{}", name.stack());
+        let text = SettingsText::read(&folder, &stem, project_text.ending())?;
+        let content = text.text.as_deref().unwrap_or_default();
+        let stack_file = StackFile::parse_as(content, text.format, Some(&project.name))
+            .map_err(|error| text.named(error))?;
+        Ok(Settings {
+            name,
+            project,
+            stack_file,
+            text,
+        })
+    }
+}
+
+impl Settings {
+    /// Refuses settings that this library does not act on: imported environments.
+    pub(super) fn check_environment(&self) -> Result<()> {
+        let names = match &self.stack_file.environment {
+            None => return Ok(()),
+            Some(Node::Sequence(names)) if names.is_empty() => return Ok(()),
+            Some(node) if node.is_null() => return Ok(()),
+            Some(Node::Sequence(names)) => names
+                .iter()
+                .map(|name| name.as_text().unwrap_or("an inline one").to_owned())
+                .collect::<Vec<_>>()
+                .join(", "),
+            Some(_) => "an inline one".to_owned(),
+        };
+        let message = format!(
+            "{}: the stack imports environments ({names}), and this engine opens none: Pulumi ESC is not supported",
+            self.text.path.display()
+        );
+        Err(Error::invalid(message).with_hint("set what the environments give as configuration, and remove `environment`"))
+    }
+
+    /// Refuses a secrets provider that neither a passphrase nor the host's own encryption replaces.
+    pub(super) async fn check_secrets_provider(&self, secrets: &dyn SecretsProvider) -> Result<()> {
+        let Some(named) = self.stack_file.secrets_provider.as_deref() else {
+            return Ok(());
+        };
+        if matches!(named, "" | "default" | PASSPHRASE) {
+            return Ok(());
+        }
+        let kind = secrets.create().await?.kind().to_owned();
+        if matches!(kind.as_str(), PASSPHRASE | BASE64) {
+            return Err(self.unsupported(named));
+        }
+        Ok(())
+    }
+
+    fn unsupported(&self, named: &str) -> Error {
+        // What follows the scheme can be the name of a key.
+        let scheme = named.split(':').next().unwrap_or(named);
+        let message = format!(
+            "{}: the secrets provider {scheme:?} is not supported: settings are encrypted with a passphrase, or by the host",
+            self.text.path.display()
+        );
+        Error::new(ErrorKind::Secrets, message)
+            .with_hint("pass the host's own encryption as `secrets` of the stack or of the engine")
+    }
+
+    /// Opens the manager of the file's salt; `None` for a file without one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Decrypt`] when the passphrase is wrong.
+    pub(super) async fn salt_manager(
+        &self,
+        secrets: &dyn SecretsProvider,
+    ) -> Result<Option<Arc<dyn SecretsManager>>> {
+        let Some(salt) = &self.stack_file.encryption_salt else {
+            return Ok(None);
+        };
+        let opened = secrets.open(PASSPHRASE, Some(&json!({ "salt": salt }))).await;
+        opened
+            .map(Some)
+            .map_err(|error| self.text.named(error).with_hint(NEEDS_PASSPHRASE))
+    }
+
+    /// Returns the manager that decrypts the file: that of its salt, that of the stack's state, or the host's own.
+    pub(super) async fn manager(
+        &self,
+        project: &Project,
+        secrets: &dyn SecretsProvider,
+    ) -> Result<Arc<dyn SecretsManager>> {
+        if let Some(manager) = self.salt_manager(secrets).await? {
+            return Ok(manager);
+        }
+        self.check_secrets_provider(secrets).await?;
+        let name = self.name.to_string();
+        match project.engine().secrets_manager(&name, secrets).await? {
+            Some(manager) if manager.kind() != BASE64 => Ok(manager),
+            _ => secrets.create().await,
+        }
+    }
+
+    /// Returns the manager that encrypts new values, and enters its salt into the file when that has none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Secrets`] when nothing encrypts; [`ErrorKind::Decrypt`] when the passphrase is wrong.
+    pub(super) async fn encrypting_manager(
+        &mut self,
+        project: &Project,
+        secrets: &dyn SecretsProvider,
+    ) -> Result<Arc<dyn SecretsManager>> {
+        let manager = self.manager(project, secrets).await?;
+        match manager.kind() {
+            PASSPHRASE => {
+                if self.stack_file.encryption_salt.is_none() {
+                    manager.ready().await?;
+                    let state = manager.state();
+                    let salt = state.as_ref().and_then(|state| state.get("salt")?.as_str());
+                    let salt = salt.ok_or_else(|| Error::internal("the secrets manager has no salt"))?;
+                    self.stack_file.encryption_salt = Some(salt.to_owned());
+                }
+                Ok(manager)
+            }
+            BASE64 => {
+                let message = format!(
+                    "{}: a secret needs encryption, and the engine has no passphrase",
+                    self.text.path.display()
+                );
+                Err(Error::new(ErrorKind::Secrets, message).with_hint(NEEDS_PASSPHRASE))
+            }
+            _ => Ok(manager),
+        }
+    }
+}

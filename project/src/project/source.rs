@@ -1,0 +1,48 @@
+//! The configuration of a stack's operations, read from the files when each begins.
+
+use async_trait::async_trait;
+use stackwright::{
+    Result,
+    config::{Config, ConfigKey, ConfigSource, LoadedConfig},
+};
+
+use super::Project;
+
+/// The value of `options.refresh` with which updates and destroys refresh first.
+const ALWAYS: &str = "always";
+
+/// Reads the configuration of one stack.
+pub(super) struct FileSource {
+    pub(super) project: Project,
+    /// The name within the project.
+    pub(super) stack: String,
+}
+
+#[async_trait]
+impl ConfigSource for FileSource {
+    async fn load(&self, given: &Config, runs_program: bool) -> Result<LoadedConfig> {
+        let settings = self.project.settings_of(&self.stack).await?;
+        settings.check_environment()?;
+        let mut config = settings.stack_file.config;
+        for (key, value) in given.iter() {
+            // Keys without a namespace belong to the project, which the host need not name.
+            let key = match key.namespace() {
+                "" => ConfigKey::new(settings.project.name.as_str(), key.name()),
+                _ => key.clone(),
+            };
+            config.insert(key, value.clone());
+        }
+        match runs_program {
+            true => settings
+                .project
+                .apply_declarations(settings.name.stack(), &mut config)?,
+            // Without a program, a value that is missing does no harm, and a destroy must not fail for it.
+            false => settings.project.apply_defaults(&mut config)?,
+        }
+        Ok(LoadedConfig {
+            config,
+            encryption_salt: settings.stack_file.encryption_salt,
+            refresh: settings.project.refresh.as_deref() == Some(ALWAYS),
+        })
+    }
+}
