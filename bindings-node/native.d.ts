@@ -33,12 +33,17 @@ export declare class Bridge {
   registerOutputs(run: number, call: number, urn: string, outputs: unknown): void
   /** Reads a resource that is not managed here; the document is all but its inputs. */
   read(run: number, call: number, document: string, inputs: unknown): void
-  /** Calls a function of a package; the document is all but its arguments. */
+  /**
+   * Calls a function of a package; the document is all but its arguments. The answer is nothing while a resource that it depends
+   * on is only planned.
+   */
   invoke(run: number, call: number, document: string, inputs: unknown): void
   /** Calls a method of a resource, or of none; the document is all but its arguments. */
   callMethod(run: number, call: number, document: string, inputs: unknown): void
   /** Sets an output of the stack. */
   export(run: number, name: string, value: unknown): void
+  /** Returns the key of the configuration that a name stands for in a program of `project`. */
+  configKey(project: string, name: string): string
   /** Reports a declaration that could not be read: the run fails with it, also where the program catches the error. */
   declarationUnreadable(run: number, message: string, hints: Array<string>): void
   /** Registers secret texts, and texts of secret numbers and booleans, with the redactor. */

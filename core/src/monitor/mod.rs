@@ -4,6 +4,7 @@
 //! [`Monitor::call`]; other processes reach the same monitor through the gRPC transport in `grpc`.
 
 mod call;
+mod check;
 mod component;
 mod construct;
 mod defaults;
@@ -11,11 +12,13 @@ mod documents;
 mod exists;
 mod extensions;
 mod features;
+mod goal;
 mod grpc;
 mod hooks;
 mod in_flight;
 mod invoke;
 mod json;
+mod members;
 mod method;
 mod packages;
 mod parents;

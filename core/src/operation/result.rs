@@ -1,13 +1,6 @@
 //! The result of an operation: steps, errors, and the current state.
 
-use std::{
-    cell::OnceCell,
-    collections::BTreeMap,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
+use std::{cell::OnceCell, collections::BTreeMap, sync::Arc, time::Duration};
 
 use rustc_hash::FxHashMap;
 
@@ -20,10 +13,7 @@ use crate::{
     property::PropertyMap,
     resource::{PendingOperation, ResourceState},
     secrets::Redactor,
-    state::{
-        Snapshot,
-        deployment::{Layout, SecretsShown, write_deployment},
-    },
+    state::{Snapshot, deployment::write_encrypted_deployment},
     urn::Urn,
 };
 
@@ -177,18 +167,7 @@ impl OperationResult {
         if self.is_preview || !self.knows_state {
             return Ok(None);
         }
-        let writing = pin!(write_deployment(
-            &self.snapshot,
-            SecretsShown::Encrypted,
-            Layout::Compact
-        ));
-        match writing.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(document) => document.map(Some),
-            Poll::Pending => Err(Error::new(
-                ErrorKind::Secrets,
-                "the state has secrets that the operation could not encrypt",
-            )),
-        }
+        write_encrypted_deployment(&self.snapshot).map(Some)
     }
 
     /// Returns the error of a failed operation instead of its result.

@@ -11,10 +11,7 @@ use stackwright_proto::{
     },
     values::Struct,
 };
-use tonic::{
-    Code, Status,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Status, transport::Channel};
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -66,19 +63,12 @@ impl LanguageRuntimeProgram {
     }
 
     async fn connect(&self, runtime: &Runtime) -> Result<LanguageRuntimeClient<Channel>> {
-        let uri = if self.address.contains("://") {
-            self.address.clone()
-        } else {
-            format!("http://{}", self.address)
-        };
-        let endpoint = Endpoint::from_shared(uri)
-            .map_err(|error| {
-                Error::invalid(format!(
-                    "invalid address of a language runtime {:?}: {error}",
-                    self.address
-                ))
-            })?
-            .tcp_nodelay(true);
+        let endpoint = transport::endpoint(&self.address).map_err(|error| {
+            Error::invalid(format!(
+                "invalid address of a language runtime {:?}: {error}",
+                self.address
+            ))
+        })?;
         let deadline = runtime.clock.elapsed() + CONNECT_TIMEOUT;
         loop {
             match transport::connect(&endpoint, runtime).await {
