@@ -142,7 +142,7 @@ fn check_error(error: &ActorError, expected: &ErrorExpectation) -> Result<(), St
             .reference
             .as_ref()
             .is_none_or(|part| reference.contains(part))
-        && expected.about.as_ref().is_none_or(|name| name == about);
+        && expected.about.as_ref().is_none_or(|name| *name == about);
     match fits {
         true => Ok(()),
         false => Err(format!(
