@@ -33,12 +33,17 @@ export declare class Bridge {
   registerOutputs(run: number, call: number, urn: string, outputs: unknown): void
   /** Reads a resource that is not managed here; the document is all but its inputs. */
   read(run: number, call: number, document: string, inputs: unknown): void
-  /** Calls a function of a package; the document is all but its arguments. */
+  /**
+   * Calls a function of a package; the document is all but its arguments. The answer is nothing while a resource that it depends
+   * on is only planned.
+   */
   invoke(run: number, call: number, document: string, inputs: unknown): void
   /** Calls a method of a resource, or of none; the document is all but its arguments. */
   callMethod(run: number, call: number, document: string, inputs: unknown): void
   /** Sets an output of the stack. */
   export(run: number, name: string, value: unknown): void
+  /** Returns the key of the configuration that a name stands for in a program of `project`. */
+  configKey(project: string, name: string): string
   /** Reports a declaration that could not be read: the run fails with it, also where the program catches the error. */
   declarationUnreadable(run: number, message: string, hints: Array<string>): void
   /** Registers secret texts, and texts of secret numbers and booleans, with the redactor. */
@@ -60,8 +65,8 @@ export declare class Engine {
    * where it determines whether the stack must exist.
    */
   stack(name: string, document: string, opening: string | undefined | null, config: StackConfig, entry: StackEntry): Promise<Stack>
-  /** Lists stacks, as `project/stack`. */
-  stacks(project?: string | undefined | null): Promise<Array<string>>
+  /** Lists stacks: returns their summaries as JSON. */
+  stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
   /** Ends the idle plugin processes. */
   close(): Promise<void>
 }
@@ -78,6 +83,8 @@ export declare class Operation {
   wait(): Promise<string>
   /** Returns the outputs of an operation that has ended; undefined before. */
   outputs(): Record<string, unknown> | undefined
+  /** Returns the values of the report of an import that has ended; undefined before, and for other operations. */
+  imported(): Record<string, unknown> | undefined
   /** Draws the steps of an operation that has ended as a tree; undefined before. */
   tree(): string | null
   /** Returns whether an operation that has ended left a plan that can constrain others. */
@@ -110,16 +117,34 @@ export declare class Stack {
    * another one, with packs of functions; `subject` names the call in errors.
    */
   start(kind: string, options: string, subject: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null, policies?: Array<PackEntry> | undefined | null): Operation
+  /** Starts an import of the resources of a request, with options, both as JSON. */
+  importResources(request: string, options: string): Operation
   /** Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON. */
   analyze(options: string, policies: Array<PackEntry>): Promise<string>
   /** Returns the state as a deployment document. */
   export(showSecrets: boolean): Promise<string>
-  /** Replaces the state by a deployment document. */
-  import(document: string): Promise<void>
+  /**
+   * Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors.
+   */
+  edit(edit: string, subject: string): Promise<string>
   /** Returns the stack's outputs. */
   outputs(): Promise<Record<string, unknown>>
-  /** Returns the history as JSON, newest first. */
-  history(): Promise<string>
+  /** Returns a page of the history as JSON, newest first. */
+  history(limit: number | undefined | null, page: number): Promise<string>
+  /** Returns the recorded resources, as the member `found`. */
+  resources(): Promise<Record<string, unknown>>
+  /** Returns the record of a URN, as the member `found`. */
+  resource(urn: string): Promise<Record<string, unknown>>
+  /** Returns the recorded resources and their references as JSON. */
+  graph(): Promise<string>
+  /** Returns the pending operations, as the member `found`. */
+  pending(): Promise<Record<string, unknown>>
+  /** Starts the adoption of a pending operation's resource, with options as JSON. */
+  adopt(pending: string, resourceId: string | undefined | null, replace: boolean, options: string): Operation
+  /** Reads the resource of a pending operation; the member `found` is null when it does not exist. */
+  readPending(pending: string, resourceId?: string | undefined | null): Promise<Record<string, unknown>>
+  /** Removes a pending operation, and returns it as the member `found`. */
+  forgetPending(pending: string, dryRun: boolean): Promise<Record<string, unknown>>
   /** Removes every lock and returns how many there were. */
   unlock(): Promise<number>
   /** Removes the stack. */

@@ -9,6 +9,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod concurrent;
 mod construct;
 mod counting;
+mod edits;
 mod empty;
 mod engine;
 mod figure;
@@ -16,6 +17,7 @@ mod journal;
 mod latency;
 mod listing;
 mod memory;
+mod moves;
 mod plugin;
 mod provider;
 mod refreshing;
@@ -32,7 +34,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 11] = [
     Family {
         prefix: "empty.",
         measure: empty::measure,
@@ -60,6 +62,14 @@ const FAMILIES: [Family; 9] = [
     Family {
         prefix: "list.",
         measure: listing::measure,
+    },
+    Family {
+        prefix: "edit.",
+        measure: edits::measure,
+    },
+    Family {
+        prefix: "moves.",
+        measure: moves::measure,
     },
     Family {
         prefix: "concurrent.",

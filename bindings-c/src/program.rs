@@ -5,6 +5,7 @@ use std::{ffi::c_void, sync::Arc};
 use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind,
+    moves::ProgramLanguage,
     program::{Program, ProgramContext},
 };
 use tokio::sync::oneshot;
@@ -96,6 +97,10 @@ pub(crate) struct Run {
 
 #[async_trait]
 impl Program for Run {
+    fn language(&self) -> ProgramLanguage {
+        ProgramLanguage::C
+    }
+
     async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
         let root = context
             .monitor

@@ -147,6 +147,8 @@ impl Inner {
 mod tests {
     use std::sync::mpsc;
 
+    use stackwright_testkit::wait::blocking;
+
     use super::*;
 
     fn count(threads: &Threads) -> usize {
@@ -180,9 +182,12 @@ mod tests {
     fn a_thread_is_reused_after_a_panic() {
         let threads = Threads::new("test".to_owned());
         threads.run(|| panic!("in the host's function")).unwrap();
-        while threads.0.state().idle == 0 {
-            std::thread::yield_now();
-        }
+        let inner = Arc::clone(&threads.0);
+        blocking("the thread's wait for more work", move || {
+            while inner.state().idle == 0 {
+                std::thread::yield_now();
+            }
+        });
         let (sender, receiver) = mpsc::channel();
         threads.run(move || sender.send(()).unwrap()).unwrap();
         assert!(receiver.recv().is_ok());
@@ -196,9 +201,12 @@ mod tests {
         let inner = Arc::downgrade(&threads.0);
         for _ in 0..3 {
             threads.run(|| {}).unwrap();
-            while count(&threads) > 0 {
-                std::thread::yield_now();
-            }
+            let inner = Arc::clone(&threads.0);
+            blocking("the end of the idle thread", move || {
+                while !inner.state().threads.is_empty() {
+                    std::thread::yield_now();
+                }
+            });
         }
         threads.end();
         drop(threads);

@@ -110,6 +110,13 @@ static void a_stack_runs_through_all_operations(void)
         expect_at(result, "/version", "3");
         OK(sw_stack_import_deployment(stack, sw_bytes_view(result), &error));
         sw_bytes_free(result);
+        OK(sw_stack_edit(stack, sw_text("{\"protect\": {\"all\": true}, \"dryRun\": true}"), &result, &error));
+        expect_at(result, "/dryRun", "true");
+        expect_at(result, "/records/0/kind", "\"changed\"");
+        sw_bytes_free(result);
+        OK(sw_stack_edit(stack, sw_text("{\"repair\": {}}"), NULL, &error));
+        FAILS(sw_stack_edit(stack, sw_text("{}"), &result, &error), SW_STATUS_INVALID_INPUT, "exactly one");
+        CHECK(result == NULL);
         sw_bytes_free(operate(stack, SW_OPERATION_REFRESH, SW_STATUS_OK));
         FAILS(sw_stack_remove(stack, false, &error), SW_STATUS_CONFLICT, "");
         result = operate(stack, SW_OPERATION_DESTROY, SW_STATUS_OK);

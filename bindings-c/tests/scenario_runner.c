@@ -355,6 +355,7 @@ static void *inspect(void *user_data)
     sw_bytes_t *id = json_at(line, "/id"), *part = text_at(line, "/part"), *found = NULL;
     sw_bytes_t *pending = text_at(line, "/pending"), *resource_id = text_at(line, "/resourceId");
     sw_bytes_t *limit = json_at(line, "/limit"), *page = json_at(line, "/page"), *dry_run = json_at(line, "/dryRun");
+    sw_bytes_t *edit = json_at(line, "/edit");
     struct opened *opened = opened_at(line);
     const sw_stack_t *stack = opened ? opened->stack : NULL;
     const char *name = or_else(part, ""), *of_page = or_else(page, "1");
@@ -375,6 +376,8 @@ static void *inspect(void *user_data)
         status = sw_stack_read_pending(stack, text_of(pending), text_of(resource_id), false, &found, &error);
     else if (!strcmp(name, "forget"))
         status = sw_stack_forget_pending(stack, text_of(pending), !strcmp(or_else(dry_run, "false"), "true"), &found, &error);
+    else if (!strcmp(name, "edit"))
+        status = sw_stack_edit(stack, text_of(edit), &found, &error);
     if (status == SW_STATUS_OK)
         send_line("{\"id\": %s, \"ok\": {\"found\": %s}}", or_else(id, "0"), sw_bytes_data(found));
     else if (error)
@@ -382,7 +385,7 @@ static void *inspect(void *user_data)
     else
         actor_error(or_else(id, "0"), "this actor cannot read that");
     sw_bytes_free(found), sw_bytes_free(part), sw_bytes_free(pending), sw_bytes_free(resource_id), sw_bytes_free(limit);
-    sw_bytes_free(page), sw_bytes_free(dry_run), sw_bytes_free(id), free(line_text);
+    sw_bytes_free(page), sw_bytes_free(dry_run), sw_bytes_free(edit), sw_bytes_free(id), free(line_text);
     return NULL;
 }
 

@@ -57,8 +57,9 @@ static void transforms_change_resources_and_calls_of_functions(void)
     expect_request(&changes.stack, "/name", "\"c\"");
     expect_request(&changes.stack, "/custom", "true");
     expect_request(&changes.stack, "/parent", "\"urn:pulumi:dev::shop::test:index:Thing::a\"");
-    /* The options of `second`, which replace those of the registration, reach the transform of the stack. */
-    expect_request(&changes.stack, "/options", "{\"retainOnDelete\":true}");
+    /* The option of `second` and those of the registration reach the transform of the stack. */
+    expect_request(&changes.stack, "/options/retainOnDelete", "true");
+    expect_request(&changes.stack, "/options/protect", "true");
     bench_close(&bench);
     for (int index = 0; index < 4; index++)
         CHECK(all[index]->frees == 1 && all[index]->given_up == 0);

@@ -9,13 +9,14 @@ import { type PropertyValue, Secret } from "./values";
  * `Secret` around the string.
  */
 export class Config implements Iterable<[string, string | Secret<string>]> {
-    readonly #project: string;
+    /** Returns the key that a name stands for. */
+    readonly #keyOf: (name: string) => string;
     readonly #values: { readonly [key: string]: string };
     readonly #secretKeys: ReadonlySet<string>;
 
     /** @internal */
-    constructor(project: string, values: { readonly [key: string]: string }, secretKeys: readonly string[]) {
-        this.#project = project;
+    constructor(keyOf: (name: string) => string, values: { readonly [key: string]: string }, secretKeys: readonly string[]) {
+        this.#keyOf = keyOf;
         this.#values = values;
         this.#secretKeys = new Set(secretKeys);
     }
@@ -85,7 +86,7 @@ export class Config implements Iterable<[string, string | Secret<string>]> {
         if (typeof name !== "string") {
             throw new InvalidInputError(`the name of a configuration value is a string, not ${described(name)}`);
         }
-        return name.includes(":") ? name : `${this.#project}:${name}`;
+        return this.#keyOf(name);
     }
 
     #parsed(name: string, text: string): PropertyValue {

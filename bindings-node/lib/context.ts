@@ -18,8 +18,10 @@ import { bindHooks } from "./hooks";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
-import { addTo, named, type Named, settingsOf, UNKNOWN_ID, urnOf, urnsOf } from "./references";
+import { Pending } from "./pending";
+import { addTo, named, type Named, settingsOf, UNKNOWN_ID, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
+import { argumentsOf, isEmpty, sendInvoke, sendMethodCall } from "./requests";
 import { checkResourceOptions, type ResourceOptions } from "./resource_options";
 import { type Run, type Severity, stackOf } from "./run";
 import { runSdkCode, type SdkCode } from "./sdk/body";
@@ -27,7 +29,7 @@ import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
 import { addTransform, isInTransform } from "./transforms";
-import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
+import { type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
 /** A program of our own API. */
 export type Program = (context: ProgramContext) => unknown;
@@ -48,12 +50,6 @@ export interface Place {
 /** What a registration is: a resource of a provider, a component of the program, or one that a provider constructs. */
 type Kind = "custom" | "component" | "remote";
 
-/** The result of a method as the engine answers it. */
-interface MethodResult {
-    readonly value: PropertyMap;
-    readonly dependencies: readonly string[];
-}
-
 /**
  * A program's view of the deployment that it is part of. The context of a component registers and reads resources below the
  * component, unless they name another `parent`.
@@ -67,18 +63,14 @@ export class ProgramContext extends CallbackContext {
     readonly config: Config;
     readonly #run: Run;
     readonly #place: Place | undefined;
-    /** How many things the program has started that have not ended. */
-    #pending = 0;
-    #settled: (() => void) | undefined;
-    /** What failed, and whether it was handled. */
-    readonly #failures: { error: unknown; observed: () => boolean }[] = [];
+    readonly #pending = new Pending();
 
     /** @internal */
     constructor(run: Run, place?: Place) {
         super(run);
         this.#run = run;
         this.#place = place;
-        this.config = new Config(run.info.project, run.info.config, run.info.configSecretKeys);
+        this.config = new Config((name) => run.bridge.native.configKey(run.info.project, name), run.info.config, run.info.configSecretKeys);
         const controller = new AbortController();
         this.signal = controller.signal;
         void run.over.then(() => controller.abort());
@@ -194,27 +186,13 @@ export class ProgramContext extends CallbackContext {
         if (typeof token !== "string") {
             throw new InvalidInputError(`the token of a function is a string, not ${described(token)}`);
         }
-        const what = `the arguments of ${token}`;
-        requireValues(inputs, what);
+        requireValues(inputs, argumentsOf(token));
         checkOptions("invoke", `the call of ${token}`, options, INVOKE_OPTIONS);
         learnIn(this.#run, inputs);
         const inTransform = isInTransform();
         const traced = untraced(async () => {
             this.#refuseLate(`the function ${token} was called`);
-            const sent = await resolve(inputs, what);
-            if (containsUnknown(sent.value)) {
-                return { value: new Unknown(), sources: sent.sources };
-            }
-            const settings = await settingsOf(this.#below(options));
-            addTo(settings, "dependencies", await urnsOf([...sent.sources]));
-            const { dependencies: dependsOn, ...rest } = settings as { dependencies?: string[] };
-            const document = JSON.stringify({ ...rest, dependsOn, token, inTransform });
-            const value = await this.#run.request<PropertyMap>((call) =>
-                this.#native.invoke(this.#run.number, call, document, sent.value),
-            );
-            // The engine answers nothing for a call that has to wait for what is only planned.
-            const planned = this.dryRun && dependsOn?.length !== 0 && isEmpty(value);
-            return { value: planned ? new Unknown() : value, sources: sent.sources };
+            return sendInvoke(this.#run, token, inputs, this.#below(options), inTransform);
         });
         return this.#result(traced);
     }
@@ -242,21 +220,7 @@ export class ProgramContext extends CallbackContext {
         learnIn(this.#run, inputs);
         const traced = untraced(async () => {
             this.#refuseLate(`the method ${token} was called`);
-            const settings = await settingsOf(options);
-            if (resource !== undefined) {
-                settings["of"] = await urnOf(resource);
-            }
-            const sent = await named(inputs, (name) => `the values of the argument ${name} of ${token}`);
-            const document = JSON.stringify({ ...settings, token, argumentDependencies: sent.dependencies });
-            const { value, dependencies } = await this.#run.request<MethodResult>((call) =>
-                this.#native.callMethod(this.#run.number, call, document, sent.values),
-            );
-            const sources = new Set<Origin>([new KnownOrigin([...Object.values(sent.dependencies).flat(), ...dependencies])]);
-            if (resource !== undefined) {
-                sources.add(typeof resource === "string" ? new KnownOrigin([resource]) : resource);
-            }
-            // In previews, what is missing may be there later.
-            return { value: this.dryRun && isEmpty(value) ? new Unknown() : value, sources };
+            return sendMethodCall(this.#run, token, resource, inputs, options);
         });
         return this.#result(traced);
     }
@@ -355,13 +319,7 @@ export class ProgramContext extends CallbackContext {
      * program that has returned leaves nothing open, that is its end.
      */
     async settle(returned: boolean): Promise<void> {
-        while (this.#pending !== 0) {
-            await new Promise<void>((resolve) => (this.#settled = resolve));
-        }
-        const failure = this.#failures.find(({ observed }) => !observed());
-        if (failure !== undefined) {
-            throw failure.error;
-        }
+        await this.#pending.settle();
         if (returned) {
             this.#run.end();
         }
@@ -397,21 +355,8 @@ export class ProgramContext extends CallbackContext {
         this.#await(promise, () => false);
     }
 
-    readonly #await: Track = (promise, observed) => {
-        this.#pending++;
-        promise.then(
-            () => this.#landed(),
-            (error: unknown) => {
-                this.#failures.push({ error, observed });
-                this.#landed();
-            },
-        );
-    };
-
-    #landed(): void {
-        if (--this.#pending === 0) {
-            this.#settled?.();
-        }
+    get #await(): Track {
+        return this.#pending.add;
     }
 
     #register(
@@ -514,16 +459,6 @@ export class ProgramContext extends CallbackContext {
 
 function componentOf(parent: AnyResource | string | undefined): AnyResource | undefined {
     return typeof parent === "string" ? undefined : parent;
-}
-
-function isEmpty(options: object): boolean {
-    if (typeof options !== "object" || options === null || Array.isArray(options)) {
-        return false;
-    }
-    for (const _ in options) {
-        return false;
-    }
-    return true;
 }
 
 /**

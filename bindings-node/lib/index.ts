@@ -2,14 +2,18 @@
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
 export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
-export { Stack, type AdoptionOptions, type HistoryEntry, type ImportOptions, type ProgramOptions } from "./stack";
+export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type HistoryEntry, type ImportOptions, type ProgramOptions, type RenameOptions, type SelectionOptions } from "./stack";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,
     type CallOptions,
     type CustomTimeouts,
+    type DeleteEdit,
     type Diagnostic,
     type DroppedOperation,
+    type EditedRecord,
+    type EditKind,
+    type EditReport,
     type EnforcementLevel,
     type GraphEdge,
     type GraphNode,
@@ -21,6 +25,7 @@ export {
     type InvokeOptions,
     type LastUpdate,
     type LockHolder,
+    type MovedResource,
     type PendingOperation,
     type PendingOperationKind,
     type Plugins,
@@ -31,7 +36,10 @@ export {
     type PolicyViolation,
     type PropertyChange,
     type ReadOptions,
+    type RecordSelection,
     type ReferenceKind,
+    type RemovedReference,
+    type RenameEdit,
     type ResourceGraph,
     type ResourceRecord,
     type Severity,
@@ -40,6 +48,7 @@ export {
     type Step,
     type StepOp,
     type StepStatus,
+    type SuggestedMove,
 } from "./documents";
 export {
     type CancelEvent,
@@ -58,6 +67,7 @@ export {
     type ResourcePreEvent,
     type StateMetadata,
     type StdoutEvent,
+    type SuggestedMovesEvent,
     type StepMetadata,
     type SummaryEvent,
 } from "./event";

@@ -1,5 +1,5 @@
 /** An operation that runs: awaitable, cancellable, and a source of events. */
-import type { Diagnostic, DroppedOperation, ImportedResource, ImportReport, OperationOptions as OperationSettings, Outcome, Step, StepOp } from "./documents";
+import type { Diagnostic, DroppedOperation, ImportedResource, ImportReport, OperationOptions as OperationSettings, Outcome, Step, StepOp, SuggestedMove } from "./documents";
 import { awaited, type Facts, fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
 import { EngineEvent } from "./event";
 import type { Native } from "./native";
@@ -52,6 +52,7 @@ interface Summary {
     changes: { [op: string]: number };
     hasChanges: boolean;
     steps: (Omit<Step, "error"> & { error: Facts | null })[];
+    suggestedMoves: SuggestedMove[];
     diagnostics: Diagnostic[];
     droppedPending: DroppedOperation[];
     duration: number;
@@ -85,6 +86,11 @@ export class Result {
     readonly changes: { readonly [op in StepOp]?: number };
     /** The steps that changed something, or would, and those that failed. */
     readonly steps: readonly Step[];
+    /**
+     * The moves that were applied, and those that a preview of an update suggests, the most probable ones first. The option
+     * `acceptMoves` takes them.
+     */
+    readonly suggestedMoves: readonly SuggestedMove[];
     /** The messages, those of the severity `debug` left out. */
     readonly diagnostics: readonly Diagnostic[];
     /**
@@ -117,6 +123,7 @@ export class Result {
             ...step,
             error: step.error === null ? null : fromFacts(step.error),
         }));
+        this.suggestedMoves = summary.suggestedMoves;
         this.diagnostics = summary.diagnostics;
         this.droppedPending = summary.droppedPending;
         this.duration = summary.duration;

@@ -1,5 +1,5 @@
 /** What code of the host threw during operations: kept until the operation ends, as the cause of its error. */
-import type { StackwrightError } from "./errors";
+import { StackwrightError } from "./errors";
 import { attempt, isA, textOf } from "./thrown";
 
 /** What a request is about: a resource, or the one whose method it calls. */
@@ -10,6 +10,14 @@ interface Subject {
 
 function urnIn(request: Subject | null | undefined): unknown {
     return request?.urn ?? request?.arguments?.__self__?.urn;
+}
+
+/**
+ * Returns the cause of an error of the engine that a program passed on, because the operation's error repeats the rest of it, and
+ * everything else that a program threw as it is.
+ */
+function causeIn(thrown: unknown): unknown {
+    return isA(thrown, StackwrightError) && thrown.cause !== undefined ? thrown.cause : thrown;
 }
 
 /** What the providers and programs of one engine threw, and its encryption. */
@@ -54,7 +62,7 @@ export class Raised {
             }
         }
         const isOfSecrets = error?.kind === "decrypt" || error?.kind === "secrets";
-        const cause = error?.kind === "program" ? ofProgram : isOfSecrets ? this.#ofSecrets : ofProvider;
+        const cause = error?.kind === "program" ? causeIn(ofProgram) : isOfSecrets ? this.#ofSecrets : ofProvider;
         if (error !== undefined && cause !== undefined && error.cause === undefined) {
             const text = typeof cause === "string" || isA(cause, Error) ? textOf(cause) : undefined;
             if (text !== undefined && error.message.includes(text)) {

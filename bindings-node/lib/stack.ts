@@ -1,7 +1,7 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
-import { checkMembers, flag, where } from "./checks";
-import type { ImportResource, PendingOperation, PolicyAnalysis, PolicyPack, ResourceGraph, ResourceRecord } from "./documents";
+import { anything, checkMembers, type Checks, flag, where } from "./checks";
+import type { DeleteEdit, EditReport, ImportResource, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceGraph, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
@@ -31,6 +31,21 @@ export interface ImportOptions extends OperationOptions {
      */
     generateCode?: boolean;
 }
+
+/** Options of every edit of a state. */
+export interface EditOptions {
+    /** Whether nothing is written, and the report has what the edit would do. */
+    dryRun?: boolean;
+}
+
+/** What a resource is renamed to. */
+export interface RenameOptions extends Omit<RenameEdit, "urn">, EditOptions {}
+
+/** Which records are deleted, besides the named ones. */
+export interface DeleteOptions extends Omit<DeleteEdit, "urns">, EditOptions {}
+
+/** Which records are marked, in place of named ones. */
+export interface SelectionOptions extends Omit<RecordSelection, "urns">, EditOptions {}
 
 /** Returns a resource to import with its values in the form of JSON. */
 function row(resource: ImportResource): object {
@@ -253,9 +268,92 @@ export class Stack {
         return JSON.parse(await awaited(() => this.#native.export(showSecrets))) as Deployment;
     }
 
-    /** Replaces the state by a deployment document, parsed or as text. */
-    importDeployment(document: string | object): Promise<void> {
-        return awaited(() => this.#native.import(documentOf(document)));
+    async #edit(called: string, edit: object, options: object, members: Checks = {}): Promise<EditReport> {
+        options = given(options);
+        requireOptions(`${called}()`, options);
+        refuseUnknown(`${called}()`, options, { ...members, dryRun: flag });
+        const { dryRun } = options as EditOptions;
+        const document = jsonOfMembers({ ...edit, dryRun });
+        return JSON.parse(await awaited(() => this.#native.edit(document, `${called}()`))) as EditReport;
+    }
+
+    #select(called: "protect" | "unprotect" | "taint" | "untaint", urns: readonly string[], options: SelectionOptions): Promise<EditReport> {
+        const { all } = given(options);
+        return this.#edit(called, { [called]: { urns, all } }, options, { all: flag });
+    }
+
+    /**
+     * Replaces the state by a deployment document, parsed or as text. URNs that name another project are a warning in the report.
+     * With `force`, a state that is invalid, or whose URNs name another stack, is accepted.
+     */
+    async importDeployment(document: string | object, options: EditOptions & { force?: boolean } = {}): Promise<EditReport> {
+        const { force } = given(options);
+        const edit = { importDeployment: { deployment: documentOf(document), force } };
+        return this.#edit("importDeployment", edit, options, { force: flag });
+    }
+
+    /**
+     * Gives a resource another name, parent or type in the state; what is left out stays. Descendants, whose URNs contain the types
+     * of their parents, and all references follow. The program registers the resource by its new name afterwards: otherwise, the
+     * next update deletes the resource and creates another.
+     */
+    async rename(urn: string, options: RenameOptions): Promise<EditReport> {
+        const { name, parent, noParent, type } = given(options);
+        const edit = { rename: { urn, name, parent, noParent, type } };
+        return this.#edit("rename", edit, options, { name: anything, parent: anything, noParent: anything, type: anything });
+    }
+
+    /** Removes the records of resources from the state. The resources themselves stay; no provider is called. */
+    async deleteResources(urns: readonly string[], options: DeleteOptions = {}): Promise<EditReport> {
+        const { all, id, dependents, force } = given(options);
+        const edit = { delete: { urns, all, id, dependents, force } };
+        return this.#edit("deleteResources", edit, options, { all: anything, id: anything, dependents: anything, force: anything });
+    }
+
+    /** Protects resources from deletion, until the program registers them without protection. */
+    async protect(urns: readonly string[], options: SelectionOptions = {}): Promise<EditReport> {
+        return this.#select("protect", urns, options);
+    }
+
+    /** Removes the protection of resources. */
+    async unprotect(urns: readonly string[], options: SelectionOptions = {}): Promise<EditReport> {
+        return this.#select("unprotect", urns, options);
+    }
+
+    /** Marks resources for replacement by the next update. */
+    async taint(urns: readonly string[], options: SelectionOptions = {}): Promise<EditReport> {
+        return this.#select("taint", urns, options);
+    }
+
+    /** Removes the marks of `taint()`. */
+    async untaint(urns: readonly string[], options: SelectionOptions = {}): Promise<EditReport> {
+        return this.#select("untaint", urns, options);
+    }
+
+    /**
+     * Sorts the records, and removes references to records that do not exist. A valid state stays as it is; what cannot be repaired
+     * fails with the kind `state`.
+     */
+    async repair(options: EditOptions = {}): Promise<EditReport> {
+        return this.#edit("repair", { repair: {} }, options);
+    }
+
+    /**
+     * Replaces the state by one of the history: `version` is the number of the operation, counted from 1, the oldest; `time` selects
+     * the last operation that had ended then.
+     */
+    async restore(options: EditOptions & { version?: number; time?: Date | string }): Promise<EditReport> {
+        const { version, time } = given(options);
+        const edit = { restore: { version, time: time instanceof Date ? time.toISOString() : time } };
+        return this.#edit("restore", edit, options, { version: anything, time: anything });
+    }
+
+    /**
+     * Gives the stack another name, `stack` or `project/stack`. History and tags move with it. This object keeps the former name:
+     * the engine opens the stack by the new one.
+     */
+    async renameStack(name: string, options: EditOptions = {}): Promise<EditReport> {
+        return this.#edit("renameStack", { renameStack: { name } }, options);
     }
 
     /** Returns the stack's outputs by name. `showSecrets: true` has the values of secret ones in text for display, too. */

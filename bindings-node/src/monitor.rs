@@ -8,7 +8,7 @@ use napi_derive::napi;
 use stackwright::{
     Error, ErrorKind,
     diagnostic::{Diagnostic, Severity},
-    monitor::ResourceTransform,
+    monitor::{ResourceTransform, RunInfo},
     urn::Urn,
 };
 
@@ -226,7 +226,8 @@ impl Bridge {
         Ok(())
     }
 
-    /// Calls a function of a package; the document is all but its arguments.
+    /// Calls a function of a package; the document is all but its arguments. The answer is nothing while a resource that it depends
+    /// on is only planned.
     #[napi(catch_unwind)]
     pub fn invoke(
         &self,
@@ -239,10 +240,11 @@ impl Bridge {
         let run = self.run(run)?;
         let inputs = convert::map_of(env, &inputs, "arguments")?;
         let invoke = registration::invoke(&document, inputs).map_err(|error| errors::to_napi(&error))?;
-        let invoking = run.monitor.invoke(invoke);
+        let invoking = run.monitor.invoke_known(invoke);
         self.answer_later(&run, call, async move {
             match invoking.await {
-                Ok(result) => Answer::Values(result),
+                Ok(Some(result)) => Answer::Values(result),
+                Ok(None) => Answer::Nothing,
                 Err(status) => Answer::Failed(status.into()),
             }
         });
@@ -285,6 +287,16 @@ impl Bridge {
         let value = convert::value_of(env, &value, &name)?;
         run.monitor.export(&name, value);
         Ok(())
+    }
+
+    /// Returns the key of the configuration that a name stands for in a program of `project`.
+    #[napi(catch_unwind)]
+    pub fn config_key(&self, project: String, name: String) -> String {
+        let info = RunInfo {
+            project,
+            ..RunInfo::default()
+        };
+        info.config_key(&name)
     }
 
     /// Reports a declaration that could not be read: the run fails with it, also where the program catches the error.

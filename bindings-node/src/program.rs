@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind,
+    moves::ProgramLanguage,
     program::{LanguageRuntimeProgram, Program, ProgramContext},
 };
 use tokio::sync::oneshot;
@@ -59,6 +60,14 @@ impl Drop for JsProgram {
 
 #[async_trait]
 impl Program for JsProgram {
+    fn language(&self) -> ProgramLanguage {
+        if self.own {
+            ProgramLanguage::Node
+        } else {
+            ProgramLanguage::NodeSdk
+        }
+    }
+
     async fn run(&self, context: ProgramContext) -> Ended {
         if self.own {
             context.monitor.register_root_stack().await?;

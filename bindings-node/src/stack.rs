@@ -140,11 +140,15 @@ impl Stack {
             .map_err(|error| errors::to_napi(&error))
     }
 
-    /// Replaces the state by a deployment document.
+    /// Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors.
     #[napi]
-    pub async fn import(&self, document: String) -> Result<()> {
-        let imported = self.stack.import_deployment(document.as_bytes()).await;
-        imported.map_err(|error| errors::to_napi(&error))
+    pub async fn edit(&self, edit: String, subject: String) -> Result<String> {
+        let report = binding::edit(&self.stack, edit.as_bytes(), Language::Node, &subject).await;
+        report
+            .and_then(|text| {
+                String::from_utf8(text).map_err(|_| Error::internal("the report of an edit is not a text"))
+            })
+            .map_err(|error| errors::to_napi(&error))
     }
 
     /// Returns the stack's outputs.

@@ -13,6 +13,7 @@ const things = {
     "vm-1": { size: 3, tags: { team: "core", "weird-key": [1, 2.5, null, true] }, motd: 'a "quoted" \\ line\n', token: "s3cret-token" },
     "vm-2": { size: 4 },
     "vm-3": { size: 5, motd: "hello" },
+    "vm-4": { size: 4, motd: "hello" },
 };
 
 const properties = { size: { type: "integer" }, tags: { type: "object" }, motd: { type: "string", default: "hello" }, token: { type: "string" } };
@@ -24,6 +25,12 @@ const cloud = {
         const { token, ...inputs } = things[id] ?? {};
         const all = token === undefined ? inputs : { ...inputs, token: secret(token) };
         return things[id] === undefined ? { id: "" } : { id, inputs: all, outputs: all };
+    },
+    create({ name }) {
+        throw new Error(`${name} is created`);
+    },
+    delete({ name }) {
+        throw new Error(`${name} is deleted`);
     },
     getSchema: () => JSON.stringify(schema),
 };
@@ -85,7 +92,8 @@ test("the program of the SDK changes nothing", () =>
                 super("cloud", name, inputs, options);
             }
         }
-        const own = [...rows.slice(0, 3), { type: "pulumi:providers:cloud", name: "mine" }, { type: "cloud:index:Machine", name: "plain", id: "vm-3" }];
+        const child = { ...rows[1], id: "vm-4" };
+        const own = [rows[0], child, rows[2], { type: "pulumi:providers:cloud", name: "mine" }, { type: "cloud:index:Machine", name: "plain", id: "vm-3" }];
         const stack = await engine.stack("shop/dev");
         const { code, configuration } = (await stack.importResources(own)).imported;
         const source = code.sdkTypescript;

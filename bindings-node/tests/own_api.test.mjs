@@ -252,6 +252,23 @@ test("a preview does not invoke a function whose arguments depend on planned res
     assert.ok(called.length === 5 && called.every(([, preview]) => preview));
 });
 
+test("a function that returns nothing has a known result, also in a preview", async () => {
+    const provider = new Memory();
+    provider.invoke = () => ({ result: {} });
+    const seen = [];
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: (context) => {
+            const a = context.resource(THING, "a", { content: "abc" });
+            context.invoke("mem:index:ask", {}, { dependsOn: a }).apply((result) => seen.push([context.dryRun, result]));
+        },
+    });
+    await stack.preview();
+    assert.deepEqual(seen, [], "the resource is only planned");
+    await stack.up();
+    await stack.preview();
+    assert.deepEqual(seen, [[false, {}], [true, {}]]);
+});
+
 test("existing resources are read", async () => {
     const provider = new Memory();
     provider.things.set("old-1", { content: "found" });

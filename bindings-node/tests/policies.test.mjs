@@ -1,12 +1,16 @@
 /** Policies as functions, and the analysis of a recorded state. */
 import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { isSecret, Policy, secret, unwrap } from "../index.mjs";
 
-import { failureOf, memoryEngine } from "./support.mjs";
+import { failureOf, folder, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 
 /** Creates things whose outputs are their inputs. */
 class Things {
@@ -179,4 +183,101 @@ test("a pack of policies that is wrong in itself is refused by name", async () =
     ]) {
         assert.throws(() => stack.preview({ policies: [pack] }), text);
     }
+});
+
+const PACK = `
+const { PolicyPack } = require("@pulumi/policy");
+new PolicyPack("guard", {
+    policies: [
+        {
+            name: "not-big",
+            description: "Things are small.",
+            enforcementLevel: "mandatory",
+            validateResource: (args, report) => {
+                if (args.type === "mem:index:Thing" && args.props.size > 8) {
+                    report(args.name + " is too big on " + require("@pulumi/pulumi").getStack());
+                }
+            },
+        },
+        {
+            name: "few",
+            description: "There are few things.",
+            enforcementLevel: "advisory",
+            validateStack: (args, report) => {
+                const things = args.resources.filter(({ type }) => type === "mem:index:Thing");
+                if (things.length > 1) {
+                    report("there are " + things.length + " things");
+                }
+            },
+        },
+    ],
+});
+`;
+
+test("a pack in a folder is started by the engine, and ends with the operation", async (t) => {
+    const pack = folder(t);
+    fs.writeFileSync(path.join(pack, "PulumiPolicy.yaml"), "runtime: nodejs\n");
+    fs.writeFileSync(path.join(pack, "package.json"), JSON.stringify({ name: "guard", version: "1.0.0", main: "index.js" }));
+    fs.writeFileSync(path.join(pack, "index.js"), PACK);
+    fs.symlinkSync(path.join(root, "node_modules"), path.join(pack, "node_modules"));
+    const engine = memoryEngine(new Things());
+    const stack = await engine.stack("shop/dev", { program });
+    const guarded = { localPolicyPacks: [{ name: "guard", path: pack }] };
+    const error = await failureOf(stack.up(guarded));
+    assert.match(error.message, /policy not-big of guard is violated: Things are small\.\nb is too big on dev/);
+    assert.ok(error.urn.endsWith("::b"));
+    await stack.up();
+    const analysis = await stack.analyze([{ name: "guard", path: pack }]);
+    const found = analysis.violations.map(({ policy, level, message }) => [policy, level, message.split("\n").at(-1)]);
+    assert.deepEqual(found, [
+        ["not-big", "mandatory", "b is too big on dev"],
+        ["few", "advisory", "there are 2 things"],
+    ]);
+    assert.equal(analysis.passed, false);
+    await engine.close();
+    if (process.platform === "linux") {
+        const lines = fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(commandLine);
+        assert.deepEqual(lines.filter((line) => line.includes(pack)), []);
+    }
+});
+
+/** Returns the command line of a process; nothing for one that has ended. */
+function commandLine(id) {
+    try {
+        return fs.readFileSync(`/proc/${id}/cmdline`, "utf8");
+    } catch {
+        return "";
+    }
+}
+
+test("a policy that answers after the end of the operation changes nothing", async () => {
+    let asked;
+    let answer;
+    const wasAsked = new Promise((resolve) => (asked = resolve));
+    const late = new Policy("late", {
+        level: "mandatory",
+        check: ({ type }) => {
+            if (type !== THING) {
+                return undefined;
+            }
+            asked();
+            return new Promise((resolve) => (answer = () => resolve("too late")));
+        },
+    });
+    const things = new Things();
+    const stack = await memoryEngine(things).stack("shop/dev", { program });
+    const operation = stack.up({ policies: [late] });
+    await wasAsked;
+    operation.cancel();
+    operation.cancel();
+    const error = await failureOf(operation);
+    assert.equal(error.kind, "cancelled");
+    const before = JSON.stringify(await stack.exportDeployment());
+    answer();
+    await new Promise(setImmediate);
+    assert.equal(JSON.stringify(await stack.exportDeployment()), before);
+    assert.ok(!JSON.stringify(error.result.diagnostics).includes("too late"));
+    assert.deepEqual(things.created, {});
+    await stack.up();
+    assert.equal(things.created.b.size, 9);
 });

@@ -431,8 +431,30 @@ function described(outputs) {
     return Object.fromEntries(entries.map(([name, { value, secret }]) => [name, { value: toPlainJson(value), secret }]));
 }
 
+/** Makes an edit of the state, with the method of its name. */
+function edited(stack, { dryRun, ...edit }) {
+    const [[kind, members]] = Object.entries(edit);
+    const { urn, urns, deployment, name, ...options } = members;
+    const given = { ...options, dryRun };
+    switch (kind) {
+        case "rename":
+            return stack.rename(urn, { ...given, name });
+        case "delete":
+            return stack.deleteResources(urns, given);
+        case "renameStack":
+            return stack.renameStack(name, given);
+        case "importDeployment":
+            return stack.importDeployment(deployment, given);
+        case "repair":
+        case "restore":
+            return stack[kind](given);
+        default:
+            return stack[kind](urns, given);
+    }
+}
+
 /** What is read without a program. */
-async function inspected(stack, { part, limit, page, pending, resourceId, dryRun }) {
+async function inspected(stack, { part, limit, page, pending, resourceId, dryRun, edit }) {
     switch (part) {
         case "resources":
             return stack.resources();
@@ -448,6 +470,8 @@ async function inspected(stack, { part, limit, page, pending, resourceId, dryRun
             return stack.readPending(pending, { resourceId });
         case "forget":
             return stack.forgetPending(pending, { dryRun });
+        case "edit":
+            return edited(stack, edit);
         default:
             throw new Error(`this actor cannot read ${part}`);
     }

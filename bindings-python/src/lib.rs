@@ -11,10 +11,10 @@ mod runtime;
 mod function;
 mod program;
 mod provider;
-mod records;
 mod host;
 mod operation;
 mod project;
+mod records;
 mod stack;
 mod engine;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use stackwright::{
     Error, Language, binding,
     event::{EngineEvent, EventJson, EventStream},
-    operation::OperationResult,
+    operation::{ImportedResource, OperationResult},
     plan::Plan,
     property::json::PlainValue,
 };
@@ -222,6 +222,24 @@ impl OperationOutcome {
         Ok(steps)
     }
 
+    /// The moves that were applied or are suggested, each as a dictionary of its members.
+    #[getter]
+    fn suggested_moves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let moves = PyList::empty(py);
+        for suggestion in &self.result.suggested_moves {
+            let document = binding::move_document(suggestion);
+            let members = members(py, document, |name, value| {
+                (name == "following").then(|| {
+                    let following = value.as_array().into_iter().flatten();
+                    let following = following.map(|moved| members(py, moved.clone(), |_, _| None));
+                    PyTuple::new(py, following.collect::<PyResult<Vec<_>>>()?)?.into_py_any(py)
+                })
+            });
+            moves.append(members?)?;
+        }
+        Ok(moves)
+    }
+
     /// The diagnostics, each as a dictionary of its members.
     #[getter]
     fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -241,20 +259,24 @@ impl OperationOutcome {
         };
         let document = binding::import_document(report, Language::Python);
         let values = convert::dictionary(py, &binding::import_values(report))?;
-        let members = members(py, document, |name, value| {
-            (name == "resources").then(|| {
-                let parts = value.as_array().into_iter().flatten().zip(&report.resources);
-                let parts = parts.map(|(part, resource)| {
-                    members(py, part.clone(), |name, _| {
-                        let error = || resource.error.as_ref().map(|error| to_exception(py, error));
-                        (name == "error").then(|| error().into_py_any(py))
-                    })
-                });
-                PyList::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_py_any(py)
+        let resource_members = |part: &Value, resource: &ImportedResource| {
+            let error = resource.error.as_ref().map(|error| to_exception(py, error));
+            let error = error.into_py_any(py)?;
+            members(py, part.clone(), |name, _| {
+                (name == "error").then(|| Ok(error.clone_ref(py)))
             })
+        };
+        let imported = members(py, document, |name, value| match name {
+            "resources" => Some((|| {
+                let parts = value.as_array().into_iter().flatten().zip(&report.resources);
+                let parts = parts.map(|(part, resource)| resource_members(part, resource));
+                PyList::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_py_any(py)
+            })()),
+            "code" => Some(members(py, value.clone(), |_, _| None).and_then(|code| code.into_py_any(py))),
+            _ => None,
         })?;
-        members.set_item("values", values)?;
-        Ok(Some(members))
+        imported.set_item("values", values)?;
+        Ok(Some(imported))
     }
 
     /// The pending operations that were dropped, each as a dictionary of its members.

@@ -162,21 +162,23 @@ impl Stack {
         )
     }
 
-    /// Replaces the state by a deployment document.
-    fn import_(
+    /// Applies an edit to the state, JSON with names in the style of Python; `subject` names the call in errors, and
+    /// `callback(bytes, error)` gets the report as JSON.
+    fn edit(
         &self,
         py: Python<'_>,
-        document: Vec<u8>,
+        edit: Vec<u8>,
+        subject: String,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let stack = self.stack.clone();
-        let work = async move { stack.import_deployment(&document).await };
+        let work = async move { binding::edit(&stack, &edit, Language::Python, &subject).await };
         self.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
-            |py, ()| Ok(py.None()),
+            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any().unbind()),
         )
     }
 

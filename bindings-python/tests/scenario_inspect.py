@@ -8,6 +8,7 @@ from typing import Any
 
 import stackwright as sw
 
+from scenario_functions import snake
 from scenario_wire import Message, plain
 
 
@@ -36,8 +37,21 @@ async def find(engine: sw.Engine, stack: sw.Stack, message: Message) -> Any:
             return await stack.read_pending(message["pending"], message["resourceId"])
         case "forget":
             return await stack.forget_pending(message["pending"], dry_run=message["dryRun"])
+        case "edit":
+            return await edited(stack, message["edit"])
         case part:
             raise ValueError(f"this actor cannot read {part!r}")
+
+
+async def edited(stack: sw.Stack, edit: Mapping[str, Any]) -> sw.EditReport:
+    """Makes an edit, with the method of its name."""
+    (kind,) = (name for name in edit if name != "dryRun")
+    named = {snake(name): member for name, member in edit[kind].items()}
+    if "dryRun" in edit:
+        named["dry_run"] = edit["dryRun"]
+    method = "delete_resources" if kind == "delete" else snake(kind)
+    report: sw.EditReport = await getattr(stack, method)(**named)
+    return report
 
 
 def document(value: Any) -> Any:

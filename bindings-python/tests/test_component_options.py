@@ -148,3 +148,56 @@ async def test_a_component_of_a_provider_with_an_unknown_configuration_is_previe
         result = await stack.up()
         assert result.changes == {"create": 5}
         assert result.outputs["doubled"].value == 2
+
+
+@pytest.mark.parametrize("package", list(PASSED), indirect=True)
+@on_loop
+async def test_protection_and_ignored_changes_reach_the_component(
+    tmp_path: Path, memory: Memory, package: tuple[str, list[str]]
+) -> None:
+    protect, with_box = True, True
+
+    async def program(ctx: sw.Context) -> None:
+        if with_box:
+            inputs = {"size": 1, "label": "x"}
+            ctx.remote_component(f"{package[0]}:index:Box", "box", inputs, protect=protect, ignore_changes=["label"])
+
+    async with engine(tmp_path, memory, package) as running:
+        stack = await running.stack("shop/dev", program)
+        await stack.up()
+        known = states(await stack.export_deployment())
+        assert known["box"]["protect"] and known["box-lid"]["protect"]
+        assert known["box"]["ignoreChanges"] == ["label"]
+        assert "ignoreChanges" not in known["box-lid"], "children choose their own"
+        with_box = False
+        with pytest.raises(sw.StackwrightError, match="protect"):
+            await stack.up(allow_empty=True)
+        with pytest.raises(sw.StackwrightError, match="protect"):
+            await stack.destroy()
+        assert len(memory.things) == 1
+        with_box, protect = True, False
+        await stack.up()
+        await stack.destroy()
+        assert memory.things == {}
+
+
+@pytest.mark.parametrize("package", ["pybox", "tsbox"], indirect=True)
+@on_loop
+async def test_a_renamed_component_goes_on_with_what_is_below_it(
+    tmp_path: Path, memory: Memory, package: tuple[str, list[str]]
+) -> None:
+    name = "box"
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.remote_component(f"{package[0]}:index:Box", name, {"size": 1}, aliases=[{"name": "box"}])
+
+    async with engine(tmp_path, memory, package) as running:
+        stack = await running.stack("shop/dev", program)
+        await stack.up()
+        made = states(await stack.export_deployment())["box-lid"]["id"]
+        name = "case"
+        await stack.up()
+        known = states(await stack.export_deployment())
+        assert memory.count("create") == 1 and memory.count("delete") == 0
+        assert known["case-lid"]["id"] == made and known["case-lid"]["parent"] == known["case"]["urn"]
+        assert "box" not in known and "box-lid" not in known

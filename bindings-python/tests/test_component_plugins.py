@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -174,3 +177,77 @@ async def test_a_host_that_dies_in_construct_is_named_and_leaves_a_valid_state(
         await stack.export_deployment()
         await stack.destroy()
         assert memory.things == {}
+
+
+def processes_with(text: str) -> list[str]:
+    """Returns the command lines of the running processes that contain a text."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if text in line:
+            found.append(line)
+    return found
+
+
+SECOND = '''
+        import os, pathlib
+        pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
+        options = pulumi.ResourceOptions(parent=self, depends_on=[lid])
+        second = pulumi.CustomResource("things:index:Thing", name + "-second", {"size": 1}, options)
+        args = {**args, "size": second.id.apply(lambda _: 1)}'''
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@on_loop
+async def test_a_host_killed_in_the_middle_of_construct_leaves_its_children_recorded_and_no_process(
+    tmp_path: Path, plugin: Callable[..., list[str]]
+) -> None:
+    command = plugin("pybox", "lid = " + THING + SECOND)
+
+    class Killing(Memory):
+        """Kills the host of the component while its second child is created."""
+
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            if request.name == "box-second":
+                os.kill(int((tmp_path / "pybox" / "pid").read_text()), signal.SIGKILL)
+            return super().create(request)
+
+    memory = Killing()
+    async with engine(tmp_path, memory, pybox=command) as running:
+        stack = await running.stack("shop/dev", own_program())
+        with pytest.raises(sw.StackwrightError, match="(?s)pybox:index:Box resource 'box' has a problem.*died"):
+            await stack.up()
+        known = states(await stack.export_deployment())
+        assert known["box-lid"]["parent"] == known["box"]["urn"] == known["box-second"]["parent"]
+        assert {known["box-lid"]["id"], known["box-second"]["id"]} == set(memory.things)
+        assert "pending_operations" not in (await stack.export_deployment())["deployment"]
+        # The next run has another process, and nothing is created twice.
+        with pytest.raises(sw.StackwrightError):
+            await stack.up(policies=[sw.Policy("none", level="mandatory", check=lambda resource: "no")])
+        assert len(memory.things) == 2
+        await stack.destroy()
+        assert memory.things == {}
+    assert processes_with(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("written", [sdk_program, own_program], ids=["sdk", "own"])
+@on_loop
+async def test_a_failed_component_states_where_the_program_uses_it(
+    tmp_path: Path, memory: Memory, plugin: Callable[..., list[str]], written: Callable[[], Any]
+) -> None:
+    command = plugin("pybox", 'raise RuntimeError("no more wood")')
+    async with engine(tmp_path, memory, pybox=command) as running:
+        root = Path(__file__).parent
+        stack = await running.stack("shop/dev", written(), root_directory=root)
+        with pytest.raises(sw.StackwrightError) as caught:
+            await stack.up()
+        text = str(caught.value)
+        assert "pybox:index:Box resource 'box' has a problem: " in text and "no more wood" in text
+        # The line in the component, from its host.
+        assert "box.py" in text
+        if written is sdk_program:
+            line = inspect.getsourcelines(sdk_program)[1] + 2
+            assert f"hint: the component is used at test_component_plugins.py:{line}" in text

@@ -11,6 +11,8 @@ import pytest
 import stackwright as sw
 from stackwright import sync
 
+from conftest import on_loop
+
 THINGS: dict[str, dict[str, Any]] = {
     "vm-1": {"size": 3, "tags": {"team": "core", "weird-key": [1, 2.5, None, True]}, "motd": 'a "quoted" \\ line\n', "token": "s3cret-token"},
     "vm-2": {"size": 4},
@@ -35,6 +37,12 @@ SCHEMA = {
 class Cloud(sw.Provider):
     """Things that exist. A creation would be a bug: imports and programs of imports create nothing."""
 
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        raise AssertionError(f"{request.urn} is created")
+
+    def delete(self, request: sw.DeleteRequest) -> None:
+        raise AssertionError(f"{request.urn} is deleted")
+
     def read(self, request: sw.ReadRequest) -> sw.ReadResult:
         if request.id not in THINGS:
             return sw.ReadResult(id="", inputs=None, outputs=None)
@@ -42,6 +50,12 @@ class Cloud(sw.Provider):
         if "token" in inputs:
             inputs["token"] = sw.secret(inputs["token"])
         return sw.ReadResult(id=request.id, inputs=inputs, outputs=inputs)
+
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        raise AssertionError(f"{request.name} is created")
+
+    def delete(self, request: sw.DeleteRequest) -> None:
+        raise AssertionError(f"{request.name} is deleted")
 
     def get_schema(self, request: sw.SchemaRequest) -> str:
         return json.dumps(SCHEMA)
@@ -61,6 +75,7 @@ def loaded(source: str) -> Any:
     return module.program
 
 
+@on_loop
 async def test_the_program_of_an_import_changes_nothing(tmp_path: Any) -> None:
     async with sw.Engine(store=f"file://{tmp_path}", passphrase="p", providers={"cloud": Cloud()}) as engine:
         stack = await engine.stack("shop/dev")
@@ -87,6 +102,7 @@ def vars_of(code: sw.ImportCode) -> list[str]:
     return [code.python, code.typescript, code.rust, code.c, code.sdk_python or "", code.sdk_typescript or ""]
 
 
+@on_loop
 async def test_the_program_of_the_sdk_changes_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pulumi = pytest.importorskip("pulumi")
     cloud = types.ModuleType("pulumi_cloud")
@@ -102,6 +118,7 @@ async def test_the_program_of_the_sdk_changes_nothing(tmp_path: Any, monkeypatch
 
     cloud.Machine, cloud.Provider = Machine, Provider  # type: ignore[attr-defined]
     monkeypatch.setitem(__import__("sys").modules, "pulumi_cloud", cloud)
+    monkeypatch.setitem(THINGS, "vm-2", {"size": 4, "motd": "hello"})
     monkeypatch.setitem(THINGS, "vm-3", {"size": 5, "motd": "hello"})
     rows: list[sw.ImportResource] = [
         *ROWS[:3],
@@ -139,16 +156,18 @@ def test_what_fails_is_named_and_the_rest_is_kept(tmp_path: Any) -> None:
         assert refreshed.imported is None
 
 
+@on_loop
 async def test_an_import_file_is_taken_as_a_mapping_a_text_or_bytes(tmp_path: Any) -> None:
     file = {"resources": [{"type": "shop:index:Shelf", "name": "shelf", "component": True, "logicalName": "s"}]}
     async with sw.Engine(store=f"file://{tmp_path}", passphrase="p") as engine:
-        for index, given in enumerate((file, json.dumps(file), json.dumps(file).encode())):
+        forms: list[dict[str, Any] | str | bytes] = [file, json.dumps(file), json.dumps(file).encode()]
+        for index, given in enumerate(forms):
             stack = await engine.stack(f"shop/dev{index}")
             result = await stack.import_resources(given, protect=False, generate_code=False)
             assert result.imported is not None
             assert result.imported.resources[0].urn == f"urn:pulumi:dev{index}::shop::shop:index:Shelf::s"
             assert (result.imported.resources[0].protect, result.imported.code.python) == (False, "")
-        with pytest.raises(sw.InvalidInputError, match="unknown member 'protct'.*did you mean"):
-            await stack.import_resources([{"type": "a:b:C", "name": "a", "id": "1", "protct": True}])  # type: ignore[typeddict-unknown-key]
+        with pytest.raises(sw.InvalidInputError, match="unknown member 'parnt'.*did you mean 'parent'"):
+            await stack.import_resources([{"type": "a:b:C", "name": "a", "id": "1", "parnt": "x"}])  # type: ignore[typeddict-unknown-key]
         with pytest.raises(sw.InvalidInputError, match="resources takes a list of resources"):
             await stack.import_resources(5)  # type: ignore[arg-type]

@@ -104,6 +104,7 @@ pub mod callback;
 pub mod policy;
 pub mod autonaming;
 mod codegen;
+pub mod moves;
 mod executor;
 pub mod plan;
 mod generator;

@@ -18,7 +18,7 @@ use crate::{
 ///
 /// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
 /// "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
-/// […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for display)}`. The outcome is `canceled` where
+/// […], "suggestedMoves": […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for display)}`. The outcome is `canceled` where
 /// the host cancelled the operation and it ended for that; the summary among the events counts an operation whose running
 /// calls were left to finish as failed, as the reference engine does. With `generatePlan` there is a `plan`, too: secrets in
 /// it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
@@ -33,6 +33,14 @@ use crate::{
 /// Members of a change:
 ///
 /// @members PropertyChange
+///
+/// Members of a suggested move, which the option `acceptMoves` takes:
+///
+/// @members SuggestedMove
+///
+/// Members of what follows it:
+///
+/// @members MovedResource
 ///
 /// Members of a diagnostic:
 ///

@@ -1,7 +1,8 @@
 //! Stacks: their handle, opening, unlocking and removal.
 
 pub mod analyze;
-pub mod pending;
+pub mod edit;
+mod pending;
 pub mod start;
 pub mod state;
 pub mod tags;

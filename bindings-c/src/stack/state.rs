@@ -185,7 +185,10 @@ pub unsafe extern "C" fn sw_stack_import_deployment(
         let stack = unsafe { live(stack, "the stack") }?;
         // SAFETY: readable by this function's contract.
         let deployment = unsafe { deployment.bytes("the deployment") }?;
-        let importing = async { Ok(stack.stack.import_deployment(deployment).await?) };
+        let importing = async {
+            stack.stack.import_deployment(deployment).await?;
+            Ok(())
+        };
         stack.parts.shared.block_on_to_the_end(importing)
     };
     // SAFETY: `error` is null or writable by this function's contract.

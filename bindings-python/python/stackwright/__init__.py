@@ -45,6 +45,7 @@ from .events import (
     StateMetadata,
     StdoutEvent,
     StepMetadata,
+    SuggestedMovesEvent,
     SummaryEvent,
 )
 from .hooks import ErrorHook, ErrorHookArgs, Hook, HookArgs, HookResourceOptions, Hooks
@@ -107,16 +108,19 @@ from .provider import (
 )
 from ._results import (
     DroppedOperation,
+    EditedRecord,
+    EditReport,
     GraphEdge,
     GraphNode,
     LastUpdate,
     LockHolder,
     PendingOperation,
+    RemovedReference,
     ResourceGraph,
     ResourceRecord,
     StackSummary,
 )
-from .result import Diagnostic, DiffKind, ImportCode, ImportedResource, ImportReport, PropertyChange, Result, Severity, Step, StepOp, StepStatus
+from .result import Diagnostic, DiffKind, ImportCode, ImportedResource, ImportReport, MovedResource, PropertyChange, Result, Severity, Step, StepOp, StepStatus, SuggestedMove
 from .stack import Stack
 from .transforms import (
     InvokeTransform,
@@ -174,6 +178,8 @@ __all__ = [
     "DiffRequest",
     "DiffResult",
     "DroppedOperation",
+    "EditReport",
+    "EditedRecord",
     "Engine",
     "ErrorHook",
     "ErrorHookArgs",
@@ -209,6 +215,7 @@ __all__ = [
     "MappingRequest",
     "MappingResult",
     "MethodRequest",
+    "MovedResource",
     "NamingRequest",
     "NotFoundError",
     "Operation",
@@ -250,6 +257,7 @@ __all__ = [
     "ReadRequest",
     "ReadResult",
     "Record",
+    "RemovedReference",
     "ResolutionRequest",
     "Resolver",
     "Resource",
@@ -276,6 +284,8 @@ __all__ = [
     "StdoutEvent",
     "Step",
     "StepMetadata",
+    "SuggestedMove",
+    "SuggestedMovesEvent",
     "SummaryEvent",
     "Transform",
     "TransformArgs",

@@ -14,13 +14,13 @@ from ._raised import described
 from ._stackwright import Completions, Reply, find_outputs
 from ._substitution import listed, plain_options, resolve_options
 from ._work import in_function
-from .errors import InvalidInputError, ProgramError, StackwrightError
+from .errors import InvalidInputError, StackwrightError, _NamedError
 from .output import substitute
 from .resource import Task
 from .values import Awaited
 
 if TYPE_CHECKING:
-    from .program import Context
+    from ._work import Work
 
 __all__ = ["Described", "describe", "known"]
 
@@ -29,7 +29,7 @@ Described = tuple[Callable[[dict[str, Any]], Any], bool, Completions, Completion
 
 
 def describe(
-    context: Context,
+    context: Work,
     what: str,
     function: Callable[[Any], Any],
     prepare: Callable[[dict[str, Any]], Any],
@@ -87,7 +87,7 @@ def _kept(argument: Any, keep: Callable[[Any, Exception], None]) -> Iterator[Non
         raise
     except Exception as error:
         keep(argument, error)
-        raise ProgramError(described(error, error.__traceback__)[1]) from error
+        raise _NamedError(described(error, error.__traceback__)[1]) from error
 
 
 def _plain(what: str, returned: Any) -> Any:
@@ -103,7 +103,7 @@ Made = Callable[[dict[str, Any], dict[str, list[str]] | None, dict[str, Any], li
 """Makes an answer of values without outputs, the URNs that each comes from, options, and explicit dependencies."""
 
 
-def known(context: Context, values: dict[str, Any], options: Mapping[str, Any], owner: str, made: Made) -> Any:
+def known(context: Work, values: dict[str, Any], options: Mapping[str, Any], owner: str, made: Made) -> Any:
     """Returns what ``made`` makes of values and options, or a function that answers a reply with it as soon as all outputs among
     them are known: to be called on the program's own thread."""
     named = {name: value for name, value in options.items() if name != "depends_on" and value is not None}

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ._results import GraphEdge, GraphNode, LastUpdate, LockHolder, PendingOperation, ResourceGraph, ResourceRecord, StackSummary
+from ._results import EditedRecord, EditReport, GraphEdge, GraphNode, LastUpdate, LockHolder, PendingOperation, RemovedReference, ResourceGraph, ResourceRecord, StackSummary
 from .values import OutputValue
 
-__all__ = ["graph_of", "history_of", "pending_of", "record_of", "summaries_of"]
+__all__ = ["edit_report_of", "graph_of", "history_of", "pending_of", "record_of", "summaries_of"]
 
 
 def _shown(members: Mapping[str, Any], names: tuple[str, ...], show_secrets: bool) -> dict[str, Any]:
@@ -30,6 +30,28 @@ def record_of(members: Mapping[str, Any], show_secrets: bool = False) -> Resourc
 def pending_of(members: Mapping[str, Any], show_secrets: bool = False) -> PendingOperation:
     """Returns a pending operation."""
     return PendingOperation(**_shown(members, ("inputs",), show_secrets))
+
+
+def edit_report_of(text: bytes) -> EditReport:
+    """Returns the report of an edit of a JSON document."""
+    document = json.loads(text)
+    return EditReport(
+        dry_run=document["dryRun"],
+        records=tuple(_edited_of(record) for record in document["records"]),
+        warnings=tuple(document["warnings"]),
+    )
+
+
+def _edited_of(record: Mapping[str, Any]) -> EditedRecord:
+    return EditedRecord(
+        kind=record["kind"],
+        urn=record["urn"],
+        former_urn=record["formerUrn"],
+        fields=tuple(record["fields"]),
+        removed_references=tuple(RemovedReference(**reference) for reference in record["removedReferences"]),
+        pending_deletion=record["pendingDeletion"],
+        pending_operation=record["pendingOperation"],
+    )
 
 
 def graph_of(text: str) -> ResourceGraph:

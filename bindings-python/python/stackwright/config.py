@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .errors import InvalidInputError, NotFoundError
@@ -18,13 +18,11 @@ class Config(Mapping[str, "str | Secret[str]"]):
     Values are texts, secret ones a :class:`~stackwright.Secret` around the text.
     """
 
-    def __init__(self, project: str, values: Mapping[str, str], secret_keys: Iterable[str]) -> None:
-        self._project = project
+    def __init__(self, key: Callable[[str], str], values: Mapping[str, str], secret_keys: Iterable[str]) -> None:
+        # Returns the key that a name stands for.
+        self._key = key
         self._values = values
         self._secret_keys = frozenset(secret_keys)
-
-    def _key(self, name: str) -> str:
-        return name if ":" in name else f"{self._project}:{name}"
 
     def __getitem__(self, name: str) -> str | Secret[str]:
         key = self._key(name)

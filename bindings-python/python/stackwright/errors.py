@@ -235,6 +235,10 @@ class InitFailure(Exception):
 _CLASSES: dict[str, type[StackwrightError]] = {cls.kind: cls for cls in StackwrightError.__subclasses__()}
 
 
+class _NamedError(ProgramError):
+    """Names the class of an exception of a function; its cause is the exception."""
+
+
 def _from_parts(
     kind: str,
     message: str,
@@ -256,6 +260,8 @@ def _from_parts(
     error.message_arguments = None if message_arguments is None else json.loads(message_arguments)
     error.config_key = config_key
     error.reason = reason
+    if isinstance(cause, _NamedError):
+        cause = cause.__cause__
     # What a function of the host has raised is the cause itself; of anything else there is only a text.
     error.__cause__ = RuntimeError(reason) if cause is None and reason is not None else cause
     return error

@@ -13,7 +13,7 @@ from .errors import InvalidInputError
 from .values import PropertyValue
 
 if TYPE_CHECKING:
-    from .program import Context
+    from ._work import Work
 
 __all__ = ["ErrorHook", "ErrorHookArgs", "Hook", "HookArgs", "HookResourceOptions", "Hooks"]
 
@@ -242,7 +242,7 @@ _MOMENTS: Final = {field.name: "".join(part.title() for part in field.name.split
 """The moments as records name them."""
 
 
-def bind(context: Context, hooks: Hooks, type_: str, name: str) -> dict[str, list[str]]:
+def bind(context: Work, hooks: Hooks, type_: str, name: str) -> dict[str, list[str]]:
     """Registers the hooks of a resource; returns their names by moment.
 
     :raises InvalidInputError: for what is no hook, or a function without a name that needs one.
@@ -260,7 +260,7 @@ def bind(context: Context, hooks: Hooks, type_: str, name: str) -> dict[str, lis
     return bindings
 
 
-def _bound(context: Context, moment: str, entry: Any, derived: str, owner: str) -> str:
+def _bound(context: Work, moment: str, entry: Any, derived: str, owner: str) -> str:
     if isinstance(entry, str):
         return entry
     if moment == "on_error":
@@ -278,13 +278,13 @@ def _bound(context: Context, moment: str, entry: Any, derived: str, owner: str) 
     return context._run.register_hook((derived, entry, _described(context, Hook(derived, entry)), (False, False)), True)
 
 
-def register(context: Context, hook: Hook | ErrorHook) -> str:
+def register(context: Work, hook: Hook | ErrorHook) -> str:
     """Registers a hook, unless it is registered already; returns its name."""
     options = (hook.on_dry_run, hook.ignore_errors) if isinstance(hook, Hook) else None
     return context._run.register_hook((hook.name, hook, _described(context, hook), options), False)
 
 
-def _described(context: Context, hook: Hook | ErrorHook) -> Any:
+def _described(context: Work, hook: Hook | ErrorHook) -> Any:
     def keep(args: HookArgs | ErrorHookArgs, error: Exception) -> None:
         context._raised.keep(args.urn, error)
 

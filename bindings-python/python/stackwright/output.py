@@ -16,7 +16,7 @@ from .errors import InvalidInputError
 from .values import UNKNOWN, Awaited, Secret, is_unknown, secret
 
 if TYPE_CHECKING:
-    from .program import Context
+    from ._work import Work
 
 __all__ = ["Deferred", "Output"]
 
@@ -29,7 +29,7 @@ class Deferred(Awaited, Generic[T]):
 
     __slots__ = ("_context", "_done", "_error", "_seen", "_waiters")
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Work) -> None:
         self._context = context
         self._done = False
         self._error: BaseException | None = None
@@ -208,7 +208,7 @@ class Output(Awaited, Generic[T]):
 
         return Output(self._sources, read, (self,))
 
-    def _context(self) -> Context | None:
+    def _context(self) -> Work | None:
         """Returns the context of the program that it belongs to; ``None`` when it is made of plain values alone."""
         for source in self._sources:
             return source._context
@@ -289,7 +289,7 @@ class Applied(Deferred[None]):
 
     __slots__ = ("_output",)
 
-    def __init__(self, context: Context, output: Output[Any]) -> None:
+    def __init__(self, context: Work, output: Output[Any]) -> None:
         super().__init__(context)
         self._output = output
 

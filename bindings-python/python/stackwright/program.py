@@ -20,15 +20,15 @@ from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 from ._annotations import Unpack
+from ._callback_context import CallbackContext
 from ._checks import refusal, require, require_function, require_given
 from ._raised import Raised
 from ._sdk_import import sdk
 from ._stackwright import Completions, Run, find_outputs, to_json
 from ._substitution import checked
-from ._work import Work, in_invoke_transform
+from ._work import in_invoke_transform
 from .config import Config
 from .errors import InvalidInputError
-from .hooks import ErrorHook, Hook, register
 from .output import Deferred, Output, substitute
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resolved, Resource, SdkCode, Task
 from .resource_options import (
@@ -42,16 +42,7 @@ from .resource_options import (
     InvokeOptions,
     ReadOptions,
 )
-from .transforms import (
-    Attached,
-    InvokeTransform,
-    ResourceOptions,
-    Transform,
-    attached,
-    of_invokes,
-    of_resources,
-    required,
-)
+from .transforms import Attached, ResourceOptions, attached
 from .values import Awaited, PropertyValue, Secret, Unknown, is_unknown, secret
 
 __all__ = [
@@ -82,7 +73,7 @@ def _given(option: str, values: Inputs | None, owner: str) -> dict[str, Property
     return values if isinstance(values, dict) else dict(values)
 
 
-class Context(Work):
+class Context(CallbackContext):
     """What a program registers its resources with. One run's own; to be used on the program's own thread.
 
     The context of a component registers resources below the component, unless they name another ``parent``.
@@ -108,7 +99,7 @@ class Context(Work):
         self.organization: Final = run.organization
         self.dry_run: Final = run.dry_run
         """Whether this is a preview."""
-        self.config: Final = Config(run.project, run.config, run.config_secret_keys)
+        self.config: Final = Config(run.config_key, run.config, run.config_secret_keys)
         """The stack's configuration."""
 
     def resource(
@@ -286,49 +277,6 @@ class Context(Work):
 
         self._defer(code, inputs, {}, start, code._settle, "the SDK's code")
         return code
-
-    def transform(self, transform: Transform, /) -> None:
-        """Changes each resource of the stack that is registered from now on; see :data:`~stackwright.Transform`.
-
-        The transforms of a resource run first (``transforms`` of its options), then those of its parents from the nearest to the
-        furthest, then those of the stack in the order of these calls::
-
-            def tagged(args):
-                if args.type.startswith("aws:"):
-                    return sw.TransformResult(inputs={**args.inputs, "tags": {"team": "core"}})
-
-            ctx.transform(tagged)
-        """
-        required("transform()", transform)
-        self._require_running("a transform")
-        self._run.add_transform(of_resources(self, transform))
-
-    def transform_invokes(self, transform: InvokeTransform, /) -> None:
-        """Changes each call of a function from now on, in the order of these calls; see :data:`~stackwright.InvokeTransform`.
-
-        ::
-
-            def pinned(args):
-                return sw.InvokeTransformResult(arguments={**args.arguments, "region": "eu-1"})
-
-            ctx.transform_invokes(pinned)
-        """
-        required("transform_invokes()", transform)
-        self._require_running("a transform of functions")
-        self._run.add_invoke_transform(of_invokes(self, transform))
-
-    def register_hook(self, hook: Hook | ErrorHook, /) -> None:
-        """Registers a hook without a resource: for what earlier runs have recorded with it, and is deleted now.
-
-        Hooks in the options of a resource are registered with it::
-
-            ctx.register_hook(sw.Hook("drain", drain))
-
-        :raises StackwrightError: when another hook of the run has the name.
-        """
-        require_given("register_hook()", hook, (Hook, ErrorHook), "an object of the class Hook or ErrorHook")
-        self._require_running(f"the hook {hook.name!r}")
-        register(self, hook)
 
     def export(self, name: str, value: PropertyValue) -> None:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""

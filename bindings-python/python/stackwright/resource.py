@@ -37,6 +37,8 @@ class Resource(Deferred["Resource"]):
 
     __slots__ = ("_children", "_kind", "_registered", "custom", "name", "type")
 
+    _context: Context
+
     def __init__(self, context: Context, type_: str, name: str, custom: bool, *, remote: bool = False) -> None:
         super().__init__(context)
         self.type: Final = type_
@@ -129,6 +131,8 @@ class Invocation(Deferred[Mapping[str, PropertyValue]]):
 
     __slots__ = ("_result", "token")
 
+    _context: Context
+
     def __init__(self, context: Context, token: str) -> None:
         super().__init__(context)
         self.token: Final = token
@@ -154,6 +158,8 @@ class SdkCode(Deferred[Mapping[str, Output[Any]]]):
     """Code of the SDK that runs; awaiting it gives what it has returned, as outputs by name."""
 
     __slots__ = ("_outputs",)
+
+    _context: Context
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

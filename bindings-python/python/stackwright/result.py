@@ -7,17 +7,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ._results import DiffKind, Diagnostic, DroppedOperation, ImportCode, ImportedResource, ImportReport, Outcome, PropertyChange, Severity, Step, StepOp, StepStatus
+from ._results import DiffKind, Diagnostic, DroppedOperation, ImportCode, ImportedResource, ImportReport, MovedResource, Outcome, PropertyChange, Severity, Step, StepOp, StepStatus, SuggestedMove
 from ._stackwright import OperationOutcome
 from .values import OutputValue, PropertyValue
 
-__all__ = ["Diagnostic", "DiffKind", "ImportCode", "ImportReport", "ImportedResource", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepOp", "StepStatus"]
+__all__ = ["Diagnostic", "DiffKind", "ImportCode", "ImportReport", "ImportedResource", "MovedResource", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepOp", "StepStatus", "SuggestedMove"]
 
 
 class Result:
     """What an operation came to. ``print(result)`` shows a tree of the steps; a notebook shows it as a picture."""
 
-    __slots__ = ("_diagnostics", "_imported", "_native", "_steps", "changes", "duration", "error", "is_preview", "outcome", "outputs", "stack")
+    __slots__ = ("_diagnostics", "_imported", "_moves", "_native", "_steps", "changes", "duration", "error", "is_preview", "outcome", "outputs", "stack")
 
     def __init__(self, native: OperationOutcome, is_preview: bool, stack: str) -> None:
         self._native = native
@@ -39,6 +39,7 @@ class Result:
         self._steps: tuple[Step, ...] | None = None
         self._diagnostics: tuple[Diagnostic, ...] | None = None
         self._imported: ImportReport | None = None
+        self._moves: tuple[SuggestedMove, ...] | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -49,6 +50,19 @@ class Result:
                 for step in self._native.steps
             )
         return self._steps
+
+    @property
+    def suggested_moves(self) -> tuple[SuggestedMove, ...]:
+        """The moves that were applied, and those that a preview of an update suggests, the most probable ones first.
+
+        ``stack.up(accept_moves=True)``, or a list of them in the place of ``True``, applies them.
+        """
+        if self._moves is None:
+            self._moves = tuple(
+                SuggestedMove(**{**move, "following": tuple(MovedResource(**moved) for moved in move["following"])})
+                for move in self._native.suggested_moves
+            )
+        return self._moves
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

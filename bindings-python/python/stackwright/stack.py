@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, Literal, Protocol
 
 from ._annotations import Unpack
@@ -12,8 +13,17 @@ from ._checks import require, require_function, require_given
 from ._json import document_of_options, text_of
 from ._provider_threads import ProviderLoop
 from ._raised import Raised, explain
-from ._records import graph_of, history_of, pending_of, record_of
-from ._results import Diagnostic, PendingOperation, PolicyAnalysis, PolicyViolation, ResourceGraph, ResourceRecord
+from ._records import edit_report_of, graph_of, history_of, pending_of, record_of
+from ._results import (
+    Diagnostic,
+    EditReport,
+    PendingOperation,
+    PolicyAnalysis,
+    PolicyViolation,
+    ResourceGraph,
+    ResourceRecord,
+    SuggestedMove,
+)
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
 from ._stackwright import to_json
@@ -42,6 +52,11 @@ class Openable(Protocol):
     _provider_loop: ProviderLoop
 
     def _require_open(self) -> None: ...
+
+
+def _move(move: object) -> object:
+    """Returns a suggestion as its two URNs; anything else is left to the engine, which says what is wrong with it."""
+    return {"old_urn": move.old_urn, "new_urn": move.new_urn} if isinstance(move, SuggestedMove) else move
 
 
 def document_of(deployment: Mapping[str, Any] | bytes | str) -> bytes:
@@ -217,6 +232,8 @@ class Stack:
             chosen["dry_run"] = is_preview
         if kept is None and held_to is not None:
             chosen["plan"] = _document(held_to)
+        if isinstance(moves := chosen.get("accept_moves"), (list, tuple)):
+            chosen["accept_moves"] = [_move(move) for move in moves]
         packs = self._packs(policies, chosen)
         encoded = document_of_options(chosen)
         failures: list[BaseException] = []
@@ -286,10 +303,121 @@ class Stack:
         parsed: dict[str, Any] = json.loads(document)
         return parsed
 
-    async def import_deployment(self, deployment: Mapping[str, Any] | bytes | str) -> None:
-        """Replaces the state by a deployment document."""
-        document = document_of(deployment)
-        await answer(lambda queue, callback: self._native.import_(document, queue, callback))
+    async def _edit(self, called: str, edit: dict[str, Any], dry_run: bool) -> EditReport:
+        require_given("dry_run", dry_run, bool, "True or False")
+        encoded = document_of_options({**edit, "dry_run": dry_run})
+        return edit_report_of(
+            await answer(lambda queue, callback: self._native.edit(encoded, f"{called}()", queue, callback))
+        )
+
+    async def import_deployment(
+        self, deployment: Mapping[str, Any] | bytes | str, *, force: bool = False, dry_run: bool = False
+    ) -> EditReport:
+        """Replaces the state by a deployment document. URNs that name another project are a warning in the report.
+
+        :param force: Whether a state that is invalid, or whose URNs name another stack, is accepted.
+        :param dry_run: Whether nothing is written, and the report has what would change.
+        """
+        require_given("force", force, bool, "True or False")
+        try:
+            text = document_of(deployment).decode()
+        except UnicodeDecodeError:
+            raise InvalidInputError("the deployment document is not UTF-8") from None
+        edit = {"import_deployment": {"deployment": text, "force": force}}
+        return await self._edit("import_deployment", edit, dry_run)
+
+    async def rename(
+        self,
+        urn: str,
+        *,
+        name: str | None = None,
+        parent: str | None = None,
+        type: str | None = None,
+        no_parent: bool = False,
+        dry_run: bool = False,
+    ) -> EditReport:
+        """Gives a resource another name, parent or type in the state; what is left out stays.
+
+        Descendants, whose URNs contain the types of their parents, and all references follow. The program registers the
+        resource by its new name afterwards: otherwise, the next update deletes the resource and creates another.
+
+        :param parent: The URN of the new parent; that of the stack itself for a resource at the top level.
+        :param no_parent: Whether the resource has no parent afterwards, not even the stack itself.
+        :param dry_run: Whether nothing is written, and the report has what would change.
+        """
+        edit = {"urn": urn, "name": name, "parent": parent, "type": type, "no_parent": no_parent}
+        return await self._edit("rename", {"rename": edit}, dry_run)
+
+    async def delete_resources(
+        self,
+        urns: Sequence[str] = (),
+        *,
+        all: bool = False,
+        id: str | None = None,
+        dependents: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> EditReport:
+        """Removes the records of resources from the state. The resources themselves stay; no provider is called.
+
+        :param all: Whether all records are removed, in place of ``urns``.
+        :param id: The id of the record, where several have the URN: old copies that are pending deletion.
+        :param dependents: Whether the records of all that depend on them are removed, too. Without it, dependents refuse the
+            removal with :class:`~stackwright.ConflictError`.
+        :param force: Whether protected records are removed, too.
+        :param dry_run: Whether nothing is written, and the report has what would change.
+        """
+        edit = {"urns": _urns(urns), "all": all, "id": id, "dependents": dependents, "force": force}
+        return await self._edit("delete_resources", {"delete": edit}, dry_run)
+
+    async def protect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+        """Protects resources from deletion, until the program registers them without protection.
+
+        :param all: Whether all resources are protected, in place of ``urns``.
+        :param dry_run: Whether nothing is written, and the report has what would change.
+        """
+        return await self._edit("protect", {"protect": {"urns": _urns(urns), "all": all}}, dry_run)
+
+    async def unprotect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+        """Removes the protection of resources; the arguments are those of :meth:`protect`."""
+        return await self._edit("unprotect", {"unprotect": {"urns": _urns(urns), "all": all}}, dry_run)
+
+    async def taint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+        """Marks resources for replacement by the next update; the arguments are those of :meth:`protect`."""
+        return await self._edit("taint", {"taint": {"urns": _urns(urns), "all": all}}, dry_run)
+
+    async def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+        """Removes the marks of :meth:`taint`, with the same arguments."""
+        return await self._edit("untaint", {"untaint": {"urns": _urns(urns), "all": all}}, dry_run)
+
+    async def repair(self, *, dry_run: bool = False) -> EditReport:
+        """Sorts the records, and removes references to records that do not exist. A valid state stays as it is.
+
+        What cannot be repaired raises :class:`~stackwright.StateError`, and the state stays as it is.
+        """
+        return await self._edit("repair", {"repair": {}}, dry_run)
+
+    async def restore(
+        self, *, version: int | None = None, time: datetime | str | None = None, dry_run: bool = False
+    ) -> EditReport:
+        """Replaces the state by one of the history.
+
+        :param version: The number of the operation, counted from 1, the oldest.
+        :param time: The last operation that had ended at this time: a ``datetime`` with a time zone, or text in the form of
+            RFC 3339.
+        """
+        if isinstance(time, datetime):
+            if time.tzinfo is None:
+                raise InvalidInputError("time takes a datetime with a time zone")
+            time = time.isoformat()
+        return await self._edit("restore", {"restore": {"version": version, "time": time}}, dry_run)
+
+    async def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
+        """Gives the stack another name, ``stack`` or ``project/stack``. History and tags move with it.
+
+        This object keeps the former name: the engine opens the stack by the new one.
+        """
+        return await self._edit("rename_stack", {"rename_stack": {"name": name}}, dry_run)
 
     async def outputs(self, *, show_secrets: bool = False) -> Mapping[str, OutputValue[PropertyValue]]:
         """Returns the stack's outputs by name. ``show_secrets=True`` has the values of secret ones in text for display, too."""
@@ -414,6 +542,13 @@ class Stack:
 
     def __repr__(self) -> str:
         return f"<Stack {self.name}>"
+
+
+def _urns(urns: Sequence[str]) -> list[str]:
+    """Refuses a text in the place of a sequence of texts."""
+    if isinstance(urns, (str, bytes)) or not isinstance(urns, Sequence):
+        raise InvalidInputError(f"urns takes a list of URNs, not {type(urns).__name__}")
+    return list(urns)
 
 
 def _row(row: object) -> object:

@@ -11,13 +11,14 @@ import concurrent.futures
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
-from ._results import PendingOperation, PolicyAnalysis, ResourceGraph, ResourceRecord, StackSummary
+from ._results import EditReport, PendingOperation, PolicyAnalysis, ResourceGraph, ResourceRecord, StackSummary
 from ._runner import Program
 from .engine import Engine as _Engine
 from .events import Event
@@ -239,9 +240,73 @@ class Stack:
         """Returns the state as a deployment document."""
         return _background.run(self._stack.export_deployment(show_secrets=show_secrets))
 
-    def import_deployment(self, deployment: Mapping[str, Any] | bytes | str) -> None:
-        """Replaces the state by a deployment document."""
-        _background.run(self._stack.import_deployment(deployment))
+    def import_deployment(
+        self, deployment: Mapping[str, Any] | bytes | str, *, force: bool = False, dry_run: bool = False
+    ) -> EditReport:
+        """Replaces the state by a deployment document. URNs that name another project are a warning in the report."""
+        return _background.run(self._stack.import_deployment(deployment, force=force, dry_run=dry_run))
+
+    def rename(
+        self,
+        urn: str,
+        *,
+        name: str | None = None,
+        parent: str | None = None,
+        type: str | None = None,
+        no_parent: bool = False,
+        dry_run: bool = False,
+    ) -> EditReport:
+        """Gives a resource another name, parent or type in the state; descendants and all references follow."""
+        renaming = self._stack.rename(
+            urn, name=name, parent=parent, type=type, no_parent=no_parent, dry_run=dry_run
+        )
+        return _background.run(renaming)
+
+    def delete_resources(
+        self,
+        urns: Sequence[str] = (),
+        *,
+        all: bool = False,
+        id: str | None = None,
+        dependents: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> EditReport:
+        """Removes the records of resources from the state. The resources themselves stay; no provider is called."""
+        deleting = self._stack.delete_resources(
+            urns, all=all, id=id, dependents=dependents, force=force, dry_run=dry_run
+        )
+        return _background.run(deleting)
+
+    def protect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+        """Protects resources from deletion, until the program registers them without protection."""
+        return _background.run(self._stack.protect(urns, all=all, dry_run=dry_run))
+
+    def unprotect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+        """Removes the protection of resources."""
+        return _background.run(self._stack.unprotect(urns, all=all, dry_run=dry_run))
+
+    def taint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+        """Marks resources for replacement by the next update."""
+        return _background.run(self._stack.taint(urns, all=all, dry_run=dry_run))
+
+    def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+        """Removes the marks of :meth:`taint`."""
+        return _background.run(self._stack.untaint(urns, all=all, dry_run=dry_run))
+
+    def repair(self, *, dry_run: bool = False) -> EditReport:
+        """Sorts the records, and removes references to records that do not exist. A valid state stays as it is."""
+        return _background.run(self._stack.repair(dry_run=dry_run))
+
+    def restore(
+        self, *, version: int | None = None, time: datetime | str | None = None, dry_run: bool = False
+    ) -> EditReport:
+        """Replaces the state by one of the history: that of an operation's number, or of a time."""
+        return _background.run(self._stack.restore(version=version, time=time, dry_run=dry_run))
+
+    def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
+        """Gives the stack another name, ``stack`` or ``project/stack``. This object keeps the former name."""
+        return _background.run(self._stack.rename_stack(name, dry_run=dry_run))
 
     def analyze(self, policies: _stack.Policies) -> PolicyAnalysis:
         """Analyzes the recorded state with policies, without a program."""

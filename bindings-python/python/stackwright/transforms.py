@@ -19,7 +19,7 @@ from .resource_options import INVOKE_OPTIONS, RESOURCE_OPTIONS, InvokeOptions
 from .values import PropertyValue
 
 if TYPE_CHECKING:
-    from .program import Context
+    from ._work import Work
     from .resource import Resource
 
 __all__ = [
@@ -129,7 +129,7 @@ Attached = tuple[list[Described], dict[str, list[str]]]
 """The transforms of a resource, and the names of its hooks by moment."""
 
 
-def attached(context: Context, resource: Resource, options: Mapping[str, Any]) -> tuple[dict[str, Any], Attached]:
+def attached(context: Work, resource: Resource, options: Mapping[str, Any]) -> tuple[dict[str, Any], Attached]:
     """Returns options without the functions among them, and these, with the hooks registered.
 
     :raises InvalidInputError: for what is neither a transform nor a hook.
@@ -156,7 +156,7 @@ def required(option: str, transform: object) -> None:
     require_function(option, transform)
 
 
-def of_resources(context: Context, transform: Transform) -> Described:
+def of_resources(context: Work, transform: Transform) -> Described:
     """Describes a transform of resources."""
 
     def finish(args: TransformArgs, returned: Any) -> Any:
@@ -168,7 +168,7 @@ def of_resources(context: Context, transform: Transform) -> Described:
     return describe(context, "the transform", transform, _args, finish, keep)
 
 
-def of_invokes(context: Context, transform: InvokeTransform) -> Described:
+def of_invokes(context: Work, transform: InvokeTransform) -> Described:
     """Describes a transform of calls of functions."""
 
     def finish(args: InvokeTransformArgs, returned: Any) -> Any:
@@ -215,7 +215,7 @@ def _options(changes: Any, fixed: tuple[str, ...]) -> dict[str, Any] | None:
     return dict(changes)
 
 
-def _changed(context: Context, args: TransformArgs, returned: Any) -> Any:
+def _changed(context: Work, args: TransformArgs, returned: Any) -> Any:
     _require_result(returned, TransformResult)
     inputs, options = _values("inputs", returned.inputs), _options(returned.options, _FIXED)
     owner = f"the resource {args.name!r}"
@@ -232,7 +232,7 @@ def _changed(context: Context, args: TransformArgs, returned: Any) -> Any:
     return known(context, inputs or {}, options or {}, owner, made)
 
 
-def _changed_call(context: Context, args: InvokeTransformArgs, returned: Any) -> Any:
+def _changed_call(context: Work, args: InvokeTransformArgs, returned: Any) -> Any:
     _require_result(returned, InvokeTransformResult)
     arguments = _values("arguments", returned.arguments)
     options = _options(returned.options, _FIXED_OF_CALLS)

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use pyo3::{prelude::*, types::PyString};
 use stackwright::{
     Error, ErrorKind,
+    moves::ProgramLanguage,
     program::{LanguageRuntimeProgram, Program, ProgramContext},
 };
 use tokio::sync::oneshot;
@@ -82,6 +83,14 @@ impl PythonProgram {
 
 #[async_trait]
 impl Program for PythonProgram {
+    fn language(&self) -> ProgramLanguage {
+        if self.own_root {
+            ProgramLanguage::Python
+        } else {
+            ProgramLanguage::PythonSdk
+        }
+    }
+
     async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
         if self.own_root {
             context.monitor.register_root_stack().await?;

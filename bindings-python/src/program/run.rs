@@ -139,6 +139,10 @@ impl Run {
         Ok(config)
     }
 
+    fn config_key(&self, name: &str) -> String {
+        self.context.info.config_key(name)
+    }
+
     #[getter]
     fn config_secret_keys(&self) -> Vec<String> {
         self.context.info.config_secret_keys.clone()

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{
     analysis::{PolicyAnalysisDocument, PolicyViolationDocument},
+    edit::{EditDocument, EditReportDocument, EditedRecordDocument, RemovedReferenceDocument},
     event::EventDocument,
     import::{ImportReportDocument, ImportedResourceDocument},
     outputs::OutputDocument,
@@ -21,6 +22,7 @@ use super::{
 };
 use crate::{
     error::Result,
+    event::{MovedResource, SuggestedMove},
     monitor::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument},
     operation::{ImportRequest, OperationOptions},
     policy::PolicyPackOption,
@@ -80,6 +82,7 @@ documents! {
         PolicyPackOption;
         OperationOptions, checked by check_policy_packs;
         ImportRequest;
+        EditDocument;
         PluginDocument;
         EngineDocument;
         StackDocument;
@@ -95,6 +98,8 @@ documents! {
         PropertyChangeDocument;
         StepDocument<'static>;
         DiagnosticDocument<'static>;
+        MovedResource;
+        SuggestedMove;
         PolicyViolationDocument<'static>;
         PolicyAnalysisDocument<'static>;
         ImportedResourceDocument<'static>;
@@ -105,6 +110,9 @@ documents! {
         GraphDocument<'static>;
         PendingDocument<'static>;
         DroppedDocument<'static>;
+        RemovedReferenceDocument<'static>;
+        EditedRecordDocument<'static>;
+        EditReportDocument<'static>;
         UpdateDocument<'static>;
         LockDocument<'static>;
         SummaryDocument<'static>;

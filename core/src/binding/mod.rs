@@ -6,6 +6,7 @@
 
 mod analysis;
 mod document;
+mod edit;
 mod event;
 mod import;
 mod members;
@@ -24,6 +25,7 @@ mod stacks;
 
 pub use analysis::analysis_document;
 pub use document::{Document, schemas};
+pub use edit::{EditDocument, edit, edit_report_document};
 pub use import::{import_document, import_request, import_values};
 pub use options::{
     OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,
@@ -35,7 +37,7 @@ pub use project::{ConfigDeclarationDocument, ConfigEntryDocument, ProjectDocumen
 pub use read::{read, stand_in};
 pub use records::{graph_document, record_document, record_facts, record_value, records_document};
 pub use refusal::unknown_name;
-pub use result::{diagnostic_document, error_document, result_document, step_document};
+pub use result::{diagnostic_document, error_document, move_document, result_document, step_document};
 pub use run::run_document;
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument};
 pub use stack::{StackDocument, config_value};

@@ -206,9 +206,8 @@ pub(super) fn with_values<const N: usize>(
 ) -> Result<PropertyValue> {
     let facts: PlainValue = serde_json::from_value(facts)
         .map_err(|error| Error::internal(format!("a document is no value: {error}")))?;
-    let facts = match facts.0 {
-        PropertyValue::Object(facts) => facts,
-        _ => return Err(Error::internal("a document is no object")),
+    let PropertyValue::Object(facts) = facts.0 else {
+        return Err(Error::internal("a document is no object"));
     };
     let members = facts.iter().map(|(name, value)| (name.clone(), value.clone()));
     let values = values.into_iter().map(|(name, values)| {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, Result},
-    event::{DiffKind, OperationOutcome, StepResult, StepStatus},
+    event::{DiffKind, OperationOutcome, StepResult, StepStatus, SuggestedMove},
     message::Language,
     operation::OperationResult,
     property::json::{PlainValue, to_vec},
@@ -32,6 +32,7 @@ struct ResultDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<BTreeMap<String, OutputDocument>>,
     steps: Vec<StepDocument<'a>>,
+    suggested_moves: &'a [SuggestedMove],
     diagnostics: Vec<DiagnosticDocument<'a>>,
     dropped_pending: Vec<DroppedDocument<'a>>,
     duration: f64,
@@ -166,6 +167,7 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
         has_changes: result.has_changes(),
         outputs: whole.then(|| outputs::documents(&result.outputs, true)),
         steps: steps.collect(),
+        suggested_moves: &result.suggested_moves,
         diagnostics: result.diagnostics.iter().map(DiagnosticDocument::from).collect(),
         dropped_pending: result.dropped_pending.iter().map(DroppedDocument::from).collect(),
         duration: result.duration.as_secs_f64(),
@@ -182,6 +184,12 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
 #[must_use]
 pub fn step_document(result: &OperationResult, step: &StepResult, language: Language) -> Value {
     serde_json::to_value(StepDocument::of(result, step, language)).unwrap_or_default()
+}
+
+/// Writes a suggested move as JSON.
+#[must_use]
+pub fn move_document(suggestion: &SuggestedMove) -> Value {
+    serde_json::to_value(suggestion).unwrap_or_default()
 }
 
 /// Writes a message of an operation as JSON.

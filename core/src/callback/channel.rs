@@ -9,7 +9,7 @@ use stackwright_proto::{
     pulumirpc::{CallbackInvokeRequest, callbacks_client::CallbacksClient},
 };
 use tokio::sync::OnceCell;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -79,14 +79,7 @@ impl CallbackTargets {
             let text = format!("could not connect to the program's functions at {target}: {cause}");
             Error::new(ErrorKind::Program, text)
         };
-        let uri = if target.contains("://") {
-            target.to_owned()
-        } else {
-            format!("http://{target}")
-        };
-        let endpoint = Endpoint::from_shared(uri)
-            .map_err(|error| failed(&error))?
-            .tcp_nodelay(true);
+        let endpoint = transport::endpoint(target).map_err(|error| failed(&error))?;
         let channel = transport::connect(&endpoint, &self.runtime)
             .await
             .map_err(|error| failed(&error))?;

@@ -16,6 +16,9 @@ use crate::{
 
 /// The mark of a secret's place in a JSON text, which no JSON contains.
 const PLACE: char = '\u{1}';
+/// The mark of a secret that is a text, and of one that is an object, after that of its place.
+const TEXT: char = '\u{2}';
+const OBJECT: char = '\u{3}';
 
 /// Returns a value as JSON on one line.
 fn value_json(value: &Expression) -> String {
@@ -46,7 +49,10 @@ fn value_json(value: &Expression) -> String {
             marked(signature, &format!("\"{source}\": {}", json(text)))
         }
         Expression::Assets(assets) => marked(ARCHIVE, &format!("\"assets\": {}", entries(assets))),
-        Expression::Secret { key, .. } => marked(SECRET, &format!("\"value\": {PLACE}{key}{PLACE}")),
+        Expression::Secret { key, is_text } => {
+            let form = if *is_text { TEXT } else { OBJECT };
+            marked(SECRET, &format!("\"value\": {PLACE}{form}{key}{PLACE}"))
+        }
     }
 }
 
@@ -77,8 +83,9 @@ pub(super) fn program(program: &Program) -> String {
     let mut source = String::new();
     if program.reads_configuration() {
         source.push_str(
-            "/* Returns the JSON of a value of `config` in sw_context_info(), a text in its quotes. */\n\
-             const char *config_json(sw_context_t *context, const char *key);\n\n",
+            "/* These return a value of `config` in sw_context_info(): as a JSON string, in its quotes, and as the text itself, which\n   \
+             is JSON. */\nconst char *config_string(sw_context_t *context, const char *key);\n\
+             const char *config_object(sw_context_t *context, const char *key);\n\n",
         );
     }
     source.push_str("static int32_t run(void *user_data, sw_context_t *context)\n{\n    int32_t status = 0;\n    (void)user_data;\n");
@@ -100,7 +107,7 @@ fn registration(program: &Program, declared: &Declared) -> String {
         DeclaredKind::Custom | DeclaredKind::Provider => {}
         DeclaredKind::Component => members.push(("custom", "false".to_owned())),
         DeclaredKind::Remote => {
-            members.extend([("custom", "false".to_owned()), ("remote", "true".to_owned())])
+            members.extend([("custom", "false".to_owned()), ("remote", "true".to_owned())]);
         }
     }
     let target = |index: &usize| {
@@ -176,10 +183,12 @@ fn statement(text: &str) -> String {
             0 => format.push_str(&part.replace('%', "%%")),
             _ => {
                 format.push_str("%s");
-                keys.push(format!(
-                    "config_json(context, {})",
-                    string_literal(Language::C, part)
-                ));
+                let (function, key) = match part.strip_prefix(OBJECT) {
+                    Some(key) => ("config_object", key),
+                    None => ("config_string", part.strip_prefix(TEXT).unwrap_or(part)),
+                };
+                let key = string_literal(Language::C, key);
+                keys.push(format!("{function}(context, {key})"));
             }
         }
     }

@@ -20,7 +20,7 @@ pub(crate) fn string_literal(language: Language, text: &str) -> String {
             // The next character must not become a part of the escape, nor of a trigraph.
             '?' if language == Language::C && characters.peek() == Some(&'?') => literal.push_str("\\?"),
             _ if character.is_control() || is_invisible(character) => {
-                escape(&mut literal, language, character)
+                escape(&mut literal, language, character);
             }
             _ => literal.push(character),
         }

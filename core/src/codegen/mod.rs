@@ -19,6 +19,7 @@ mod tests;
 mod typescript;
 mod value;
 
+pub(crate) use literal::string_literal;
 pub(crate) use program::{Declaration, DeclaredKind, Program, Reference};
 pub(crate) use schema::PackageSchema;
 pub(crate) use sdk::SdkLanguage;

@@ -3,7 +3,7 @@
 use super::{
     literal::{number_literal, string_literal},
     names::Case,
-    printer::{Syntax, print, print_entries},
+    printer::{Syntax, print},
     program::{Declaration, Declared, DeclaredKind, Program, Reference},
     value::{Expression, FileKind},
 };
@@ -16,6 +16,9 @@ pub(super) const RESERVED: &[&str] = &[
     "lambda", "list", "match", "none", "nonlocal", "not", "or", "pass", "print", "program", "pulumi",
     "config", "raise", "return", "str", "sw", "true", "false", "try", "type", "while", "with", "yield",
 ];
+
+/// The width from which a call has a line for each argument.
+const LINE_WIDTH: usize = 90;
 
 /// The syntax of values.
 struct Values;
@@ -119,11 +122,10 @@ fn call(Declared { declaration, inputs }: &Declared, variables: &[String]) -> St
     let object = Expression::Object(inputs.clone());
     parts[inputs_at] = print(&Values, &object, 4, 0);
     let short = format!("ctx.{method}({})", parts.join(", "));
-    if !short.contains('\n') && short.len() < 80 {
+    if !short.contains('\n') && short.len() < LINE_WIDTH {
         return short;
     }
-    let entries = print_entries(&Values, inputs, 8);
-    parts[inputs_at] = entries;
+    parts[inputs_at] = print(&Values, &object, 8, 8);
     let lines: String = parts.iter().map(|part| format!("        {part},\n")).collect();
     format!("ctx.{method}(\n{lines}    )")
 }

@@ -218,7 +218,7 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
     let mut options = Vec::new();
     match &declaration.parent {
         Some(Reference::Declared(index)) => {
-            options.push(format!("parent: Some({}.urn.clone())", variable(*index)))
+            options.push(format!("parent: Some({}.urn.clone())", variable(*index)));
         }
         Some(Reference::Recorded(urn)) => options.push(format!("parent: Some({}.parse()?)", text(urn))),
         None => {}
@@ -232,7 +232,7 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
             ));
         }
         Some(Reference::Recorded(reference)) => {
-            package.push(format!("provider: {}.to_owned()", text(reference)))
+            package.push(format!("provider: {}.to_owned()", text(reference)));
         }
         None => {}
     }

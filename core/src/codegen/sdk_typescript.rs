@@ -6,7 +6,7 @@ use super::{
     literal::number_literal,
     names::{Case, identifier},
     printer::{Syntax, print},
-    program::{Declaration, Declared, DeclaredKind, Program, Reference},
+    program::{Declaration, Declared, DeclaredKind, Program, Reference, is_default_provider},
     schema::PackageSchema,
     sdk::{SdkDeclaration, declarations, key_name},
     typescript::{RESERVED, key_of, text},
@@ -91,10 +91,17 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
     for (index, (Declared { declaration, .. }, kind)) in
         program.declarations.iter().zip(&declarations).enumerate()
     {
-        for reference in [&declaration.parent, &declaration.provider].into_iter().flatten() {
+        let is_left = matches!(kind, SdkDeclaration::Left(_));
+        let references = [&declaration.parent, &declaration.provider].into_iter().flatten();
+        for reference in references.filter(|_| !is_left) {
             if let Reference::Recorded(text) = reference
                 && !unbound.contains_key(text.as_str())
             {
+                if is_default_provider(text) {
+                    let provider = format!("new pulumi.DependencyProviderResource({})", Values.text(text));
+                    unbound.insert(text, provider);
+                    continue;
+                }
                 let name = text.split("::").nth(3).unwrap_or_default();
                 let variable = others.take(name);
                 body.push_str(&format!(

@@ -120,3 +120,24 @@ fn no_program_contains_a_secret_and_all_secrets_are_values_of_the_configuration(
     assert_eq!(values["shop:classRules0Tags"], r#"{"a":"hunter3"}"#);
     assert!(!format!("{program:?}").contains("hunter"));
 }
+
+#[test]
+fn a_default_provider_is_recognized_by_its_reference() {
+    for (reference, is_default) in [
+        (
+            "urn:pulumi:dev::shop::pulumi:providers:random::default::an-id",
+            true,
+        ),
+        (
+            "urn:pulumi:dev::shop::pulumi:providers:random::default_1_2_0::an-id",
+            true,
+        ),
+        (
+            "urn:pulumi:dev::shop::pulumi:providers:random::mine::an-id",
+            false,
+        ),
+        ("urn:pulumi:dev::shop::a:b:C::default", false),
+    ] {
+        assert_eq!(program::is_default_provider(reference), is_default, "{reference}");
+    }
+}

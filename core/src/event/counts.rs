@@ -28,16 +28,7 @@ impl ChangeCounts {
         }
     }
 
-    /// Counts the result of a refresh step: [`StepOp::Same`], `Update` or `Delete`.
-    ///
-    /// Must not be called for the refresh before an update, which does not count.
-    pub fn refreshed(&self, result: StepOp, internal: bool) {
-        if !internal {
-            self.add(result);
-        }
-    }
-
-    /// Adds one to the count of `op`.
+    /// Adds one to the count of `op`. The result of a refresh is [`StepOp::Same`], `Update` or `Delete`, and counts so.
     pub fn add(&self, op: StepOp) {
         self.0[op as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -112,7 +103,6 @@ mod tests {
     fn internal_steps_do_not_count() {
         let counts = ChangeCounts::new();
         counts.succeeded(&step(StepOp::Create, true), true);
-        counts.refreshed(StepOp::Same, true);
         assert!(counts.to_map().is_empty());
     }
 
@@ -134,9 +124,9 @@ mod tests {
     fn a_refresh_counts_what_it_found() {
         let counts = ChangeCounts::new();
         counts.succeeded(&step(StepOp::Refresh, false), false);
-        counts.refreshed(StepOp::Same, false);
-        counts.refreshed(StepOp::Same, false);
-        counts.refreshed(StepOp::Delete, false);
+        counts.add(StepOp::Same);
+        counts.add(StepOp::Same);
+        counts.add(StepOp::Delete);
         assert_eq!(counts.to_map(), BTreeMap::from([("delete", 1), ("same", 2)]));
     }
 

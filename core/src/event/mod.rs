@@ -3,6 +3,7 @@
 mod changes;
 mod counts;
 mod json;
+mod moves;
 mod policy;
 mod resource;
 mod step_result;
@@ -16,6 +17,7 @@ use crate::{diagnostic::Diagnostic, runtime::Timestamp};
 pub use changes::PropertyChange;
 pub use counts::ChangeCounts;
 pub use json::EventJson;
+pub use moves::{MovedResource, SuggestedMove};
 pub use policy::EnforcementLevel;
 pub use policy::PolicyFindings;
 pub use policy::PolicyName;
@@ -32,7 +34,7 @@ pub use step_result::{StepResult, StepStatus};
 pub(crate) use stream::EventSink;
 pub use stream::EventStream;
 pub use tree::StepTree;
-pub(crate) use tree::render;
+pub(crate) use tree::{render, render_moves};
 
 /// An event, with its position in the operation's sequence.
 #[derive(Clone, Debug)]
@@ -84,6 +86,9 @@ pub enum EventPayload {
     PolicyRemediation(Arc<PolicyRemediation>),
     /// A policy pack has reported its findings.
     PolicyFindings(Arc<PolicyFindings>),
+    /// Moves that a preview suggests, and those that the operation has applied, which precede them; before the summary,
+    /// and only where there are any.
+    SuggestedMoves(Arc<Vec<SuggestedMove>>),
     /// All steps have ended; the counts are final.
     Summary(Summary),
     /// The stream ends; always the last event.

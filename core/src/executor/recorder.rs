@@ -83,7 +83,7 @@ impl Recorder {
                 op: step.op,
                 pending,
                 old: step.old.clone(),
-                new: step.new.clone(),
+                new: identified(step),
                 keys: step.keys.clone(),
                 diffs: step.diffs.clone(),
                 detailed_diff: step.detailed_diff.clone(),
@@ -244,6 +244,18 @@ fn elides_write(step: &Step, old: &StateRef, new: &Arc<ResourceState>) -> bool {
         StepOp::Read => *old.state == **new,
         _ => false,
     }
+}
+
+/// Returns the new state of a step for its begin. That of an update has the id of the resource, by which a pending update is
+/// resolved.
+fn identified(step: &Step) -> Option<Arc<ResourceState>> {
+    let mut new = step.new.clone()?;
+    if let (StepOp::Update, Some(old)) = (step.op, &step.old)
+        && new.id.is_empty()
+    {
+        Arc::make_mut(&mut new).id = old.state.id.clone();
+    }
+    Some(new)
 }
 
 /// Returns the pending operation that a crash during the step leaves.

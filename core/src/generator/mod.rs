@@ -44,6 +44,7 @@ use crate::{
     autonaming::Autonamer,
     executor::Executor,
     message::Text,
+    moves::AppliedMoves,
     plan::Planning,
     policy::Policies,
     property::PropertyMap,
@@ -91,6 +92,8 @@ pub(crate) struct GeneratorOptions {
     pub disable_output_values: bool,
     /// The purpose of the run.
     pub purpose: Purpose,
+    /// The moves to apply.
+    pub moves: AppliedMoves,
     /// Each record is read when the program registers it.
     pub refreshes: bool,
 }
@@ -157,6 +160,7 @@ impl Generator {
     ) -> Self {
         let control = executor.control().clone();
         let claims = Claims::new(&options.stack, &options.project, &base, control);
+        let claims = claims.with_moves(options.moves.clone());
         let run = Run { executor };
         let context = Context {
             options,

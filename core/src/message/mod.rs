@@ -1,5 +1,6 @@
 //! Messages with a code, arguments and two texts: the reference engine's for tools, the library's for users.
 
+mod edits;
 mod language;
 mod nearest;
 mod sdk;
@@ -9,6 +10,7 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::{Map, Value, json};
 
+pub(crate) use edits::{needed_record, protected_record};
 pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};
 
@@ -468,42 +470,20 @@ impl Message<'_> {
                 "the resource {urn} is not among the targets, and its new provider {provider} has not been registered: \
                  add the resource to the targets, or let it keep its provider"
             ),
-            Self::DeleteHooksWithoutProgram { resources } => {
-                let resources: Vec<String> = resources
-                    .iter()
-                    .map(|(urn, hooks)| format!("{urn} ({})", hooks.join(", ")))
-                    .collect();
-                format!(
-                    "the state has resources with delete hooks, which only the program can run: {}; set destroyProgram \
-                     (destroy_program in Python and Rust), or drop the hooks in an update first",
-                    resources.join(", ")
-                )
-            }
-            Self::InvalidProperty {
-                resource_type,
-                name,
-                property,
-                value: _,
-                is_set: false,
-                reason,
-            } => format!(
-                "{resource_type} resource '{name}': property `{property}`, which is not set: {reason}"
-            ),
+            Self::DeleteHooksWithoutProgram { resources } => delete_hooks(resources),
             Self::InvalidProperty {
                 resource_type,
                 name,
                 property,
                 value,
-                is_set: true,
+                is_set,
                 reason,
             } => {
-                let value = value
-                    .strip_prefix('{')
-                    .and_then(|value| value.strip_suffix('}'))
-                    .unwrap_or(value);
-                format!(
-                    "{resource_type} resource '{name}': property `{property}` with the value `{value}`: {reason}"
-                )
+                let value = match is_set {
+                    true => format!(" with the value `{}`", without_braces(value)),
+                    false => ", which is not set".to_owned(),
+                };
+                format!("{resource_type} resource '{name}': property `{property}`{value}: {reason}")
             }
             Self::MissingConfiguration { keys } => missing_keys(keys, |name, description| {
                 format!("missing required configuration key `{name}` of the provider: {description}")
@@ -539,6 +519,24 @@ impl Message<'_> {
             } => timed_out(operation, *seconds, abandoned),
         }
     }
+}
+
+fn delete_hooks(resources: &[(String, Vec<String>)]) -> String {
+    let resources: Vec<String> = resources
+        .iter()
+        .map(|(urn, hooks)| format!("{urn} ({})", hooks.join(", ")))
+        .collect();
+    format!(
+        "the state has resources with delete hooks, which only the program can run: {}; set destroyProgram \
+         (destroy_program in Python and Rust), or drop the hooks in an update first",
+        resources.join(", ")
+    )
+}
+
+/// Returns the text of an object's members, and any other value's text as it is.
+fn without_braces(value: &str) -> &str {
+    let members = value.strip_prefix('{').and_then(|value| value.strip_suffix('}'));
+    members.unwrap_or(value)
 }
 
 fn timed_out(operation: &str, seconds: f64, abandoned: &[String]) -> String {

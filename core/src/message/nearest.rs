@@ -1,24 +1,27 @@
 //! Names that a misspelt one may stand for.
 
-/// Returns at most `count` of the known names that are similar to `name`, the nearest first: those within an edit distance
+use std::collections::HashSet;
+
+use super::distance;
+
+/// Returns at most `count` of the known names that are similar to `name`, the nearest first, equally near ones in the given
+/// order: those within an edit distance
 /// (ignoring case) of a quarter of its length, and of 2 at least.
 pub(crate) fn nearest_names<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
     count: usize,
 ) -> Vec<&'a str> {
-    let wanted = name.to_lowercase();
-    let limit = (wanted.chars().count() / 4).max(2);
+    let limit = (name.chars().count() / 4).max(2);
+    let mut seen = HashSet::new();
     let near = known.into_iter().filter_map(|other| {
         // The lengths alone rule out most names.
-        (other.len().abs_diff(name.len()) <= limit * 4)
-            .then(|| strsim::osa_distance(&wanted, &other.to_lowercase()))
-            .filter(|distance| *distance <= limit)
-            .map(|distance| (distance, other))
+        let is_close = other.len().abs_diff(name.len()) <= limit * 4 && seen.insert(other);
+        let distance = is_close.then(|| distance(name, other))?;
+        (distance <= limit).then_some((distance, other))
     });
     let mut near: Vec<_> = near.collect();
-    near.sort_unstable();
-    near.dedup();
+    near.sort_by_key(|(distance, _)| *distance);
     near.into_iter().take(count).map(|(_, other)| other).collect()
 }
 

@@ -10,6 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::members::{
+    Dependencies, DownloadUrl, NoParent, PackageVersion, Parent, ProviderName, ProviderReference, Reference,
+    References, SecretOutputs, Sources,
+};
 use crate::{
     property::json::{PlainMap, PlainValue},
     resource::{CustomTimeouts, HookBindings, PropertyDependencies},
@@ -41,26 +45,13 @@ pub(crate) struct RegistrationDocument {
     #[serde(default)]
     #[schemars(with = "Map<String, Value>", extend("x-in" = ["c"]))]
     pub(super) inputs: PlainMap,
-    /// The parent: a resource or its URN. Left out, it is the stack.
     #[serde(default)]
-    #[schemars(with = "Option<Reference>", extend("x-python" = "Resource | str | None", "x-typescript" = "AnyResource | string"))]
-    pub(super) parent: Option<Urn>,
-    /// Whether the resource has no parent at all, not even the stack.
+    pub(super) parent: Parent,
     #[serde(default)]
-    #[schemars(extend("x-in" = ["c"]))]
-    pub(super) no_parent: bool,
-    /// The URNs of all resources that must exist before it, those that its inputs come from included.
+    pub(super) no_parent: NoParent,
     #[serde(default)]
-    #[schemars(with = "Vec<String>", extend("x-in" = ["c"]))]
-    pub(super) dependencies: Vec<Urn>,
-    /// Resources that must exist before it, beside those that its inputs come from: one or several, each itself or its URN. An
-    /// output stands for the resources that it comes from.
+    pub(super) dependencies: Dependencies,
     #[serde(default)]
-    #[schemars(extend(
-        "x-takes" = "resources or their URNs",
-        "x-python" = "Awaited | str | Sequence[Awaited | str] | None",
-        "x-typescript" = "Source | readonly Source[]"
-    ))]
     pub(super) depends_on: Sources,
     /// The URNs of the resources that each input comes from, by its name. Left out, each input comes from all of
     /// [`Self::dependencies`].
@@ -70,11 +61,7 @@ pub(crate) struct RegistrationDocument {
     /// The provider resource that manages it, or its reference, `<urn>::<id>`. Left out, it is that of the parent, or else the
     /// default provider of the package.
     #[serde(default)]
-    #[schemars(
-        with = "ProviderReference",
-        extend("x-python" = "Resource | str | None", "x-typescript" = "AnyResource | string")
-    )]
-    pub(super) provider: String,
+    pub(super) provider: ProviderName,
     /// Provider resources for a component's children, by package.
     #[serde(default)]
     #[schemars(
@@ -86,12 +73,10 @@ pub(crate) struct RegistrationDocument {
         )
     )]
     pub(super) providers: BTreeMap<String, String>,
-    /// The version of the package.
     #[serde(default)]
-    pub(super) version: String,
-    /// The address from which the plugin of the package can be downloaded, for the resolver and the installer.
+    pub(super) version: PackageVersion,
     #[serde(default, rename = "pluginDownloadURL")]
-    pub(super) plugin_download_url: String,
+    pub(super) plugin_download_url: DownloadUrl,
     /// For a provider: variables of the host's environment, by name, with the names under which its plugin sees their values, too.
     /// A provider in this process has no plugin, and ignores them.
     #[serde(default)]
@@ -110,9 +95,8 @@ pub(crate) struct RegistrationDocument {
     /// Paths of properties whose changes replace it.
     #[serde(default)]
     pub(super) replace_on_changes: Vec<String>,
-    /// Names of outputs that are secret.
     #[serde(default)]
-    pub(super) additional_secret_outputs: Vec<String>,
+    pub(super) additional_secret_outputs: SecretOutputs,
     /// Former names: URNs, or the parts that differ.
     #[serde(default)]
     #[schemars(extend("x-takes" = "a list of URNs and of parts of names"))]
@@ -160,87 +144,6 @@ pub(crate) struct RegistrationDocument {
 /// Resources are custom by default.
 const fn custom() -> bool {
     true
-}
-
-/// The schema of a resource's URN.
-#[derive(JsonSchema)]
-#[schemars(
-    inline,
-    extend("format" = "urn", "x-reference" = ["a resource"], "x-takes" = "a resource or its URN")
-)]
-#[expect(dead_code, reason = "a schema has no values")]
-struct Reference(String);
-
-/// The schema of a resource's URN where an output can stand for its resources.
-#[derive(JsonSchema)]
-#[schemars(
-    inline,
-    extend(
-        "format" = "urn",
-        "x-reference" = ["a resource", "an output"],
-        "x-takes" = "a resource or its URN"
-    )
-)]
-#[expect(dead_code, reason = "a schema has no values")]
-struct Source(String);
-
-/// The schema of a provider's reference.
-#[derive(JsonSchema)]
-#[schemars(inline, extend("x-reference" = ["a resource"], "x-takes" = "a provider resource"))]
-#[expect(dead_code, reason = "a schema has no values")]
-struct ProviderReference(String);
-
-/// The URNs of one resource or of several.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "a URN, or an array of URNs")]
-#[schemars(inline)]
-pub(crate) enum References {
-    /// One.
-    One(#[schemars(with = "Reference")] Urn),
-    /// Several.
-    Several(#[schemars(with = "Vec<Reference>")] Vec<Urn>),
-}
-
-/// The URNs of resources that must exist first: of one or of several.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(inline)]
-pub(crate) struct Sources(#[schemars(with = "SourceSchema")] References);
-
-/// The schema of [`Sources`].
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "a schema has no values")]
-enum SourceSchema {
-    One(Source),
-    Several(Vec<Source>),
-}
-
-impl Default for References {
-    fn default() -> Self {
-        Self::Several(Vec::new())
-    }
-}
-
-impl From<References> for Vec<Urn> {
-    fn from(references: References) -> Self {
-        match references {
-            References::One(urn) => vec![urn],
-            References::Several(urns) => urns,
-        }
-    }
-}
-
-impl Sources {
-    /// Returns them behind others, each once.
-    pub(super) fn behind(self, mut others: Vec<Urn>) -> Vec<Urn> {
-        for urn in Vec::from(self.0) {
-            if !others.contains(&urn) {
-                others.push(urn);
-            }
-        }
-        others
-    }
 }
 
 /// A former name: a URN as text or in an object, or the parts that differ.
@@ -331,48 +234,28 @@ pub(crate) struct ReadDocument {
     /// The id.
     #[schemars(with = "String", extend("x-in" = ["c"]))]
     pub(super) id: ResourceId,
-    /// The parent: a resource or its URN. Left out, it is the stack.
     #[serde(default)]
-    #[schemars(with = "Option<Reference>", extend("x-python" = "Resource | str | None", "x-typescript" = "AnyResource | string"))]
-    pub(super) parent: Option<Urn>,
-    /// Whether the resource has no parent at all, not even the stack.
+    pub(super) parent: Parent,
     #[serde(default)]
-    #[schemars(extend("x-in" = ["c"]))]
-    pub(super) no_parent: bool,
+    pub(super) no_parent: NoParent,
     /// What the provider needs to find it, beside the id.
     #[serde(default)]
     #[schemars(with = "Map<String, Value>", extend("x-in" = ["c"]))]
     pub(super) inputs: PlainMap,
-    /// The URNs of all resources that must exist before it, those that its inputs come from included.
     #[serde(default)]
-    #[schemars(with = "Vec<String>", extend("x-in" = ["c"]))]
-    pub(super) dependencies: Vec<Urn>,
-    /// Resources that must exist before it, beside those that its inputs come from: one or several, each itself or its URN. An
-    /// output stands for the resources that it comes from.
+    pub(super) dependencies: Dependencies,
     #[serde(default)]
-    #[schemars(extend(
-        "x-takes" = "resources or their URNs",
-        "x-python" = "Awaited | str | Sequence[Awaited | str] | None",
-        "x-typescript" = "Source | readonly Source[]"
-    ))]
     pub(super) depends_on: Sources,
     /// The provider resource that reads it, or its reference, `<urn>::<id>`. Left out, it is that of the parent, or else the
     /// default provider of the package.
     #[serde(default)]
-    #[schemars(
-        with = "ProviderReference",
-        extend("x-python" = "Resource | str | None", "x-typescript" = "AnyResource | string")
-    )]
-    pub(super) provider: String,
-    /// The version of the package.
+    pub(super) provider: ProviderName,
     #[serde(default)]
-    pub(super) version: String,
-    /// The address from which the plugin of the package can be downloaded, for the resolver and the installer.
+    pub(super) version: PackageVersion,
     #[serde(default, rename = "pluginDownloadURL")]
-    pub(super) plugin_download_url: String,
-    /// Names of outputs that are secret.
+    pub(super) plugin_download_url: DownloadUrl,
     #[serde(default)]
-    pub(super) additional_secret_outputs: Vec<String>,
+    pub(super) additional_secret_outputs: SecretOutputs,
 }
 
 /// The options of a function's call.
@@ -390,29 +273,17 @@ pub(crate) struct InvokeDocument {
     /// The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that of the parent, or else the
     /// default provider of the package.
     #[serde(default)]
-    #[schemars(
-        with = "ProviderReference",
-        extend("x-python" = "Resource | str | None", "x-typescript" = "AnyResource | string")
-    )]
-    pub(super) provider: String,
-    /// The version of the package.
+    pub(super) provider: ProviderName,
     #[serde(default)]
-    pub(super) version: String,
-    /// The address from which the plugin of the package can be downloaded, for the resolver and the installer.
+    pub(super) version: PackageVersion,
     #[serde(default, rename = "pluginDownloadURL")]
-    pub(super) plugin_download_url: String,
+    pub(super) plugin_download_url: DownloadUrl,
     /// The resource, or its URN, whose provider is called when no other is named.
     #[serde(default)]
-    #[schemars(with = "Option<Reference>", extend("x-python" = "Resource | str | None", "x-typescript" = "AnyResource | string"))]
-    pub(super) parent: Option<Urn>,
+    pub(super) parent: Parent,
     /// Resources that must exist before the call: one or several, each itself or its URN; an output stands for the resources that it
     /// comes from. While one of them is only planned, the result is unknown.
     #[serde(default)]
-    #[schemars(extend(
-        "x-takes" = "resources or their URNs",
-        "x-python" = "Awaited | str | Sequence[Awaited | str] | None",
-        "x-typescript" = "Source | readonly Source[]"
-    ))]
     pub(super) depends_on: Sources,
     /// Whether a transform of functions makes the call, which is not transformed then: that transform would wait for itself.
     #[serde(default)]
@@ -443,15 +314,9 @@ pub(crate) struct MethodDocument {
     /// The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that of the resource, or else the
     /// default provider of the package.
     #[serde(default)]
-    #[schemars(
-        with = "ProviderReference",
-        extend("x-python" = "Resource | str | None", "x-typescript" = "AnyResource | string")
-    )]
-    pub(super) provider: String,
-    /// The version of the package.
+    pub(super) provider: ProviderName,
     #[serde(default)]
-    pub(super) version: String,
-    /// The address from which the plugin of the package can be downloaded, for the resolver and the installer.
+    pub(super) version: PackageVersion,
     #[serde(default, rename = "pluginDownloadURL")]
-    pub(super) plugin_download_url: String,
+    pub(super) plugin_download_url: DownloadUrl,
 }

@@ -22,7 +22,8 @@ pub(super) enum Invoked {
 }
 
 impl Monitor {
-    /// Calls a function and returns its result.
+    /// Calls a function and returns its result. It is not called, and the result is empty, while a resource that it depends on
+    /// is only planned.
     ///
     /// # Errors
     /// `Unknown` with the function's own message; `InvalidArgument` with what is wrong with the arguments.
@@ -30,14 +31,27 @@ impl Monitor {
         &self,
         invoke: Invoke,
     ) -> impl Future<Output = Result<PropertyMap, WireStatus>> + Send + use<> {
+        let invoking = self.invoke_known(invoke);
+        async move { invoking.await.map(Option::unwrap_or_default) }
+    }
+
+    /// Calls a function as [`Self::invoke`] does, and returns its result; `None` while a resource that it depends on is only
+    /// planned.
+    ///
+    /// # Errors
+    /// As [`Self::invoke`].
+    pub fn invoke_known(
+        &self,
+        invoke: Invoke,
+    ) -> impl Future<Output = Result<Option<PropertyMap>, WireStatus>> + Send + use<> {
         let token = invoke.token.clone();
         let invoking = self.invoke_raw(invoke);
         async move {
             let Invoked::Answer(answer) = invoking.await? else {
-                return Ok(PropertyMap::new());
+                return Ok(None);
             };
             match answer.failures.first() {
-                None => Ok(answer.result.collapse_outputs()),
+                None => Ok(Some(answer.result.collapse_outputs())),
                 Some(failure) if failure.property.is_empty() => Err(WireStatus::invalid(format!(
                     "invocation of {token} returned an error: {}",
                     failure.reason

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::documents::{
-    AliasDocument, AliasParts, InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument,
+use super::{
+    documents::{
+        AliasDocument, AliasParts, InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument,
+    },
+    members::{DownloadUrl, PackageVersion, ProviderName},
 };
 use crate::{
     error::{Error, Result},
@@ -24,6 +27,15 @@ pub(crate) type NamedTransform<'a> = dyn Fn(&str) -> Option<Arc<dyn ResourceTran
 fn read<T: DeserializeOwned>(text: &[u8], what: &str) -> Result<T> {
     // Not serde_json's parser: values can exceed its depth limit.
     json::from_slice(text).map_err(|error| Error::invalid(format!("invalid {what}: {}", error.message())))
+}
+
+fn package(provider: ProviderName, version: PackageVersion, url: DownloadUrl) -> PackageChoice {
+    PackageChoice {
+        provider: provider.0,
+        version: version.0,
+        download_url: url.0,
+        ..PackageChoice::default()
+    }
 }
 
 impl From<AliasDocument> for Alias {
@@ -85,16 +97,11 @@ impl From<RegistrationDocument> for Registration {
             custom: document.custom,
             remote: document.remote,
             inputs: document.inputs.0,
-            parent: document.parent,
-            no_parent: document.no_parent,
-            dependencies: document.depends_on.behind(document.dependencies),
+            parent: document.parent.0,
+            no_parent: document.no_parent.0,
+            dependencies: document.depends_on.behind(document.dependencies.0),
             property_dependencies: document.property_dependencies,
-            package: PackageChoice {
-                provider: document.provider,
-                version: document.version,
-                download_url: document.plugin_download_url,
-                ..PackageChoice::default()
-            },
+            package: package(document.provider, document.version, document.plugin_download_url),
             providers: document.providers,
             protect: document.protect,
             delete_before_replace: document.delete_before_replace,
@@ -104,7 +111,7 @@ impl From<RegistrationDocument> for Registration {
             options: ResourceOptions {
                 ignore_changes: document.ignore_changes,
                 replace_on_changes: document.replace_on_changes,
-                additional_secret_outputs: document.additional_secret_outputs,
+                additional_secret_outputs: document.additional_secret_outputs.0,
                 import_id: document.import_id,
                 custom_timeouts: document.custom_timeouts.into(),
                 deleted_with: document.deleted_with,
@@ -132,17 +139,12 @@ impl Read {
             resource_type: document.resource_type,
             name: document.name,
             id: document.id,
-            parent: document.parent,
-            no_parent: document.no_parent,
+            parent: document.parent.0,
+            no_parent: document.no_parent.0,
             inputs: document.inputs.0,
-            dependencies: document.depends_on.behind(document.dependencies),
-            package: PackageChoice {
-                provider: document.provider,
-                version: document.version,
-                download_url: document.plugin_download_url,
-                ..PackageChoice::default()
-            },
-            additional_secret_outputs: document.additional_secret_outputs,
+            dependencies: document.depends_on.behind(document.dependencies.0),
+            package: package(document.provider, document.version, document.plugin_download_url),
+            additional_secret_outputs: document.additional_secret_outputs.0,
             source_position: None,
             stack_trace: Vec::new(),
         })
@@ -159,13 +161,8 @@ impl Invoke {
         Ok(Self {
             token: document.token,
             arguments: document.arguments.0,
-            package: PackageChoice {
-                provider: document.provider,
-                version: document.version,
-                download_url: document.plugin_download_url,
-                ..PackageChoice::default()
-            },
-            parent: document.parent,
+            package: package(document.provider, document.version, document.plugin_download_url),
+            parent: document.parent.0,
             depends_on: document.depends_on.behind(Vec::new()),
             in_transform: document.in_transform,
         })
@@ -184,12 +181,7 @@ impl MethodCall {
             of: document.of,
             arguments: document.arguments.0,
             argument_dependencies: document.argument_dependencies.unwrap_or_default(),
-            package: PackageChoice {
-                provider: document.provider,
-                version: document.version,
-                download_url: document.plugin_download_url,
-                ..PackageChoice::default()
-            },
+            package: package(document.provider, document.version, document.plugin_download_url),
             source_position: None,
             stack_trace: Vec::new(),
         })

@@ -4,6 +4,7 @@
 //! [`Monitor::call`]; other processes reach the same monitor through the gRPC transport in `grpc`.
 
 mod call;
+mod check;
 mod component;
 mod construct;
 mod defaults;
@@ -11,11 +12,13 @@ mod documents;
 mod exists;
 mod extensions;
 mod features;
+mod goal;
 mod grpc;
 mod hooks;
 mod in_flight;
 mod invoke;
 mod json;
+mod members;
 mod method;
 mod packages;
 mod parents;
@@ -45,6 +48,7 @@ use crate::{
     executor::Failure,
     generator::Generator,
     message::text_of_program,
+    moves::ProgramLanguage,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     provider::{ProviderSpec, settings::ProviderSettings},
     resource::SourcePosition,
@@ -107,6 +111,8 @@ struct Shared {
     root: Arc<OnceLock<Urn>>,
     /// Set when the typed API registered the root stack: its outputs are the exports.
     own_root: OnceLock<Urn>,
+    /// The language of the SDK that the first request over gRPC came from.
+    sdk_language: OnceLock<ProgramLanguage>,
     /// Outputs that the typed API has exported so far.
     exports: Mutex<PropertyMap>,
     /// The program has logged an error.
@@ -145,6 +151,7 @@ impl Monitor {
             hearing: InFlight::default(),
             root: Arc::default(),
             own_root: OnceLock::new(),
+            sdk_language: OnceLock::new(),
             exports: Mutex::default(),
             error_reported: AtomicBool::new(false),
             unreadable: OnceLock::new(),
@@ -294,6 +301,17 @@ impl Monitor {
             .insert(name, value);
     }
 
+    /// Records the language of the SDK that a request came from.
+    pub(crate) fn note_sdk(&self, language: ProgramLanguage) {
+        self.0.sdk_language.get_or_init(|| language);
+    }
+
+    /// Returns the language of the SDK that registers resources over gRPC.
+    #[must_use]
+    pub(crate) fn sdk_language(&self) -> ProgramLanguage {
+        self.0.sdk_language.get().copied().unwrap_or_default()
+    }
+
     /// Returns the root stack that the typed API registered.
     #[must_use]
     pub(crate) fn own_root(&self) -> Option<Urn> {
@@ -308,6 +326,20 @@ impl Monitor {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Returns the outputs that the typed API has exported so far, with the hashes of their assets and archives. Those of a
+    /// run that has ended are without the missing ones.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for an asset that cannot be read, with the root stack.
+    pub(crate) async fn hashed_exports(&self, root: &Urn) -> Result<PropertyMap, Error> {
+        let exports = self.exports();
+        match self.inspect_assets("outputs", exports.clone(), root).await {
+            Ok(hashed) => Ok(hashed),
+            Err(register::Refused::Invalid(status)) => Err(Error::invalid(status.message)),
+            Err(_) => Ok(exports),
+        }
     }
 
     /// Signals that the program will register nothing more, and waits until all steps are done.

@@ -154,6 +154,7 @@ impl Engine for PluginCalls {
 #[cfg(test)]
 mod tests {
     use stackwright_proto::pulumirpc::engine_client::EngineClient;
+    use stackwright_testkit::wait::Within as _;
     use tonic::{Code, transport::Channel};
 
     use super::*;
@@ -240,9 +241,12 @@ mod tests {
     }
 
     async fn until_refused(address: &str) {
-        while tokio::net::TcpStream::connect(address).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
+        let refused = async {
+            while tokio::net::TcpStream::connect(address).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        refused.within("the end of the server").await;
     }
 
     #[tokio::test]

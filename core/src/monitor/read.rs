@@ -8,10 +8,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     generator::{ClaimGuard, RegisterOutcome},
     monitor::{
-        Monitor, Read, Registered, Registration, WireStatus,
-        defaults::ProviderUse,
-        in_flight::Flight,
-        register::{Refused, goal_of},
+        Monitor, Read, Registered, Registration, WireStatus, defaults::ProviderUse, goal::goal_of,
+        in_flight::Flight, register::Refused,
     },
     resource::{Goal, PropertyDependencies, ResourceOptions},
 };

@@ -3,17 +3,16 @@
 use std::{future::Future, sync::Arc};
 
 use futures::future::Either;
-use smol_str::SmolStr;
 
 use crate::{
     error::Error,
     generator::{ClaimGuard, References, RegisterOutcome, RunEnded},
     monitor::{
-        Monitor, Registered, Registration, Start, WireStatus, defaults::ProviderUse, hooks::check_moments,
-        in_flight::Flight, transforms::Lineage,
+        Monitor, Registered, Registration, Start, WireStatus, check::check, defaults::ProviderUse,
+        goal::goal_of, in_flight::Flight, transforms::Lineage,
     },
-    property::{PropertyMap, PropertyPath, Survey, hash::fill_hashes},
-    resource::{Goal, PropertyDependencies, ProviderReference},
+    property::{PropertyMap, Survey, hash::fill_hashes},
+    resource::{Goal, PropertyDependencies},
     token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
 };
@@ -134,7 +133,7 @@ impl Monitor {
     /// The part of a registration that must happen in the order of arrival.
     fn prepare(&self, registration: &mut Registration) -> Result<(Flight, ClaimGuard, Box<Goal>), Refused> {
         let flight = self.enter("sending resource registration")?;
-        self.check(registration)?;
+        check(registration)?;
         self.inherit(registration);
         let (claim, goal) = self.claim_registration(registration, None)?;
         Ok((flight, claim, goal))
@@ -173,36 +172,9 @@ impl Monitor {
     /// The same for a remote component, which claims no URN: its provider registers it.
     fn prepare_remote(&self, registration: &mut Registration) -> Result<Flight, Refused> {
         let flight = self.enter("sending resource registration")?;
-        self.check(registration)?;
+        check(registration)?;
         self.inherit(registration);
         Ok(flight)
-    }
-
-    /// Refuses an invalid registration.
-    pub(super) fn check(&self, registration: &Registration) -> Result<(), Refused> {
-        check_type(registration)?;
-        if !registration.env_var_mappings.is_empty() && !registration.resource_type.is_provider() {
-            let text = "envVarMappings can only be used with provider resources";
-            return Err(Refused::Invalid(WireStatus::invalid(text)));
-        }
-        check_moments(&registration.name, &registration.options.resource_hooks)?;
-        for provider in registration
-            .providers
-            .values()
-            .filter(|provider| !provider.is_empty())
-        {
-            ProviderReference::parse(provider).map_err(|error| WireStatus::unknown(error.message()))?;
-        }
-        let mut hidden = registration.options.hide_diffs.iter();
-        if let Some(error) = hidden.find_map(|path| PropertyPath::parse(path).err()) {
-            let text = format!(
-                "hideDiffs of resource '{}': {}",
-                registration.name,
-                error.message()
-            );
-            return Err(Refused::Invalid(WireStatus::unknown(text)));
-        }
-        Ok(())
     }
 
     pub(super) fn claim(&self, goal: &Goal) -> Result<ClaimGuard, Refused> {
@@ -448,57 +420,5 @@ impl Refused {
 impl From<WireStatus> for Refused {
     fn from(status: WireStatus) -> Self {
         Self::Invalid(status)
-    }
-}
-
-/// Refuses a resource of a provider whose type is not of the form `package:module:member`.
-pub(super) fn check_type(registration: &Registration) -> Result<(), Refused> {
-    let Registration {
-        custom,
-        remote,
-        resource_type,
-        ..
-    } = registration;
-    if (*custom || *remote) && !resource_type.is_full() {
-        return Err(Refused::Invalid(WireStatus::invalid(format!(
-            "Type '{resource_type}' is not a valid type token (must have format '*:*:*')"
-        ))));
-    }
-    Ok(())
-}
-
-/// Builds the goal; large values are moved out of the registration, which keeps the inheritable options.
-pub(super) fn goal_of(registration: &mut Registration) -> Goal {
-    let inputs = std::mem::take(&mut registration.inputs);
-    let dependencies = std::mem::take(&mut registration.dependencies);
-    let property_dependencies = match registration.property_dependencies.take() {
-        // One list for each input, empty for inputs without dependencies; entries of other names are kept as well.
-        Some(mut known) => {
-            known.complete(inputs.keys());
-            known
-        }
-        None => PropertyDependencies::sharing(inputs.keys().cloned(), dependencies.clone()),
-    };
-    let mut options = std::mem::take(&mut registration.options);
-    if !options.hide_diffs.is_empty() {
-        options.normalize_paths();
-    }
-    Goal {
-        resource_type: registration.resource_type.clone(),
-        name: registration.name.clone(),
-        custom: registration.custom,
-        inputs,
-        parent: registration.parent.clone(),
-        protect: registration.protect,
-        dependencies,
-        provider: SmolStr::default(),
-        extension: None,
-        property_dependencies,
-        delete_before_replace: registration.delete_before_replace,
-        aliases: std::mem::take(&mut registration.aliases),
-        retain_on_delete: registration.retain_on_delete,
-        options,
-        source_position: registration.source_position.take(),
-        stack_trace: std::mem::take(&mut registration.stack_trace),
     }
 }

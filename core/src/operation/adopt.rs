@@ -36,7 +36,13 @@ pub struct Adoption {
 pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<Option<PropertyMap>> {
     let adoption = run.pending.adoption.as_ref();
     let adoption = adoption.ok_or_else(|| Error::internal("an adoption without a pending operation"))?;
-    let (place, entry) = PendingEntry::find(&prepared.pending, &adoption.pending)?;
+    let records: Vec<_> = prepared
+        .base
+        .records()
+        .iter()
+        .map(|record| Arc::clone(&record.state))
+        .collect();
+    let (place, entry) = PendingEntry::find(&prepared.pending, &records, &adoption.pending)?;
     let resource = &entry.operation.resource;
     let id = match &adoption.resource_id {
         Some(id) => ResourceId::from(id.as_str()),

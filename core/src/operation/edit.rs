@@ -57,24 +57,29 @@ pub(super) async fn commit(
     kind: &str,
 ) -> Result<()> {
     let mut current = loaded.snapshot.clone();
-    current.secrets.clone_from(&edited.secrets);
     let session = StackSession::begin(&stack.storage, loaded, &mut current, kind).await?;
-    if let Some(receiver) = &stack.journal {
-        let records = (0..).map(StateId).zip(&edited.resources);
-        let resources = records.map(|(id, state)| StateRef {
-            id,
-            state: Arc::clone(state),
-        });
-        let entry = JournalEntry {
-            sequence: 0,
-            operation: OperationId(0),
-            record: JournalRecord::BaseWritten {
-                resources: resources.collect(),
-            },
-        };
-        receiver.receive(&Arc::new(entry)).await?;
-    }
+    announce(stack, &edited).await?;
     session.commit(&mut edited).await
+}
+
+/// Passes an edited state to the host's journal, as the complete new list of records.
+pub(super) async fn announce(stack: &StackContext, edited: &Snapshot) -> Result<()> {
+    let Some(receiver) = &stack.journal else {
+        return Ok(());
+    };
+    let records = (0..).map(StateId).zip(&edited.resources);
+    let resources = records.map(|(id, state)| StateRef {
+        id,
+        state: Arc::clone(state),
+    });
+    let entry = JournalEntry {
+        sequence: 0,
+        operation: OperationId(0),
+        record: JournalRecord::BaseWritten {
+            resources: resources.collect(),
+        },
+    };
+    receiver.receive(&Arc::new(entry)).await
 }
 
 /// Adds the warnings about the loaded state to a report.

@@ -7,6 +7,7 @@ use super::{
     adopt::adopt,
     destroy::destroy,
     import::import,
+    moves::{check_moves, suggest_moves},
     outcome::{Ending, emit_terminal_message},
     plan::make_plan,
     prepare::prepare,
@@ -37,6 +38,7 @@ impl OperationRun {
         state.snapshot = Arc::new(snapshot.clone());
         state.knows_state = true;
         refuse_snippets(self, &snapshot)?;
+        check_moves(self, &snapshot)?;
         state.outputs_before = Some(snapshot.stack_outputs());
         let prepared = prepare(self, &snapshot, holder.as_ref(), journal).await?;
         let (executor, registry) = (Arc::clone(&prepared.executor), Arc::clone(&prepared.registry));
@@ -60,6 +62,7 @@ impl OperationRun {
         let ending = self.end_work(watcher, &registry).await;
         state.ending = Some(ending);
         state.steps = executor.reporter().take_steps();
+        state.moves = suggest_moves(self, &state.steps);
         let refused = match result {
             Ok(outputs) => {
                 state.outputs = outputs;

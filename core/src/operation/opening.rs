@@ -62,6 +62,7 @@ impl Opening {
     /// Creates the stack, or checks that it exists. Returns true when it does not exist and is to be created by the
     /// first operation that writes it.
     pub(crate) async fn apply(self, storage: &StackStorage) -> Result<bool> {
+        storage.settle_renaming().await?;
         match self {
             Self::Create => storage.create().await.map(|()| false),
             Self::AsNeeded => Ok(!storage.exists().await?),

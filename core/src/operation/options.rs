@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     error::{Error, Result},
     message::snake_case,
+    moves::AcceptMoves,
     plan::GivenPlan,
     policy::PolicyPackOption,
 };
@@ -95,6 +96,16 @@ pub struct OperationOptions {
     pub generate_plan: Option<bool>,
     /// Accepted without effect: no behaviour depends on it.
     pub experimental: bool,
+    /// Moves that an update, or a preview of one, applies as aliases: all that are suggested, or a list of them. A list can
+    /// also have moves that nothing suggests, each with `oldUrn` and `newUrn`: the update must delete the one and create
+    /// the other. The update is previewed first to find the moves, so that the program runs twice; a move that does not
+    /// fit (any more) is refused before anything changes.
+    #[schemars(extend(
+        "x-takes" = "True, or a list of suggested moves",
+        "x-python" = "bool | Sequence[SuggestedMove | Mapping[str, Any]]",
+        "x-typescript" = "boolean | readonly Pick<SuggestedMove, \"oldUrn\" | \"newUrn\">[]"
+    ))]
+    pub accept_moves: Option<AcceptMoves>,
     /// Previews an update or a destroy first, where no plan is given, and constrains it by the result.
     pub strict: bool,
     /// Compares inputs before providers are called for a diff.

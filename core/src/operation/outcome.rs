@@ -31,7 +31,7 @@ pub(super) fn is_terminal(message: &str) -> bool {
             .strip_prefix(noun)
             .is_some_and(|rest| rest.starts_with(IMPORT_FAILURE))
     };
-    TERMINAL_MESSAGES.contains(&message) || TERMINAL_MESSAGES.iter().any(|noun| is_of_import(noun))
+    TERMINAL_MESSAGES.contains(&message) || TERMINAL_MESSAGES.iter().any(is_of_import)
 }
 
 /// The cancellations by the host when the verb ended. Later ones no longer change the outcome, so that all reports of

@@ -127,6 +127,7 @@ pub(super) fn generator(run: &OperationRun, prepared: &Prepared, purpose: Purpos
         disable_resource_references: run.options.disable_resource_references,
         disable_output_values: run.options.disable_output_values,
         purpose,
+        moves: run.moves.clone(),
         empty: EmptyProgram::of(run.options.allow_empty, run.options.dry_run),
         refreshes: run.options.reads_with_program(run.kind),
     };

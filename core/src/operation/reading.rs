@@ -87,7 +87,7 @@ pub(super) async fn read_records(
         state.view_of.is_none()
             && reading.reads(state)
             && is_chosen(*position)
-            && !(known.adopted.contains(&state.urn) && !state.delete)
+            && (state.delete || !known.adopted.contains(&state.urn))
     });
     let wanted: Vec<StateRef> = wanted.map(|(_, record)| record.clone()).collect();
     if wanted.is_empty() && reading != Reading::Refresh {

@@ -33,6 +33,7 @@ pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> 
         control: run.control.clone(),
         session: Session::default(),
         pending: PendingWork::default(),
+        moves: run.moves.clone(),
     };
     let result = Box::pin(preview.run()).await;
     if result.error.is_some() {

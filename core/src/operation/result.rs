@@ -1,13 +1,6 @@
 //! The result of an operation: steps, errors, and the current state.
 
-use std::{
-    cell::OnceCell,
-    collections::BTreeMap,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
+use std::{cell::OnceCell, collections::BTreeMap, sync::Arc, time::Duration};
 
 use rustc_hash::FxHashMap;
 
@@ -15,15 +8,12 @@ use super::{ImportReport, outcome::is_terminal};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
-    event::{OperationOutcome, PropertyChange, StepResult, render},
+    event::{OperationOutcome, PropertyChange, StepResult, SuggestedMove, render, render_moves},
     plan::Plan,
     property::PropertyMap,
     resource::{PendingOperation, ResourceState},
     secrets::Redactor,
-    state::{
-        Snapshot,
-        deployment::{Layout, SecretsShown, write_deployment},
-    },
+    state::{Snapshot, deployment::write_encrypted_deployment},
     urn::Urn,
 };
 
@@ -43,6 +33,9 @@ pub struct OperationResult {
     pub outputs_changed: bool,
     /// The steps that changed or would change a resource, and those that failed, in the order in which they ended.
     pub steps: Vec<StepResult>,
+    /// The moves that the operation has applied, and those that it suggests, the most probable ones first. Only updates
+    /// and their previews have any; see [`crate::operation::OperationOptions::accept_moves`].
+    pub suggested_moves: Vec<SuggestedMove>,
     /// The diagnostics, without debug messages.
     pub diagnostics: Vec<Diagnostic>,
     /// The plan, for a later operation: of every successful preview of an update, and of other operations when the
@@ -93,6 +86,9 @@ impl OperationResult {
             })
             .map(diagnostic_line)
             .collect();
+        if let Some(moves) = render_moves(&self.suggested_moves) {
+            append(&mut tree, &moves);
+        }
         if !shown.is_empty() {
             append(&mut tree, &shown.join("\n"));
         }
@@ -171,18 +167,7 @@ impl OperationResult {
         if self.is_preview || !self.knows_state {
             return Ok(None);
         }
-        let writing = pin!(write_deployment(
-            &self.snapshot,
-            SecretsShown::Encrypted,
-            Layout::Compact
-        ));
-        match writing.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(document) => document.map(Some),
-            Poll::Pending => Err(Error::new(
-                ErrorKind::Secrets,
-                "the state has secrets that the operation could not encrypt",
-            )),
-        }
+        write_encrypted_deployment(&self.snapshot).map(Some)
     }
 
     /// Returns the error of a failed operation instead of its result.

@@ -13,6 +13,7 @@ use super::{
     ImportRequest, OperationKind, OperationOptions, OperationResult, PendingWork, Session, StackContext,
     execute::whole_seconds,
     import::check_request,
+    moves::accept_moves,
     outcome::{error_of, noun},
     pending,
     rehearsal::rehearse,
@@ -25,10 +26,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
     event::{EventPayload, EventSink, Summary},
     executor::Control,
+    moves::AppliedMoves,
     program::Program,
     runtime::Clock,
     secrets::{RedactingSecrets, SecretsProvider},
-    state::{Journal, JournalReplay, journal::HostJournal},
+    state::{Journal, JournalReplay, journal::HostJournal, with_recorded_id},
     store::{HistoryRecord, LoadedStack, StackSession},
 };
 
@@ -58,6 +60,8 @@ pub(crate) struct OperationRun {
     pub(crate) control: Control,
     pub(crate) session: Session,
     pub(crate) pending: PendingWork,
+    /// The moves that it applies.
+    pub(crate) moves: AppliedMoves,
 }
 
 impl OperationRun {
@@ -74,20 +78,27 @@ impl OperationRun {
 
     async fn run_to_end(mut self) -> OperationResult {
         let configured = self.configure().await;
-        if configured.is_ok()
-            && let Some(failed) = rehearse(&mut self).await
-        {
-            return failed;
-        }
         // The redactor learns the secrets of the configuration before any event can be emitted.
         let redactor = self.events.redactor();
         self.stack
             .config
             .each_secret_in_the_clear(|secret| redactor.learn([secret]));
+        let accepted = match configured {
+            Ok(()) => accept_moves(&mut self).await,
+            Err(refused) => Err(refused),
+        };
+        let accepted = match accepted {
+            Ok(Some(failed)) => return failed,
+            Ok(None) => match rehearse(&mut self).await {
+                Some(failed) => return failed,
+                None => Ok(()),
+            },
+            Err(refused) => Err(refused),
+        };
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
         let mut state = RunState::default();
-        let checked = configured.and_then(|()| self.options.check());
+        let checked = accepted.and_then(|()| self.options.check());
         let checked = checked.and_then(|()| check_program(&self));
         let result = match checked.and_then(|()| check_request(&self)) {
             Ok(()) => match self.run_loaded(&mut state, began).await {
@@ -134,6 +145,7 @@ impl OperationRun {
             outputs_changed: state.outputs_before.is_some_and(|before| before != outputs),
             outputs,
             steps: state.steps,
+            suggested_moves: state.moves,
             diagnostics: self.events.diagnostics(),
             plan: state.plan,
             imported: state.imported,
@@ -276,14 +288,7 @@ impl OperationRun {
         let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
         self.settle_found(&mut replay);
         if succeeded && self.kind != OperationKind::Adopt {
-            // A targeted run has not examined the other resources, nor has an import.
-            let examines_all = self.options.targets.is_empty() && self.options.excludes.is_empty();
-            if examines_all && self.kind != OperationKind::Import {
-                replay.settle_pending();
-            }
-            if self.options.clear_pending_creates {
-                replay.settle_creations();
-            }
+            self.settle_examined(&mut replay);
         }
         let committed = self.commit(&session, &replay, state).await;
         if committed.is_ok() {
@@ -294,12 +299,7 @@ impl OperationRun {
             .as_ref()
             .map(|summary| summary.resource_changes.clone())
             .unwrap_or_default();
-        let is_refusal = |error: &Error| match error.kind() {
-            ErrorKind::InvalidInput => true,
-            ErrorKind::NotFound | ErrorKind::Conflict => self.kind == OperationKind::Adopt,
-            _ => false,
-        };
-        let refused = matches!(&result, Err(error) if is_refusal(error));
+        let refused = matches!(&result, Err(error) if self.is_refusal(error));
         if refused && !replay.is_dirty() {
             // A refused operation without a step has no history.
             return result.and(written).and(committed);
@@ -321,6 +321,27 @@ impl OperationRun {
         result.and(written).and(committed).and(history)
     }
 
+    /// Returns whether an error refuses the operation before its first step.
+    fn is_refusal(&self, error: &Error) -> bool {
+        match error.kind() {
+            ErrorKind::InvalidInput => true,
+            ErrorKind::NotFound | ErrorKind::Conflict => self.kind == OperationKind::Adopt,
+            _ => false,
+        }
+    }
+
+    /// Settles the pending operations of the resources that a successful run has examined.
+    fn settle_examined(&self, replay: &mut JournalReplay) {
+        // A targeted run has not examined the other resources, nor has an import.
+        let examines_all = self.options.targets.is_empty() && self.options.excludes.is_empty();
+        if examines_all && self.kind != OperationKind::Import {
+            replay.settle_pending();
+        }
+        if self.options.clear_pending_creates {
+            replay.settle_creations();
+        }
+    }
+
     /// Settles the pending operations that the run has resolved, and keeps those that it could not.
     fn settle_found(&self, replay: &mut JournalReplay) {
         let found = self.pending.found();
@@ -335,7 +356,11 @@ impl OperationRun {
     /// Adds the pending operations that are no longer recorded, although nothing is known about them, to the result and
     /// the events.
     fn report_dropped(&self, replay: &JournalReplay, state: &mut RunState) {
-        state.dropped_pending = replay.dropped_pending().cloned().collect();
+        let records = &replay.base().resources;
+        state.dropped_pending = replay
+            .dropped_pending()
+            .map(|pending| with_recorded_id(pending, records))
+            .collect();
         if !state.dropped_pending.is_empty() {
             let text = pending::dropped(&state.dropped_pending);
             self.events.diagnostic(Diagnostic::new(Severity::Info, text));

@@ -70,7 +70,7 @@ pub(super) async fn run_program(
     // Accepted requests complete, or fail because the run is ending.
     drain(run, &monitor).await;
     note_reports(run, &monitor);
-    publish_exports(generator, &monitor).await;
+    publish_exports(run, generator, &monitor).await;
     // Where failures do not stop the run, leftovers are handled nevertheless.
     if !run.control.is_stopped() {
         match generator.options().purpose {
@@ -179,10 +179,14 @@ fn with_reason(run: &OperationRun, error: Error) -> Error {
     }
 }
 
-/// Publishes the outputs that a program has exported through the typed API as those of the stack.
-async fn publish_exports(generator: &Arc<Generator>, monitor: &Monitor) {
+/// Publishes the outputs that a program has exported through the typed API as those of the stack. The run fails, and the
+/// stack keeps its former outputs, where they hold an asset that cannot be read.
+async fn publish_exports(run: &OperationRun, generator: &Arc<Generator>, monitor: &Monitor) {
     let Some(root) = monitor.own_root() else { return };
-    drop(generator.register_outputs(&root, monitor.exports()).await);
+    match monitor.hashed_exports(&root).await {
+        Ok(exports) => drop(generator.register_outputs(&root, exports).await),
+        Err(error) => note_end(run, monitor, Err(error)),
+    }
 }
 
 /// Waits for a program whose run is over.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ImportReport, outcome::Ending};
 use crate::{
-    event::{StepResult, Summary},
+    event::{StepResult, SuggestedMove, Summary},
     executor::Control,
     plan::Plan,
     property::PropertyMap,
@@ -24,6 +24,7 @@ pub(super) struct RunState {
     pub(super) knows_state: bool,
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<StepResult>,
+    pub(super) moves: Vec<SuggestedMove>,
     pub(super) plan: Option<Arc<Plan>>,
     pub(super) imported: Option<Arc<ImportReport>>,
     /// The pending operations that were dropped without being resolved.

@@ -95,6 +95,7 @@ impl StackContext {
             outputs: PropertyMap::new(),
             outputs_changed: false,
             steps: Vec::new(),
+            suggested_moves: Vec::new(),
             diagnostics: Vec::new(),
             plan: None,
             imported: None,

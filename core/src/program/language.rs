@@ -11,15 +11,13 @@ use stackwright_proto::{
     },
     values::Struct,
 };
-use tonic::{
-    Code, Status,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Status, transport::Channel};
 
 use crate::{
     error::{Error, ErrorKind, Result},
     monitor::RunInfo,
     monitor::{MESSAGE_LIMIT, MonitorServer},
+    moves::ProgramLanguage,
     program::{Program, ProgramContext, required},
     property::{
         json::PlainMap,
@@ -65,19 +63,12 @@ impl LanguageRuntimeProgram {
     }
 
     async fn connect(&self, runtime: &Runtime) -> Result<LanguageRuntimeClient<Channel>> {
-        let uri = if self.address.contains("://") {
-            self.address.clone()
-        } else {
-            format!("http://{}", self.address)
-        };
-        let endpoint = Endpoint::from_shared(uri)
-            .map_err(|error| {
-                Error::invalid(format!(
-                    "invalid address of a language runtime {:?}: {error}",
-                    self.address
-                ))
-            })?
-            .tcp_nodelay(true);
+        let endpoint = transport::endpoint(&self.address).map_err(|error| {
+            Error::invalid(format!(
+                "invalid address of a language runtime {:?}: {error}",
+                self.address
+            ))
+        })?;
         let deadline = runtime.clock.elapsed() + CONNECT_TIMEOUT;
         loop {
             match transport::connect(&endpoint, runtime).await {
@@ -194,6 +185,10 @@ impl LanguageRuntimeProgram {
 
 #[async_trait]
 impl Program for LanguageRuntimeProgram {
+    fn language(&self) -> ProgramLanguage {
+        ProgramLanguage::Unknown
+    }
+
     async fn run(&self, context: ProgramContext) -> Result<()> {
         // Held until the runtime has received a cancellation, or runs no program.
         let Some(cancellation_guard) = context.monitor.hears_of_cancellation() else {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::{
     error::Result,
     monitor::{Monitor, RunInfo},
+    moves::ProgramLanguage,
 };
 
 pub use closure::from_fn;
@@ -32,6 +33,12 @@ pub trait Program: Send + Sync + 'static {
     /// Returns options of its runtime by name, independent of the project; the project's options override them.
     fn runtime_options(&self) -> BTreeMap<String, Value> {
         BTreeMap::new()
+    }
+
+    /// Returns the language in which suggested aliases are written. One that is not known is that of the SDK whose requests
+    /// arrive.
+    fn language(&self) -> ProgramLanguage {
+        ProgramLanguage::Rust
     }
 }
 

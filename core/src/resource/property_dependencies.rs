@@ -16,6 +16,9 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PropertyDependencies(Option<Arc<Vec<Entry>>>);
 
+/// A list of URNs that several properties share.
+type SharedUrns = Arc<Vec<Urn>>;
+
 type Entry = (SmolStr, Arc<Vec<Urn>>);
 
 impl PropertyDependencies {
@@ -181,7 +184,7 @@ impl PropertyDependencies {
     /// properties that share a list still share one.
     #[must_use]
     pub(crate) fn map_lists(&self, change: impl Fn(&[Urn]) -> Option<Vec<Urn>>) -> Self {
-        let mut last: Option<(&Arc<Vec<Urn>>, Arc<Vec<Urn>>)> = None;
+        let mut last: Option<(&SharedUrns, SharedUrns)> = None;
         let entries = self.entries().iter().map(|(name, urns)| {
             let changed = match &last {
                 Some((known, changed)) if Arc::ptr_eq(known, urns) => Arc::clone(changed),

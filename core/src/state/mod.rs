@@ -31,6 +31,7 @@ pub use graph::{ReferenceKind, ResourceEdge, ResourceGraph};
 pub use journal::Journal;
 pub use normalise::normalise;
 pub use pending::PendingEntry;
+pub(crate) use pending::with_recorded_id;
 pub(crate) use prior_state::PriorState;
 pub use rebase::Rebase;
 pub(crate) use rebuild::rebuild;

@@ -1,11 +1,13 @@
 //! Pending operations with ids by which callers name them.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    resource::PendingOperation,
+    resource::{PendingOperation, PendingOperationKind, ResourceState},
 };
 
 /// The number of bytes of an id, each of which is two hexadecimal digits.
@@ -18,16 +20,20 @@ pub struct PendingEntry {
     /// these. It stays the same while others come and go. Once one of several equal ones is gone, the others have new ids:
     /// an id never names another operation than before.
     pub id: String,
-    /// The operation.
+    /// The operation. The resource of an interrupted update has the id of the record in use.
     pub operation: PendingOperation,
     /// Whether the process that holds the stack's lock may be executing it.
     pub in_progress: bool,
 }
 
 impl PendingEntry {
-    /// Returns the entries of the pending operations of a state, in its order.
+    /// Returns the entries of the pending operations of a state with these records, in its order.
     #[must_use]
-    pub(crate) fn all(pending: &[PendingOperation], in_progress: bool) -> Vec<Self> {
+    pub(crate) fn all(
+        pending: &[PendingOperation],
+        records: &[Arc<ResourceState>],
+        in_progress: bool,
+    ) -> Vec<Self> {
         let mut counts: FxHashMap<_, usize> = FxHashMap::default();
         for operation in pending {
             *counts.entry(key(operation)).or_default() += 1;
@@ -40,7 +46,7 @@ impl PendingEntry {
             let count = counts.get(&key).copied().unwrap_or_default();
             Self {
                 id: id(key, *place, count),
-                operation: operation.clone(),
+                operation: with_recorded_id(operation, records),
                 in_progress,
             }
         });
@@ -51,9 +57,13 @@ impl PendingEntry {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none, with the ids that there are.
-    pub(crate) fn find(pending: &[PendingOperation], id: &str) -> Result<(usize, Self)> {
+    pub(crate) fn find(
+        pending: &[PendingOperation],
+        records: &[Arc<ResourceState>],
+        id: &str,
+    ) -> Result<(usize, Self)> {
         const MAX_LISTED: usize = 8;
-        let entries = Self::all(pending, false);
+        let entries = Self::all(pending, records, false);
         let known: Vec<String> = entries
             .iter()
             .take(MAX_LISTED)
@@ -85,14 +95,33 @@ impl PendingEntry {
     }
 }
 
+/// Returns a pending operation whose resource has the id of the record in use, where it is an update, which is recorded without
+/// one.
+#[must_use]
+pub(crate) fn with_recorded_id(
+    operation: &PendingOperation,
+    records: &[Arc<ResourceState>],
+) -> PendingOperation {
+    let mut operation = operation.clone();
+    let resource = &operation.resource;
+    if operation.kind == PendingOperationKind::Updating && resource.id.is_empty() {
+        let mut records = records.iter();
+        let live = records.find(|record| record.urn == resource.urn && !record.delete);
+        if let Some(record) = live {
+            Arc::make_mut(&mut operation.resource).id = record.id.clone();
+        }
+    }
+    operation
+}
+
 /// Returns the parts of an operation that its id follows from.
-fn key(operation: &PendingOperation) -> (crate::resource::PendingOperationKind, &str, &str) {
+fn key(operation: &PendingOperation) -> (PendingOperationKind, &str, &str) {
     let resource = &operation.resource;
     (operation.kind, resource.urn.as_str(), resource.id.as_str())
 }
 
 /// Returns the id of the operation at `place` among `count` equal ones.
-fn id(key: (crate::resource::PendingOperationKind, &str, &str), place: usize, count: usize) -> String {
+fn id(key: (PendingOperationKind, &str, &str), place: usize, count: usize) -> String {
     let (kind, urn, id) = key;
     let text = format!("{kind:?}\0{urn}\0{id}\0{place}\0{count}");
     let digest = Sha256::digest(text.as_bytes());
@@ -102,14 +131,8 @@ fn id(key: (crate::resource::PendingOperationKind, &str, &str), place: usize, co
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::{
-        resource::{PendingOperationKind, ResourceState},
-        token::TypeToken,
-        urn::Urn,
-    };
+    use crate::{token::TypeToken, urn::Urn};
 
     fn pending(kind: PendingOperationKind, name: &str) -> PendingOperation {
         let urn = Urn::new("dev", "shop", "", "pkg:index:Type", name);
@@ -120,7 +143,7 @@ mod tests {
     }
 
     fn ids(pending: &[PendingOperation]) -> Vec<String> {
-        let entries = PendingEntry::all(pending, false).into_iter();
+        let entries = PendingEntry::all(pending, &[], false).into_iter();
         entries.map(|entry| entry.id).collect()
     }
 
@@ -148,15 +171,34 @@ mod tests {
     #[test]
     fn an_unknown_id_is_refused_with_those_that_there_are() {
         let all = [pending(PendingOperationKind::Creating, "a")];
-        let error = PendingEntry::find(&all, "nothing").unwrap_err();
+        let error = PendingEntry::find(&all, &[], "nothing").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         let hint = &error.hints()[0];
         assert!(
             hint.contains(&ids(&all)[0]) && hint.contains("creating urn:pulumi:dev::shop::pkg:index:Type::a"),
             "{hint}"
         );
-        assert!(PendingEntry::find(&[], "nothing").unwrap_err().hints()[0].contains("no pending operations"));
-        let (place, found) = PendingEntry::find(&all, &ids(&all)[0]).unwrap();
+        assert!(
+            PendingEntry::find(&[], &[], "nothing").unwrap_err().hints()[0].contains("no pending operations")
+        );
+        let (place, found) = PendingEntry::find(&all, &[], &ids(&all)[0]).unwrap();
         assert_eq!((place, found.kind().as_str()), (0, "creating"));
+    }
+
+    #[test]
+    fn an_update_has_the_id_of_the_record_in_use() {
+        let update = pending(PendingOperationKind::Updating, "a");
+        let mut record = ResourceState::clone(&update.resource);
+        record.id = "a-1".into();
+        let copy = ResourceState {
+            id: "a-0".into(),
+            delete: true,
+            ..record.clone()
+        };
+        let records = [Arc::new(copy), Arc::new(record)];
+        let known = |operation: &PendingOperation| with_recorded_id(operation, &records).resource.id.clone();
+        assert_eq!(known(&update).as_str(), "a-1");
+        assert!(known(&pending(PendingOperationKind::Creating, "a")).is_empty());
+        assert!(known(&pending(PendingOperationKind::Updating, "b")).is_empty());
     }
 }

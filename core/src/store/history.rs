@@ -85,6 +85,15 @@ pub(super) async fn write(
     }
 }
 
+/// A point of a stack's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryPoint {
+    /// An operation by its number, counted from 1, the oldest.
+    Version(usize),
+    /// The last operation that had ended at this time.
+    Time(Timestamp),
+}
+
 /// A part of a history: records are counted from the newest one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HistoryPage {
@@ -150,6 +159,55 @@ pub(super) async fn newest_copy(store: &Arc<dyn Store>, name: &StackName) -> Res
         is_copy.then_some((moment, object.key))
     });
     Ok(copies.max().map(|(_, key)| key))
+}
+
+/// Returns the key of the copy of the checkpoint that belongs to a point of the history.
+pub(super) async fn copy_at(
+    store: &Arc<dyn Store>,
+    name: &StackName,
+    point: &HistoryPoint,
+) -> Result<String> {
+    let objects = store.list(&name.history()).await?;
+    let mut records: Vec<i128> = objects
+        .iter()
+        .filter_map(|object| moment(name, &object.key))
+        .collect();
+    records.sort_unstable();
+    let missing = |text: String| {
+        Error::new(ErrorKind::NotFound, text).with_hint("history() returns the operations of a stack")
+    };
+    let count = records.len();
+    let found = match point {
+        HistoryPoint::Version(version) => {
+            let record = version.checked_sub(1).and_then(|index| records.get(index));
+            record.ok_or_else(|| match count {
+                0 => missing(format!("the history of stack '{name}' is empty")),
+                _ => missing(format!(
+                    "the history of stack '{name}' has the versions 1 to {count}, and no version {version}"
+                )),
+            })
+        }
+        HistoryPoint::Time(time) => {
+            let before = records.iter().rfind(|record| **record <= time.as_nanosecond());
+            before.ok_or_else(|| {
+                missing(format!(
+                    "the history of stack '{name}' has no operation until {time}"
+                ))
+            })
+        }
+    }?;
+    let copy = objects.iter().find(|object| {
+        parts(name, &object.key).is_some_and(|(moment, ending)| {
+            let form = ending.strip_prefix("checkpoint");
+            moment == *found && form.is_some_and(|form| CHECKPOINT_ENDINGS.contains(&form))
+        })
+    });
+    let copy = copy.map(|object| object.key.clone());
+    copy.ok_or_else(|| {
+        missing(format!(
+            "the history of stack '{name}' has no state for this operation"
+        ))
+    })
 }
 
 /// Parses the time in `<stack>-<nanoseconds>.history.json`.

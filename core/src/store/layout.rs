@@ -118,6 +118,21 @@ impl StackName {
         format!(".pulumi/journals/{}/", self.project)
     }
 
+    /// Returns the key of the note about a renaming that has begun.
+    pub(super) fn renaming(&self) -> String {
+        format!(".pulumi/journals/{self}.renaming")
+    }
+
+    /// Returns the prefix of the keys of journals that were set aside.
+    pub(super) fn orphans(&self) -> String {
+        format!("{}.orphan-", self.journal())
+    }
+
+    /// Returns the prefix of the keys of the stack's history.
+    pub(super) fn history_stem(&self) -> String {
+        format!("{}{}-", self.history(), self.stack)
+    }
+
     pub(super) fn orphan(&self, number: usize) -> String {
         format!(".pulumi/journals/{self}.journal.orphan-{number}")
     }

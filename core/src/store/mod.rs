@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 pub use file::FileStore;
+pub use history::HistoryPoint;
 pub(crate) use history::{HistoryEntry, HistoryPage};
 pub(crate) use host::ProcessIdentity;
 pub use host::ProcessState;

@@ -490,9 +490,17 @@ async fn the_timeout_of_an_operation_names_the_function_that_hangs() {
         let mut options = limited();
         if function == "policy" {
             let entered = Arc::clone(&entered);
-            let slow = Policy::from_check("slow", move |_| {
-                entered.notify_one();
-                std::future::pending()
+            let slow = Policy::from_check("slow", move |resource| {
+                let hangs = resource.urn.as_str() == URN;
+                if hangs {
+                    entered.notify_one();
+                }
+                async move {
+                    match hangs {
+                        true => std::future::pending().await,
+                        false => Ok(Vec::new()),
+                    }
+                }
             });
             let quick = Policy::from_check("quick", |_| async { Ok(Vec::new()) });
             options.local_policy_packs = vec![PolicyPack::new("guard", vec![quick, slow]).into()];

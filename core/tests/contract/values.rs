@@ -186,3 +186,43 @@ async fn assets_that_a_read_returns_by_hash_alone_keep_the_contents_that_are_rec
         assert_eq!(asset.source, AssetSource::Text("long text".to_owned()));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exported_asset_has_its_hash_and_one_that_cannot_be_read_keeps_the_former_outputs() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let exporting = |source: AssetSource| {
+        from_fn(move |context| {
+            let asset = Asset {
+                source: source.clone(),
+                ..Asset::default()
+            };
+            async move {
+                context.monitor.register(resource("a", "1")).await?;
+                context
+                    .monitor
+                    .export("file", PropertyValue::Asset(Arc::new(asset)));
+                Ok(())
+            }
+        })
+    };
+    let result = update(&stack, exporting(AssetSource::Text("hello".into()))).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    // The SHA-256 of "hello".
+    let hash = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+    let recorded = |result: &OperationResult| match result.snapshot.resources[0].outputs.get("file") {
+        Some(PropertyValue::Asset(asset)) => asset.hash.to_string(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(recorded(&result), hash);
+
+    let result = update(&stack, exporting(AssetSource::Path("no/such/file".into()))).await;
+    let error = result.error.as_ref().unwrap();
+    assert_eq!(error.kind(), stackwright::ErrorKind::InvalidInput);
+    assert!(
+        error.message().contains("file") && error.message().contains("no/such/file"),
+        "{error}"
+    );
+    assert_eq!(recorded(&result), hash);
+    is_usable(&stack).await;
+}

@@ -112,7 +112,9 @@ async fn a_host_killed_in_construct_leaves_a_valid_state_and_no_process_and_is_n
     let text = "box:index:Box resource 'a' has a problem: plugin box [";
     assert!(error.message().contains(text), "{error}");
     assert!(
-        error.message().contains("did not complete Construct: "),
+        ["did not complete Construct: ", "died during Construct: "]
+            .iter()
+            .any(|end| error.message().contains(end)),
         "{error}"
     );
     assert_eq!(

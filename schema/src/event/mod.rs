@@ -54,6 +54,30 @@ fn subject(shape: &Shape) -> Subject {
     }
 }
 
+/// Returns the objects of results that events have, too: as items of their lists, and parts of these.
+pub(crate) fn shared(shapes: &[Shape]) -> Vec<&Shape> {
+    let mut found: Vec<&Shape> = Vec::new();
+    let mut next: Vec<&Shape> = events(shapes).iter().map(|event| event.shape).collect();
+    while let Some(shape) = next.pop() {
+        for member in &shape.members {
+            let Type::List(item) = member.value_type() else {
+                continue;
+            };
+            let Type::Named(name) = *item else {
+                continue;
+            };
+            let mut outputs = shapes.iter().filter(|shape| shape.role == Role::Output);
+            if let Some(part) = outputs.find(|shape| shape.name == name) {
+                next.push(part);
+                found.push(part);
+            }
+        }
+    }
+    found.sort_by(|left, right| left.name.cmp(&right.name));
+    found.dedup_by(|left, right| left.name == right.name);
+    found
+}
+
 /// Returns the objects that are parts of events.
 pub(crate) fn parts(shapes: &[Shape]) -> Vec<&Shape> {
     let events = events(shapes);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Event, Subject, events, parts};
+use super::{Event, Subject, events, parts, shared};
 use crate::{
     python::{described, summary, type_of},
     shape::{Member, Shape, Type},
@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ._results import DiffKind, EnforcementLevel, Outcome, PolicySeverity, Severity, StepOp
+from ._results import {results}
 "#;
 
 const EVENT: &str = r#"@dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +65,12 @@ const PARSE: &str = r#"def parse(line: str, internal: bool) -> Event:
 
 /// Writes the module.
 pub(crate) fn module(shapes: &[Shape]) -> String {
-    let (events, parts) = (events(shapes), parts(shapes));
+    let (events, parts, shared) = (events(shapes), parts(shapes), shared(shapes));
     let mut blocks = vec![exported(&events, &parts)];
     blocks.extend(parts.iter().map(|part| class(part, "")));
     blocks.push(EVENT.to_owned());
     blocks.extend(events.iter().map(|event| class(event.shape, "(Event)")));
-    blocks.extend(parts.iter().map(|part| reader(part, shapes)));
+    blocks.extend(parts.iter().chain(&shared).map(|part| reader(part, shapes)));
     blocks.extend(events.iter().map(|event| event_reader(event, shapes)));
     let readers = events.iter().map(|event| {
         let (member, function) = (&event.member.name, function(&event.shape.name));
@@ -81,7 +81,18 @@ pub(crate) fn module(shapes: &[Shape]) -> String {
         "_READERS: Final[Mapping[str, Callable[[Any, dict[str, Any]], Event]]] = {{\n{readers}}}\n"
     ));
     blocks.push(PARSE.to_owned());
-    format!("{HEAD}\n{}", blocks.join("\n\n"))
+    let mut results = vec![
+        "DiffKind",
+        "EnforcementLevel",
+        "Outcome",
+        "PolicySeverity",
+        "Severity",
+        "StepOp",
+    ];
+    results.extend(shared.iter().map(|shape| shape.name.as_str()));
+    results.sort_unstable();
+    let head = HEAD.replace("{results}", &results.join(", "));
+    format!("{head}\n{}", blocks.join("\n\n"))
 }
 
 /// Writes the list of the names that the module exports.
@@ -188,7 +199,10 @@ fn read(member: &Member, shapes: &[Shape]) -> String {
 /// Writes what makes the value of a member of the JSON value that was found.
 fn converted(found: &str, value: &Type<'_>, shapes: &[Shape]) -> String {
     match value {
-        Type::List(_) => format!("tuple({found})"),
+        Type::List(item) => match converted("item", item, shapes) {
+            plain if plain == "item" => format!("tuple({found})"),
+            made => format!("tuple({made} for item in {found})"),
+        },
         Type::Named(name) if shapes.iter().any(|shape| shape.name == *name) => {
             format!("{}({found})", function(name))
         }

@@ -1,7 +1,7 @@
 //! What is read without a program, and the pending operations that are forgotten.
 
 use serde_json::{Value, json};
-use stackwright::{Engine, Result, Stack, binding};
+use stackwright::{Engine, Language, Result, Stack, binding};
 
 use super::run::{Answer, broken, error};
 
@@ -48,6 +48,10 @@ async fn find(engine: &Engine, stack: &Stack, message: &Value) -> Result<Vec<u8>
         "forget" => {
             let dry_run = message["dryRun"] == json!(true);
             binding::pending_entry_document(&stack.forget_pending(pending, dry_run).await?, false)
+        }
+        "edit" => {
+            let edit = message["edit"].to_string();
+            binding::edit(stack, edit.as_bytes(), Language::Rust, "an edit").await
         }
         other => Err(stackwright::Error::invalid(format!(
             "this actor cannot read {other:?}"

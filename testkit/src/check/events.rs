@@ -136,7 +136,27 @@ pub(super) fn check(events: &Events<'_>, expected: &Expectation, wrong: &mut Fin
         }
     }
     check_policies(events, expected, wrong);
+    if let Some(expected) = &expected.moves {
+        wrong.compare("the moves", expected, &moves(events));
+    }
     check_diagnostics(events, expected, wrong);
+}
+
+/// Returns the moves that an event lists, in the form of scenarios.
+fn moves(events: &Events<'_>) -> Value {
+    let listed = events.of("suggestedMovesEvent").next();
+    let listed = listed.and_then(|(_, payload)| payload["moves"].as_array());
+    let moves = listed.into_iter().flatten().map(|suggestion| {
+        let mut members = suggestion.as_object().cloned().unwrap_or_default();
+        for (own, name) in [("oldUrn", "old"), ("newUrn", "new")] {
+            let urn = members.remove(own).unwrap_or_default();
+            members.insert(name.to_owned(), urn);
+        }
+        let followers = suggestion["following"].as_array().map_or(0, Vec::len);
+        members.insert("followers".to_owned(), followers.into());
+        names::shortened(&members.into())
+    });
+    moves.collect()
 }
 
 fn check_policies(events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {

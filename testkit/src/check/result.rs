@@ -10,7 +10,7 @@ use super::{
     names,
 };
 use crate::{
-    scenario::{Expectation, ImportedExpectation},
+    scenario::{ErrorExpectation, Expectation, ImportedExpectation},
     value::from_plain,
 };
 
@@ -42,24 +42,7 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
         ));
     }
     if let Some(expected) = &expected.error {
-        let error = error.unwrap_or(&Value::Null);
-        let about = names::name(text(error, "urn"));
-        let right = expected
-            .kind
-            .as_deref()
-            .is_none_or(|kind| kind == text(error, "kind"))
-            && expected
-                .message
-                .as_deref()
-                .is_none_or(|part| text(error, "message").contains(part))
-            && expected
-                .reference
-                .as_deref()
-                .is_none_or(|part| text(error, "referenceMessage").contains(part))
-            && expected.about.as_deref().is_none_or(|name| name == about);
-        if !right {
-            wrong.push(format!("the error is {error}, not {expected:?}"));
-        }
+        check_error(error.unwrap_or(&Value::Null), expected, wrong);
     }
     let changes = result.get("changes").cloned().unwrap_or_else(|| json!({}));
     if let Some(expected) = &expected.changes {
@@ -97,6 +80,22 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
     }
     if let Some(expected) = &expected.outputs {
         wrong.compare("outputs", expected, &outputs(result));
+    }
+}
+
+fn check_error(error: &Value, expected: &ErrorExpectation, wrong: &mut Findings) {
+    let has = |member: &str, part: &Option<String>| {
+        let part = part.as_deref();
+        part.is_none_or(|part| text(error, member).contains(part))
+    };
+    let is =
+        |expected: &Option<String>, found: &str| expected.as_deref().is_none_or(|expected| expected == found);
+    let right = is(&expected.kind, text(error, "kind"))
+        && has("message", &expected.message)
+        && has("referenceMessage", &expected.reference)
+        && is(&expected.about, &names::name(text(error, "urn")));
+    if !right {
+        wrong.push(format!("the error is {error}, not {expected:?}"));
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod actor_process;
 mod cast;
+mod editing;
 mod files;
 mod goal;
 mod link;

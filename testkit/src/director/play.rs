@@ -143,6 +143,7 @@ impl<'a, 'b> Player<'a, 'b> {
             start["stack"] = STACK.into();
             let requested = async {
                 self.forget(operation).await?;
+                self.edit(operation).await?;
                 match operation.adopt {
                     Some(_) => self.adoption(&mut start).await,
                     None => Ok(()),
@@ -190,8 +191,18 @@ impl<'a, 'b> Player<'a, 'b> {
         }
     }
 
-    /// Sends a request that is not an operation.
+    /// Sends a request that is not an operation, and that succeeds.
     pub(super) async fn ask(&mut self, verb: &str, members: Value) -> Result<Value, String> {
+        let answer = self.answer(verb, members).await?;
+        answer.map_err(|error| format!("{verb}: {} ({})", error.message, error.kind))
+    }
+
+    /// Sends a request that is not an operation.
+    pub(super) async fn answer(
+        &mut self,
+        verb: &str,
+        members: Value,
+    ) -> Result<Result<Value, ActorError>, String> {
         let (providers, packs) = (Arc::clone(&self.providers), Arc::clone(&self.packs));
         let actor = self.cast.actor().await?;
         let stage = Stage::new(actor, providers, packs, Vec::new(), Vec::new());
@@ -199,11 +210,7 @@ impl<'a, 'b> Player<'a, 'b> {
             answer = at_most(OPERATION_TIMEOUT, stage.link.ask(verb, members)) => answer,
             reason = stage.attend(&mut actor.messages) => return Err(reason),
         };
-        match answer {
-            Some(Ok(answer)) => Ok(answer),
-            Some(Err(error)) => Err(format!("{verb}: {} ({})", error.message, error.kind)),
-            None => Err(format!("{verb} timed out")),
-        }
+        answer.ok_or_else(|| format!("{verb} timed out"))
     }
 
     async fn open(&mut self, config: Value) -> Result<(), String> {

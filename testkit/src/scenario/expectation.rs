@@ -38,6 +38,9 @@ pub struct Expectation {
     pub violations: Option<BTreeMap<String, Value>>,
     /// Rewritten inputs, all of them: members of their events (`before`, `after`…) by `<policy> <name>`.
     pub rewrites: Option<BTreeMap<String, Value>>,
+    /// The moves that the operation has applied or suggests, all of them: their members with `old`, `new` in the place of the
+    /// URNs, and `followers`, the number of resources that move with it.
+    pub moves: Option<Value>,
     /// The policy packs that the summary names, with their versions.
     pub packs: Option<Value>,
     /// The stack's outputs.

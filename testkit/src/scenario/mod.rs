@@ -1,5 +1,6 @@
 //! Scenarios: behaviour tests as data. One file is one scenario; `scenarios/README.md` describes every field.
 
+mod edit;
 mod expectation;
 mod operation;
 mod policy;
@@ -15,6 +16,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+pub use edit::{Edit, EditExpectation};
 pub use expectation::{
     CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, ImportedExpectation,
     StateExpectation,

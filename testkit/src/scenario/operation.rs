@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{CallRule, Expectation, Forgotten, Statement};
+use super::{CallRule, Edit, Expectation, Forgotten, Statement};
 
 /// One operation and its expectation.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -41,6 +41,8 @@ pub struct ScenarioOperation {
     pub reopen: bool,
     /// Pending operations that are forgotten before the operation: `creating a`.
     pub forget: Vec<Forgotten>,
+    /// Edits of the state before the operation, one after the other.
+    pub edits: Vec<Edit>,
     /// Labels of the trace: at each the operation is cancelled once more.
     pub cancel: Vec<String>,
     /// A label of the trace: then the process that runs the engine is killed.

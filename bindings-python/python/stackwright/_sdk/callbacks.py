@@ -20,7 +20,7 @@ from pulumi.runtime import _callbacks, settings
 from .._provider_threads import start_task
 from .._raised import described
 from .._stackwright import Completions, Reply, Run
-from ..errors import ProgramError
+from ..errors import ProgramError, _NamedError
 from .isolation import is_isolated
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def serve(
             response = await function(request)
         except Exception as error:
             failures.append(error)
-            raise ProgramError(_text_of(error)) from None
+            raise _NamedError(_text_of(error)) from error
         return response.SerializeToString()  # type: ignore[no-any-return]
 
     def start(method: Callable[..., Awaitable[bytes]], arguments: tuple[str, bytes], reply: Reply) -> asyncio.Task[None]:

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     diagnostic::Severity,
-    event::{DiffKind, EnforcementLevel, OperationOutcome, PolicySeverity},
+    event::{DiffKind, EnforcementLevel, OperationOutcome, PolicySeverity, SuggestedMove},
     step::StepOp,
 };
 
@@ -268,6 +268,14 @@ documents! {
         after: Map<String, Value>,
     }
 
+    /// Moves that a preview suggests, and those that the operation has applied, which precede them. The reference engine has
+    /// no such event.
+    #[schemars(rename = "SuggestedMovesEvent")]
+    struct SuggestedMovesDocument {
+        /// The moves, the most probable ones first.
+        moves: Vec<SuggestedMove>,
+    }
+
     /// The work is over.
     #[schemars(rename = "SummaryEvent")]
     struct SummaryDocument {
@@ -335,6 +343,9 @@ documents! {
         /// A policy pack has analyzed all resources.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy_analyze_stack_summary_event: Option<AnalyzeStackSummaryDocument>,
+        /// There are moves that are suggested, or were applied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        suggested_moves_event: Option<SuggestedMovesDocument>,
         /// The work is over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary_event: Option<SummaryDocument>,

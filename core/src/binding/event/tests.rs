@@ -12,9 +12,9 @@ use crate::{
     binding::Document as _,
     diagnostic::{Diagnostic, Severity},
     event::{
-        DiffKind, EnforcementLevel, EngineEvent, EventJson, EventPayload, OperationStatus, PolicyFindings,
-        PolicyName, PolicyQuestion, PolicyRemediation, PolicySeverity, PolicyViolation, PropertyDiff,
-        StateMetadata, StepEvent, StepMetadata, Summary,
+        DiffKind, EnforcementLevel, EngineEvent, EventJson, EventPayload, MovedResource, OperationStatus,
+        PolicyFindings, PolicyName, PolicyQuestion, PolicyRemediation, PolicySeverity, PolicyViolation,
+        PropertyDiff, StateMetadata, StepEvent, StepMetadata, SuggestedMove, Summary,
     },
     property::PropertyMap,
     resource::ResourceState,
@@ -134,6 +134,18 @@ fn payloads() -> Vec<EventPayload> {
         findings(PolicyQuestion::Remediate),
         findings(PolicyQuestion::Analyze),
         findings(PolicyQuestion::AnalyzeStack),
+        EventPayload::SuggestedMoves(Arc::new(vec![SuggestedMove {
+            old_urn: urn(),
+            new_urn: urn(),
+            reason: "the name changes".to_owned(),
+            confidence: 0.5,
+            alias: "aliases=[]".to_owned(),
+            following: vec![MovedResource {
+                old_urn: urn(),
+                new_urn: urn(),
+            }],
+            accepted: true,
+        }])),
         EventPayload::Summary(Summary {
             resource_changes: BTreeMap::from([("create", 1)]),
             policy_packs: BTreeMap::from([("pack".to_owned(), "1.0.0".to_owned())]),
@@ -187,6 +199,9 @@ fn collect(value: &Value, schema: &Value, root: &Value, written: &mut BTreeSet<S
     }
     for branch in schema["anyOf"].as_array().into_iter().flatten() {
         collect(value, branch, root, written);
+    }
+    for item in value.as_array().into_iter().flatten() {
+        collect(item, &schema["items"], root, written);
     }
     for (name, member) in value.as_object().into_iter().flatten() {
         let property = &schema["properties"][name];

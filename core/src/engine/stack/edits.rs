@@ -3,8 +3,9 @@
 use super::Stack;
 use crate::{
     error::Result,
-    operation::edit as apply,
+    operation::{edit as apply, rename_stack, restore},
     state::edit::{EditReport, StateEdit},
+    store::HistoryPoint,
 };
 
 impl Stack {
@@ -47,5 +48,72 @@ impl Stack {
     pub async fn edit(&self, edit: &StateEdit, dry_run: bool) -> Result<EditReport> {
         let edited = apply(&self.context, edit, dry_run).await;
         self.explained(edited).await
+    }
+
+    /// Replaces the state by one of the history, and returns what it did, or with `dry_run` what it would do. A state of before a
+    /// renaming of the stack gets its present name.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotFound`] when the history has no such state; [`crate::ErrorKind::InvalidInput`] for a stack whose
+    /// state the host supplies; [`crate::ErrorKind::Conflict`] while an operation runs.
+    ///
+    /// # Cancel safety
+    /// As for [`Self::edit`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// use stackwright::store::HistoryPoint;
+    ///
+    /// stack.destroy(OperationOptions::default()).wait().await;
+    /// let report = stack.restore(&HistoryPoint::Version(1), false).await?;
+    /// assert!(report.is_empty(), "the state is that of the only operation");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn restore(&self, point: &HistoryPoint, dry_run: bool) -> Result<EditReport> {
+        let restored = restore(&self.context, point, dry_run).await;
+        self.explained(restored).await
+    }
+
+    /// Gives the stack another name, `stack` or `project/stack`, and returns what happens to its records. History and tags
+    /// move with it. This handle keeps the former name: the engine opens the stack by the new one.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for a name that no stack can have, and for a stack whose state the host supplies;
+    /// [`crate::ErrorKind::Conflict`] when a stack of that name exists, and while an operation runs.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves a renaming that the next opening of either name undoes or finishes.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.rename_stack("live", false).await?;
+    /// assert_eq!(engine.stacks(None).await?[0].to_string(), "shop/live");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn rename_stack(&self, name: &str, dry_run: bool) -> Result<EditReport> {
+        let renamed = rename_stack(&self.context, name, dry_run).await;
+        self.explained(renamed).await
     }
 }

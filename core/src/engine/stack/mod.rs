@@ -20,6 +20,7 @@ use crate::{
     error::{ErrorKind, Result},
     event::EventSink,
     executor::Control,
+    moves::AppliedMoves,
     operation::{
         EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun,
         PendingWork, Session, SessionLease, StackContext,
@@ -308,6 +309,7 @@ impl Stack {
             control: control.clone(),
             session: session.clone(),
             pending,
+            moves: AppliedMoves::default(),
         };
         let spawner = runtime.spawner.clone();
         let (failed, events_left, control_left, session_left) = (

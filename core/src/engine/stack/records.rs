@@ -9,7 +9,7 @@ use crate::{
     operation::{Adoption, Operation, OperationKind, OperationOptions, PendingWork},
     resource::ResourceState,
     secrets::SecretsProvider,
-    state::{PendingEntry, ResourceGraph},
+    state::{PendingEntry, ResourceGraph, Snapshot},
     store::{HistoryPage, LoadedStack},
 };
 
@@ -198,8 +198,16 @@ impl Stack {
     /// ```
     pub async fn pending(&self) -> Result<Vec<PendingEntry>> {
         let loaded = self.loaded().await?;
-        let pending = &loaded.snapshot.pending_operations;
-        Ok(PendingEntry::all(pending, loaded.holder.is_some()))
+        let Snapshot {
+            pending_operations,
+            resources,
+            ..
+        } = &loaded.snapshot;
+        Ok(PendingEntry::all(
+            pending_operations,
+            resources,
+            loaded.holder.is_some(),
+        ))
     }
 
     /// Records the resource of a pending operation: its provider reads it, and the operation is no longer pending.

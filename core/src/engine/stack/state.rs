@@ -3,10 +3,10 @@
 use super::Stack;
 use crate::{
     error::Result,
-    operation::{PolicyAnalysis, StackContext, analyze},
+    operation::{PolicyAnalysis, analyze, replace_by_import},
     policy::PolicyPackOption,
     property::PropertyMap,
-    state::Snapshot,
+    state::{Snapshot, edit::EditReport},
 };
 
 impl Stack {
@@ -143,10 +143,10 @@ impl Stack {
         self.explained(exported).await
     }
 
-    /// Replaces the state by a deployment document.
+    /// Replaces the state by a deployment document, and returns what it did. URNs that name another project are a warning.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] for a malformed document or an invalid state, [`ErrorKind::Conflict`] while an operation
+    /// [`ErrorKind::State`] for a malformed document, an invalid state or one of another stack, [`ErrorKind::Conflict`] while an operation
     /// runs. The state is then unchanged.
     ///
     /// # Cancel safety
@@ -169,14 +169,26 @@ impl Stack {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn import_deployment(&self, document: &[u8]) -> Result<()> {
-        let StackContext {
-            storage,
-            secrets,
-            is_new,
-            ..
-        } = &*self.context;
-        storage.import(&**secrets, document, *is_new).await
+    pub async fn import_deployment(&self, document: &[u8]) -> Result<EditReport> {
+        self.import_deployment_with(document, false, false).await
+    }
+
+    /// As [`Self::import_deployment`]. With `force`, a state that is invalid or whose URNs name another stack is accepted, with
+    /// warnings. With `dry_run`, nothing is written.
+    ///
+    /// # Errors
+    /// As for [`Self::import_deployment`].
+    ///
+    /// # Cancel safety
+    /// As for [`Self::import_deployment`].
+    pub async fn import_deployment_with(
+        &self,
+        document: &[u8],
+        force: bool,
+        dry_run: bool,
+    ) -> Result<EditReport> {
+        let imported = replace_by_import(&self.context, document, force, dry_run).await;
+        self.explained(imported).await
     }
 
     /// Returns the history, newest entry first, as JSON documents. A stack with a host-supplied state has none.

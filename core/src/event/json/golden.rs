@@ -225,10 +225,10 @@ fn counting_the_steps_of_a_reference_log_gives_its_summary() {
         let counts = ChangeCounts::new();
         for step in steps.values().filter(|step| step.op != StepOp::Refresh) {
             let internal = step.resource_type.is_provider() && step.urn.name().starts_with("default");
-            if *name == "2b-refresh" {
-                counts.refreshed(step.op, internal);
-            } else {
+            if *name != "2b-refresh" {
                 counts.succeeded(step, internal);
+            } else if !internal {
+                counts.add(step.op);
             }
         }
         let summary = events.iter().find_map(|(_, event)| match &event.payload {

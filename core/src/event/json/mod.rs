@@ -98,6 +98,11 @@ impl EventJson {
                     policy::write_findings(payload, findings);
                 });
             }
+            EventPayload::SuggestedMoves(moves) => object.nested("suggestedMovesEvent", |payload| {
+                // The members of a move have JSON forms, so that writing them cannot fail.
+                let list = serde_json::to_string(&**moves).unwrap_or_else(|_| "[]".to_owned());
+                payload.member("moves").push_str(&list);
+            }),
             EventPayload::Summary(summary) => {
                 object.nested("summaryEvent", |payload| write_summary(payload, summary));
             }

@@ -1,6 +1,7 @@
 //! The tree of steps: a text that shows resources under their parents with their changes.
 
 mod layout;
+mod moves;
 mod row;
 mod value;
 
@@ -18,6 +19,8 @@ use crate::{
 
 use layout::Layout;
 use row::Row;
+
+pub(crate) use moves::render_moves;
 
 /// The type and the parent of a resource without a step.
 pub(crate) type Standing = (TypeToken, Option<Urn>);

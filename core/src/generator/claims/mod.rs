@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use crate::{
     executor::Control,
     generator::matching,
+    moves::AppliedMoves,
     resource::Goal,
     state::{PriorState, StateId, StateRef},
     urn::Urn,
@@ -53,6 +54,8 @@ pub(crate) struct Claims {
     project: String,
     base: Arc<PriorState>,
     control: Control,
+    /// The moves that the operation applies.
+    moves: AppliedMoves,
     state: Mutex<State>,
 }
 
@@ -151,8 +154,15 @@ impl Claims {
             project: project.to_owned(),
             base: Arc::clone(base),
             control,
+            moves: AppliedMoves::default(),
             state: Mutex::default(),
         }
+    }
+
+    /// Adds the moves to apply.
+    #[must_use]
+    pub(crate) fn with_moves(self, moves: AppliedMoves) -> Self {
+        Self { moves, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -227,7 +237,9 @@ impl Claims {
         let parent = goal.parent.as_ref();
         let parent_alias = parent.and_then(|parent| state.new_to_old.get(parent));
         let (stack, project) = (&self.stack, &self.project);
-        for alias in matching::candidates(goal, urn, stack, project, parent_alias, &state.new_to_old) {
+        let aliases = matching::candidates(goal, urn, stack, project, parent_alias, &state.new_to_old);
+        // An accepted move precedes the aliases of the program.
+        for alias in self.moves.former(urn).into_iter().chain(aliases) {
             let Some(record) = self.base.live(&alias) else {
                 continue;
             };

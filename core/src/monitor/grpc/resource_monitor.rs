@@ -13,7 +13,11 @@ use stackwright_proto::pulumirpc::{
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use super::Service;
-use crate::monitor::{WireStatus, wire};
+use crate::{
+    monitor::{WireStatus, wire},
+    moves::ProgramLanguage,
+    urn::ROOT_STACK_TYPE,
+};
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -75,6 +79,9 @@ impl ResourceMonitor for Service {
         request: Request<RegisterResourceRequest>,
     ) -> Answer<RegisterResourceResponse> {
         let from_node = is_from_node(request.metadata());
+        if request.get_ref().r#type == ROOT_STACK_TYPE {
+            self.monitor.note_sdk(sdk_of(request.metadata()));
+        }
         let registering = wire::register_resource(&self.monitor, request.into_inner(), from_node);
         Ok(Response::new(registering.await?))
     }
@@ -122,6 +129,25 @@ impl ResourceMonitor for Service {
     }
 }
 
+/// Returns the language of the SDK that a request comes from, by its metadata or its gRPC library.
+fn sdk_of(metadata: &MetadataMap) -> ProgramLanguage {
+    if is_from_node(metadata) {
+        return ProgramLanguage::NodeSdk;
+    }
+    let is_python = match metadata.get("pulumi-runtime") {
+        Some(runtime) => runtime == "python",
+        None => metadata.get("user-agent").is_some_and(|agent| {
+            let library: &[u8] = b"grpc-python";
+            agent.as_bytes().starts_with(library)
+        }),
+    };
+    if is_python {
+        ProgramLanguage::PythonSdk
+    } else {
+        ProgramLanguage::Unknown
+    }
+}
+
 /// Returns whether a request comes from the Node SDK, whose older versions encode aliases differently: by its metadata
 /// or, without any, by its gRPC library.
 fn is_from_node(metadata: &MetadataMap) -> bool {
@@ -153,5 +179,21 @@ mod tests {
         assert!(!is_from_node(&metadata(&[("pulumi-runtime", "python"), library])));
         assert!(!is_from_node(&metadata(&[("user-agent", "grpc-python/1.60.0")])));
         assert!(!is_from_node(&metadata(&[])));
+    }
+
+    #[test]
+    fn the_language_of_an_sdk_is_known_by_its_word_or_its_library() {
+        for (entries, expected) in [
+            (&[("pulumi-runtime", "nodejs")][..], ProgramLanguage::NodeSdk),
+            (&[("user-agent", "grpc-node-js/1.10.0")], ProgramLanguage::NodeSdk),
+            (
+                &[("user-agent", "grpc-python-asyncio/1.60.0")],
+                ProgramLanguage::PythonSdk,
+            ),
+            (&[("pulumi-runtime", "python")], ProgramLanguage::PythonSdk),
+            (&[("user-agent", "grpc-go/1.60.0")], ProgramLanguage::Unknown),
+        ] {
+            assert_eq!(sdk_of(&metadata(entries)), expected, "{entries:?}");
+        }
     }
 }

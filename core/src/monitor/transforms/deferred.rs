@@ -18,8 +18,9 @@ use crate::{
     generator::RunEnded,
     monitor::{
         Monitor, Registered, Registration, WireStatus,
+        check::{check, check_type},
         in_flight::Flight,
-        register::{Refused, check_type},
+        register::Refused,
     },
     provider::ProviderStatus,
     urn::Urn,
@@ -149,7 +150,7 @@ impl Monitor {
         self.refer(registration);
         self.until_claimed(deferred.announcement.earlier(references(registration)))
             .await?;
-        self.check(registration)?;
+        check(registration)?;
         Ok(Lineage::below(above, &registration.name, deferred.own.clone()))
     }
 

@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn a_cycle_is_found_with_its_nodes_in_order() {
-        let table: [(&[&[usize]], Option<&[usize]>); 6] = [
+        type Case<'a> = (&'a [&'a [usize]], Option<&'a [usize]>);
+        let table: [Case<'_>; 6] = [
             (&[], None),
             (&[&[1], &[2], &[]], None),
             (&[&[1, 2], &[2], &[]], None),

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use stackwright_proto::{MESSAGE_LIMIT, pulumirpc::analyzer_client::AnalyzerClient};
-use tonic::{
-    Code, Response, Status,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Response, Status, transport::Channel};
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -41,14 +38,7 @@ impl AnalyzerConnection {
             )
             .with_phase("load")
         };
-        let uri = if address.contains("://") {
-            address.clone()
-        } else {
-            format!("http://{address}")
-        };
-        let endpoint = Endpoint::from_shared(uri)
-            .map_err(|error| failed(&error.to_string()))?
-            .tcp_nodelay(true);
+        let endpoint = transport::endpoint(address).map_err(|error| failed(&error.to_string()))?;
         let attempts = async {
             loop {
                 match transport::connect(&endpoint, &self.runtime).await {

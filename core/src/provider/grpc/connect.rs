@@ -9,10 +9,7 @@ use stackwright_proto::{
     MESSAGE_LIMIT,
     pulumirpc::{PluginAttach, ProviderHandshakeRequest, resource_provider_client::ResourceProviderClient},
 };
-use tonic::{
-    Code,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, transport::Channel};
 
 use super::{ConfigurationCell, GrpcProvider, Peer};
 use crate::{
@@ -200,14 +197,8 @@ async fn reach(peer: &Peer, runtime: &Runtime) -> Result<Channel> {
         .with_provider(name.clone())
         .with_phase("load")
     };
-    let uri = if address.contains("://") {
-        address.clone()
-    } else {
-        format!("http://{address}")
-    };
-    let endpoint = Endpoint::from_shared(uri)
+    let endpoint = transport::endpoint(address)
         .map_err(|error| failed(error.to_string()))?
-        .tcp_nodelay(true)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
     let mut last = String::new();

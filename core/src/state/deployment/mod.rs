@@ -4,6 +4,7 @@
 //! ciphertext that was read is remembered, so that a snapshot that is read and written back has the same bytes
 //! (times come back in UTC, and objects that the engine does not interpret have their keys sorted).
 
+mod document;
 mod feature;
 mod free_form;
 mod interner;
@@ -17,18 +18,20 @@ mod write;
 
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use document::NEWEST_VERSION;
+pub(in crate::state) use document::parse;
 pub(in crate::state) use free_form::maybe as maybe_free_form;
 pub(crate) use manifest_of::has_magic;
 pub use read::Checkpoint;
-pub(crate) use read::{NEWEST_VERSION, read_large_checkpoint};
+pub(crate) use read::read_large_checkpoint;
 pub use read::{SecretsAccess, read_checkpoint, read_deployment};
-pub(in crate::state) use read::{check_record, decrypt, parse};
+pub(in crate::state) use read::{check_record, decrypt};
 use record::RecordsJson;
 pub(crate) use record::{RecordJson, StateJson};
 pub(crate) use secrets_of::secrets_of_checkpoint;
 pub(in crate::state) use write::encrypt;
-pub(crate) use write::write_beside;
 pub use write::{Layout, SecretsShown, write_checkpoint, write_deployment};
+pub(crate) use write::{write_beside, write_encrypted_deployment};
 
 /// Returns the lower-case hex SHA-256 of `bytes`. Journals name the checkpoint that they extend by it.
 #[must_use]

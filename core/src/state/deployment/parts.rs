@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::{
+    document::WholeCheckpoint,
     interner::Interner,
-    read::WholeCheckpoint,
     record::{RecordFields, RecordsJson},
 };
 use crate::{resource::ResourceState, runtime::Spawner};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures::FutureExt as _;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
 
@@ -56,6 +57,35 @@ pub async fn write_checkpoint(stack: &str, snapshot: &Snapshot, secrets: Secrets
 /// As [`write_checkpoint`].
 pub async fn write_deployment(snapshot: &Snapshot, secrets: SecretsShown, layout: Layout) -> Result<Vec<u8>> {
     write(snapshot, secrets, layout, None).await
+}
+
+/// Writes a deployment as [`write_deployment`] does, without a call of the secrets manager: all secrets have been encrypted
+/// by it before.
+///
+/// # Errors
+/// [`ErrorKind::Secrets`] when one has not.
+pub(crate) fn write_encrypted_deployment(snapshot: &Snapshot) -> Result<Vec<u8>> {
+    let unsealed = || {
+        let text = "the state has secrets that the operation could not encrypt";
+        Error::new(ErrorKind::Secrets, text)
+    };
+    let ciphertexts = match snapshot.secrets.as_deref() {
+        None => refuse_secrets(records(snapshot))?,
+        Some(manager) => {
+            manager.ready().now_or_never().ok_or_else(unsealed)??;
+            let collector = collect(records(snapshot), manager);
+            if !collector.is_empty() {
+                return Err(unsealed());
+            }
+            collector.finish(Vec::new())?
+        }
+    };
+    lay_out(
+        snapshot,
+        SecretForm::Encrypted(&ciphertexts),
+        Layout::Compact,
+        None,
+    )
 }
 
 async fn write(

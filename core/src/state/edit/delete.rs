@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Delete, Edited, find::Positions};
 use crate::{
     error::{Error, ErrorKind, Result},
-    message::Text,
+    message::{Text, needed_record, protected_record},
     resource::ResourceState,
     state::{Snapshot, graph::dependents_of},
     urn::Urn,
@@ -104,9 +104,7 @@ fn targets(records: &[Arc<ResourceState>], edit: &Delete) -> Result<Vec<usize>> 
 }
 
 fn protected(urn: &Urn) -> Error {
-    let reference = format!(
-        "{urn} can't be safely deleted because it is protected. Re-run this command with --force to force deletion"
-    );
+    let reference = protected_record(urn.as_str());
     let library = format!("the record of '{urn}' cannot be deleted: it is protected");
     Error::new(ErrorKind::Conflict, Text::pair(reference, library))
         .with_urn(urn.clone())
@@ -116,8 +114,7 @@ fn protected(urn: &Urn) -> Error {
 /// The error of records on which others depend.
 fn needed(records: &[Arc<ResourceState>], targets: &[usize], first: usize, dependents: &[usize]) -> Error {
     let urn = &records[first].urn;
-    let mut reference =
-        format!("{urn} can't be safely deleted because the following resources depend on it:");
+    let mut lines = String::new();
     let mut library = match targets {
         [_] => format!("the record of '{urn}' cannot be deleted: these depend on it"),
         _ => "the records cannot be deleted: these depend on them".to_owned(),
@@ -125,10 +122,10 @@ fn needed(records: &[Arc<ResourceState>], targets: &[usize], first: usize, depen
     for index in dependents {
         let dependent = &records[*index].urn;
         let name = format!("\"{}\"", dependent.name());
-        reference.push_str(&format!("\n * {name:<NAME_WIDTH$} ({dependent})"));
+        lines.push_str(&format!("\n * {name:<NAME_WIDTH$} ({dependent})"));
         library.push_str(&format!("\n  {dependent}"));
     }
-    reference.push_str("\n\nDelete those resources first or pass --target-dependents.");
+    let reference = needed_record(urn.as_str(), &lines);
     Error::new(ErrorKind::Conflict, Text::pair(reference, library))
         .with_urn(urn.clone())
         .with_hint("'dependents' deletes their records, too")

@@ -8,6 +8,7 @@ mod rename;
 mod repair;
 mod report;
 mod rewrite;
+mod stack_name;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use crate::{
 
 pub use report::{EditKind, EditReport, EditedRecord, RemovedReference};
 pub(crate) use rewrite::{rewrite_references, rewrite_snapshot, rewrite_snippets};
+pub(crate) use stack_name::rename_stack;
 
 /// The schema of a URN.
 #[derive(JsonSchema)]
@@ -34,6 +36,7 @@ struct UrnText(#[expect(dead_code, reason = "only its schema is used")] String);
 /// their parents, and all references follow.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "RenameEdit")]
 pub struct Rename {
     /// The URN of the resource.
     #[schemars(with = "UrnText")]
@@ -70,6 +73,7 @@ impl Rename {
 /// Removes records from the state. The resources themselves stay as they are, no provider is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "DeleteEdit")]
 pub struct Delete {
     /// The URNs of the resources.
     #[schemars(with = "Vec<UrnText>", extend("x-takes" = "a list of URNs"))]
@@ -88,6 +92,7 @@ pub struct Delete {
 /// The records that an edit changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "RecordSelection")]
 pub struct Selection {
     /// The URNs of the resources.
     #[schemars(with = "Vec<UrnText>", extend("x-takes" = "a list of URNs"))]

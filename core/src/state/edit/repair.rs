@@ -26,13 +26,10 @@ use crate::{
 /// missing provider, a missing type.
 pub(super) fn repair(snapshot: &Snapshot) -> Result<Edited> {
     let mut edited = Edited::new(snapshot.clone());
-    let first = match integrity::verify(snapshot) {
-        Err(first) => first,
+    let Err(first) = integrity::verify(snapshot) else {
         // The owners of views are no part of the integrity rules.
-        Ok(()) => {
-            prune(&mut edited.snapshot.resources);
-            return Ok(edited);
-        }
+        prune(&mut edited.snapshot.resources);
+        return Ok(edited);
     };
     let order = valid_order(&snapshot.resources).map_err(|error| beyond_repair(&error, &first))?;
     let sorted = order

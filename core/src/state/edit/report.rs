@@ -357,6 +357,7 @@ fn fields(before: &ResourceState, after: &ResourceState) -> Vec<&'static str> {
         ("resourceHooks", old.resource_hooks == new.resource_hooks),
         ("extensionRef", before.extension_ref == after.extension_ref),
         ("snippetID", before.snippet_id == after.snippet_id),
+        ("unknown members", before.unknown_members == after.unknown_members),
     ];
     compared
         .into_iter()

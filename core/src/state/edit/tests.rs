@@ -328,7 +328,8 @@ fn names_types_and_parents_that_a_resource_cannot_have_are_refused() {
         change(&mut edit);
         refusal(StateEdit::Rename(edit), &state)
     };
-    let cases: [(&dyn Fn(&mut Rename), &str); 9] = [
+    type Case<'a> = (&'a dyn Fn(&mut Rename), &'a str);
+    let cases: [Case<'_>; 9] = [
         (&|edit| edit.name = Some(String::new()), "is empty"),
         (&|edit| edit.name = Some("x::y".to_owned()), "contains '::'"),
         (&|edit| edit.resource_type = Some(String::new()), "it is empty"),

@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn each_reference_of_a_record_is_an_edge_with_its_kind() {
-        let mut provider = record("provider");
+        let serving = Urn::new("dev", "shop", "", "pulumi:providers:pkg", "provider");
+        let mut provider = ResourceState::new(serving.clone(), "pulumi:providers:pkg".into(), true);
         provider.id = "one".into();
         let mut user = record("user");
         user.parent = Some(urn("a"));
@@ -161,7 +162,7 @@ mod tests {
         user.options.deleted_with = Some(urn("a"));
         user.options.replace_with = vec![urn("b")];
         user.view_of = Some(urn("b"));
-        user.provider = format!("{}::one", urn("provider")).into();
+        user.provider = format!("{serving}::one").into();
         let found = edges(vec![provider, record("a"), record("b"), user]);
         assert_eq!(
             found,

@@ -121,11 +121,7 @@ impl JournalReplay {
             .collect();
         let pending = self.base.pending_operations.iter().enumerate();
         let worked_on: Vec<usize> = pending
-            .filter(|(_, pending)| {
-                resources
-                    .iter()
-                    .any(|resource| is_same(resource, &pending.resource))
-            })
+            .filter(|(_, pending)| resources.iter().any(|resource| concerns(pending, resource)))
             .map(|(place, _)| place)
             .collect();
         self.settled.worked_on.extend(worked_on);
@@ -136,12 +132,16 @@ impl JournalReplay {
     pub(super) fn refresh_settles_pending(&self) -> bool {
         self.unsettled()
             .filter(|pending| pending.kind != PendingOperationKind::Creating)
-            .all(|pending| {
-                !self
-                    .records()
-                    .any(|record| is_same(&record.state, &pending.resource))
-            })
+            .all(|pending| !self.records().any(|record| concerns(pending, &record.state)))
     }
+}
+
+/// Returns whether a pending operation changes the resource of a record or a goal. An interrupted update has no id: it
+/// changes the resource in use.
+fn concerns(pending: &PendingOperation, resource: &ResourceState) -> bool {
+    let goal = &pending.resource;
+    let is_update = pending.kind == PendingOperationKind::Updating && goal.id.is_empty();
+    is_same(goal, resource) || is_update && goal.urn == resource.urn && !resource.delete
 }
 
 /// Returns whether both describe the same real resource. A copy that is marked for deletion has another id.

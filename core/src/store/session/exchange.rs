@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    message::Text,
     secrets::SecretsProvider,
     state::{
         Snapshot,
@@ -13,6 +14,7 @@ use crate::{
             Layout, NEWEST_VERSION, SecretsAccess, SecretsShown, read_checkpoint, read_deployment,
             write_checkpoint, write_deployment,
         },
+        integrity,
     },
     store::{StackSession, StackStorage},
     urn::Urn,
@@ -42,20 +44,49 @@ impl StackStorage {
         write_deployment(&loaded.snapshot, shown, Layout::Pretty).await
     }
 
-    /// Replaces the state by a deployment document. The present state need not be readable. With `creates`, a missing
-    /// stack is created once the document has been read.
+    /// Reads a deployment document that replaces the state, and returns it with warnings. A document whose deployment is null
+    /// empties the state. With `force`, a state that is invalid or another stack's is accepted.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] when the document is malformed or its state is invalid or another stack's,
-    /// [`ErrorKind::Conflict`] while the stack is locked elsewhere. The state is unchanged then.
-    pub(crate) async fn import(
+    /// [`ErrorKind::State`] when the document is malformed, and without `force` when its state is invalid or another stack's.
+    pub(crate) async fn read_imported(
         &self,
         secrets: &dyn SecretsProvider,
         document: &[u8],
+        force: bool,
+    ) -> Result<(Snapshot, Vec<String>)> {
+        let access = SecretsAccess::Open(secrets);
+        let imported = match read_deployment(document, access, false).await {
+            Err(_) if has_null_deployment(document) => {
+                let warning = "the document has no deployment: it empties the state";
+                return Ok((Snapshot::default(), vec![warning.to_owned()]));
+            }
+            read => read?,
+        };
+        let mut violations: Vec<Error> = self.foreign_stacks(&imported).collect();
+        violations.extend(integrity::verify(&imported).err().map(|error| unsound(&error)));
+        let mut warnings = self.foreign_projects(&imported);
+        match violations.first() {
+            Some(first) if !force => Err(refused(first, &violations)),
+            _ => {
+                warnings.extend(violations.iter().map(ToString::to_string));
+                Ok((imported, warnings))
+            }
+        }
+    }
+
+    /// Replaces the state. The present one need not be readable. With `creates`, a missing stack is created. `announce` gets
+    /// the new state before it is written, and can refuse it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] while the stack is locked elsewhere, and those of `announce`. The state is unchanged then.
+    pub(crate) async fn replace_state(
+        &self,
+        secrets: &dyn SecretsProvider,
+        imported: &mut Snapshot,
         creates: bool,
-    ) -> Result<()> {
-        let mut imported = read_deployment(document, SecretsAccess::Open(secrets), true).await?;
-        self.refuse_foreign(&imported)?;
+        announce: impl AsyncFnOnce(&Snapshot) -> Result<()>,
+    ) -> Result<Snapshot> {
         let lock = self.lock_for("import").await?;
         let result = async {
             let loaded = match self.load(secrets).await {
@@ -63,17 +94,11 @@ impl StackStorage {
                     Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
                     _ => self.load(secrets).await?,
                 },
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt
-                    ) =>
-                {
-                    self.unread().await?
-                }
+                Err(error) if is_unreadable(&error) => self.unread().await?,
                 loaded => loaded?,
             };
-            let mut current = loaded.snapshot.clone();
+            let before = loaded.snapshot.clone();
+            let mut current = before.clone();
             if imported.secrets.is_none() {
                 imported.secrets = match current.secrets.take() {
                     Some(manager) => Some(manager),
@@ -82,17 +107,49 @@ impl StackStorage {
                 current.secrets.clone_from(&imported.secrets);
             }
             let session = StackSession::begin(self, loaded, &mut current, "import").await?;
-            session.commit(&mut imported).await
+            announce(imported).await?;
+            session.commit(imported).await.map(|()| before)
         }
         .await;
         let released = lock.release().await;
-        result.and(released)
+        result.and_then(|before| released.map(|()| before))
+    }
+
+    /// Returns the present state for the comparison with one that replaces it: empty when it cannot be read, or is missing
+    /// and would be created.
+    ///
+    /// # Errors
+    /// Those of the store; [`ErrorKind::NotFound`] without `creates`.
+    pub(crate) async fn load_replaced(
+        &self,
+        secrets: &dyn SecretsProvider,
+        creates: bool,
+    ) -> Result<Snapshot> {
+        match self.load_unlocked(secrets).await {
+            Err(error) if is_unreadable(&error) => Ok(Snapshot::default()),
+            Err(error) if creates && error.kind() == ErrorKind::NotFound => Ok(Snapshot::default()),
+            loaded => Ok(loaded?.snapshot),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) async fn import(
+        &self,
+        secrets: &dyn SecretsProvider,
+        document: &[u8],
+        creates: bool,
+    ) -> Result<()> {
+        let (mut imported, _) = self.read_imported(secrets, document, false).await?;
+        let announce = async |_: &Snapshot| Ok(());
+        self.replace_state(secrets, &mut imported, creates, announce)
+            .await
+            .map(drop)
     }
 
     /// Reads the initial deployment document of a new stack. One without a deployment is an empty state.
     ///
     /// # Errors
-    /// As [`Self::import`].
+    /// As [`Self::read_imported`].
     pub(crate) async fn parse_supplied(
         &self,
         secrets: &dyn SecretsProvider,
@@ -128,20 +185,92 @@ impl StackStorage {
         let foreign = |urn: &&Urn| urn.stack() != name.stack() || urn.project() != name.project();
         match imported.resources.iter().map(|record| &record.urn).find(foreign) {
             None => Ok(()),
-            Some(urn) => Err(Error::new(
-                ErrorKind::State,
-                format!(
-                    "resource {urn} belongs to stack '{}/{}', not to '{}/{}'",
-                    urn.project(),
-                    urn.stack(),
-                    name.project(),
-                    name.stack()
-                ),
-            )
-            .with_urn(urn.clone())
-            .with_hint("a state can be moved to another stack once all its URNs name that stack")),
+            Some(urn) => Err(self.foreign(urn)),
         }
     }
+
+    /// Returns an error for each record whose URN names another stack.
+    fn foreign_stacks<'a>(&'a self, imported: &'a Snapshot) -> impl Iterator<Item = Error> + 'a {
+        let urns = imported.resources.iter().map(|record| &record.urn);
+        let foreign = urns.filter(|urn| urn.stack() != self.name().stack());
+        foreign.map(|urn| self.foreign(urn))
+    }
+
+    /// Returns a warning for each other project that URNs name.
+    fn foreign_projects(&self, imported: &Snapshot) -> Vec<String> {
+        let own = self.name().project();
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let urns = imported.resources.iter().map(|record| record.urn.project());
+        for project in urns.filter(|project| *project != own) {
+            *counts.entry(project).or_default() += 1;
+        }
+        let warning = |(project, count)| {
+            format!(
+                "{count} of the resources belong to the project '{project}', not to '{own}': a program of '{own}' registers none of them"
+            )
+        };
+        counts.into_iter().map(warning).collect()
+    }
+
+    fn foreign(&self, urn: &Urn) -> Error {
+        let name = self.name();
+        let library = format!(
+            "resource {urn} belongs to stack '{}/{}', not to '{}/{}'",
+            urn.project(),
+            urn.stack(),
+            name.project(),
+            name.stack()
+        );
+        let reference = format!(
+            "resource '{urn}' is from a different stack ({} != {})",
+            urn.stack(),
+            name.stack()
+        );
+        Error::new(ErrorKind::State, Text::pair(reference, library))
+            .with_urn(urn.clone())
+            .with_hint("a state can be moved to another stack once all its URNs name that stack")
+    }
+}
+
+/// Returns whether an error is that of a state that cannot be used.
+fn is_unreadable(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt
+    )
+}
+
+/// The error of a document whose state violates an integrity rule.
+fn unsound(error: &Error) -> Error {
+    let library = format!("snapshot integrity failure; refusing to use it: {error}");
+    let text = Text::pair(format!("state file contains errors: {error}"), library);
+    let unsound = Error::new(ErrorKind::State, text);
+    error.urn().cloned().into_iter().fold(unsound, Error::with_urn)
+}
+
+/// Returns the first violation, with all of them in the reference engine's text.
+fn refused(first: &Error, violations: &[Error]) -> Error {
+    let last = "importing this file could be dangerous; rerun with --force to proceed anyway";
+    let texts = violations.iter().map(Error::reference_message);
+    let lines = texts.chain([last.into()]).enumerate();
+    let lines: String = lines
+        .map(|(index, text)| format!("\n    {}) {text}", index + 1))
+        .collect();
+    let reference = format!("{} errors occurred:{lines}", violations.len() + 1);
+    let text = Text::pair(reference, first.message());
+    first
+        .clone()
+        .with_text(text)
+        .with_hint("'force' imports the state all the same")
+}
+
+/// Returns whether a document has a version and a deployment that is null, and nothing else.
+fn has_null_deployment(document: &[u8]) -> bool {
+    let has_member = |name: &str| {
+        serde_json::from_slice::<BTreeMap<String, &RawValue>>(document)
+            .is_ok_and(|members| members.contains_key(name))
+    };
+    is_without_deployment(document) && has_member("version") && has_member("deployment")
 }
 
 /// Returns whether a document has only a version and features: `{}` and `{"version": 3, "deployment": null}` for

@@ -22,14 +22,18 @@ impl StackStorage {
     ) -> Result<PendingEntry> {
         if dry_run {
             let loaded = self.load_unlocked(secrets).await?;
-            let (_, entry) = PendingEntry::find(&loaded.snapshot.pending_operations, id)?;
+            let (_, entry) = PendingEntry::find(
+                &loaded.snapshot.pending_operations,
+                &loaded.snapshot.resources,
+                id,
+            )?;
             return Ok(entry);
         }
         let lock = self.lock_for("forget").await?;
         let forgotten = async {
             let loaded = self.load(secrets).await?;
             let mut snapshot = loaded.snapshot.clone();
-            let (place, entry) = PendingEntry::find(&snapshot.pending_operations, id)?;
+            let (place, entry) = PendingEntry::find(&snapshot.pending_operations, &snapshot.resources, id)?;
             let session = StackSession::begin(self, loaded, &mut snapshot, "forget").await?;
             snapshot.pending_operations.remove(place);
             session.commit(&mut snapshot).await?;

@@ -110,7 +110,7 @@ impl StackStorage {
     }
 
     /// Returns a checkpoint in the form of its key. A compressed one is compressed on a thread that may block.
-    async fn compressed(&self, key: &str, checkpoint: Bytes) -> Result<Bytes> {
+    pub(super) async fn compressed(&self, key: &str, checkpoint: Bytes) -> Result<Bytes> {
         if !is_compressed(key) {
             return Ok(checkpoint);
         }

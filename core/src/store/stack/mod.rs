@@ -3,6 +3,7 @@
 mod commit;
 mod list;
 mod remove;
+mod rename;
 mod summary;
 mod tags;
 #[cfg(test)]
@@ -13,8 +14,8 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    Condition, HistoryEntry, HistoryPage, Holder, HostFacts, Md5Digest, Object, StackLock, StackName, Store,
-    Version,
+    Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, Md5Digest, Object, StackLock,
+    StackName, Store, Version,
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
@@ -266,6 +267,17 @@ impl StackStorage {
     /// Returns the key of the newest copy of the checkpoint in the history.
     pub(in crate::store) async fn newest_copy(&self) -> Result<Option<String>> {
         history::newest_copy(&self.store, &self.name).await
+    }
+
+    /// Reads the checkpoint that the history has of a point, decompressed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when it has none.
+    pub(crate) async fn read_copy(&self, point: &HistoryPoint) -> Result<Bytes> {
+        let key = history::copy_at(&self.store, &self.name, point).await?;
+        let gone = || Error::new(ErrorKind::NotFound, format!("the copy {key} of a state is gone"));
+        let object = self.store.get(&key).await?.ok_or_else(gone)?;
+        expand(&key, object.bytes)
     }
 
     /// Returns the records of finished operations, the newest first.

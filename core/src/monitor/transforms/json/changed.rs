@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use crate::{
     monitor::{
         PackageChoice, TransformOptions,
-        documents::{AliasDocument, References, TimeoutsDocument},
+        documents::{AliasDocument, TimeoutsDocument},
+        members::References,
     },
     property::json::{PlainMap, PlainValue},
     resource::{Alias, HookBindings, ResourceOptions},

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
+use stackwright_testkit::wait::Within as _;
 use tokio::sync::Semaphore;
 
 use super::*;
@@ -75,9 +76,12 @@ async fn entries_queued_during_a_write_are_written_as_one_batch() {
     let gate = Gate::new(0, usize::MAX);
     let journal = Journal::start(JournalReplay::new(Snapshot::default()), gate.clone(), &runtime());
     let first = journal.append(journal.next_operation_id(), created(&journal, "first"));
-    while gate.calls.load(Ordering::SeqCst) == 0 {
-        tokio::task::yield_now().await;
-    }
+    let writing = async {
+        while gate.calls.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    writing.within("the first write").await;
     let rest: Vec<_> = (0..100)
         .map(|number| journal.append(OperationId(2), created(&journal, &format!("r{number}"))))
         .collect();

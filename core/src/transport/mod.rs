@@ -1,5 +1,8 @@
 //! Connecting to gRPC servers (providers, language runtimes, policy packs), with a check of the server process's owner.
 
+mod corked;
+mod single_task;
+
 use std::{io::Result as IoResult, time::Duration};
 
 use hyper_util::rt::TokioIo;
@@ -7,23 +10,45 @@ use tokio::net::TcpStream;
 use tonic::transport::{Channel, Endpoint, Error, Uri};
 
 use crate::runtime::{Peer, Runtime};
+use corked::Corked;
+use single_task::{SingleTask, Turns};
 
 /// How long a server may take to accept a connection.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest pause between two checks whether it has accepted.
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 
+/// Returns the endpoint of an address: `host:port`, or an `http` URI.
+///
+/// # Errors
+/// If the address is no URI.
+pub(crate) fn endpoint(address: &str) -> Result<Endpoint, Error> {
+    match address.contains("://") {
+        true => Endpoint::from_shared(address.to_owned()),
+        false => Endpoint::from_shared(format!("http://{address}")),
+    }
+}
+
 /// Connects to an endpoint. A server on loopback must be a process of a trusted user, also after each reconnection.
 ///
 /// # Errors
 /// If no process listens there, or one of another user.
 pub(crate) async fn connect(endpoint: &Endpoint, runtime: &Runtime) -> Result<Channel, Error> {
+    let turns = Turns::default();
+    let task = SingleTask::start(&runtime.spawner, turns.clone());
     let runtime = runtime.clone();
     let connector = tower::service_fn(move |uri: Uri| {
-        let runtime = runtime.clone();
-        async move { dial(&uri, &runtime).await.map(TokioIo::new) }
+        let (runtime, turns) = (runtime.clone(), turns.clone());
+        async move {
+            let socket = dial(&uri, &runtime).await?;
+            IoResult::Ok(TokioIo::new(Corked::new(socket, turns)))
+        }
     });
-    endpoint.connect_with_connector(connector).await
+    endpoint
+        .clone()
+        .executor(task)
+        .connect_with_connector(connector)
+        .await
 }
 
 async fn dial(uri: &Uri, runtime: &Runtime) -> IoResult<TcpStream> {

@@ -1,0 +1,81 @@
+//! Edits of a stack's state.
+
+use stackwright::{Language, binding};
+
+use super::sw_stack_t;
+use crate::{
+    bytes::{sw_bytes_t, sw_bytes_view_t},
+    error::sw_error_t,
+    guard::{Slot, guard, live},
+    status::sw_status_t,
+};
+
+/// Changes the state without a provider, as one change, and gives a report (JSON) of what that did. An edit that changes nothing
+/// writes nothing; after an error, the state is as it was.
+///
+/// `edit` is a JSON object with one kind of edit, and `dryRun`: `{"rename": {"urn": "urn:pulumi:…", "name": "new"}, "dryRun": true}`.
+/// Its members:
+///
+/// @members StateEdit
+///
+/// Those of `rename`:
+///
+/// @members RenameEdit
+///
+/// Those of `delete`:
+///
+/// @members DeleteEdit
+///
+/// Those of `protect`, `unprotect`, `taint` and `untaint`:
+///
+/// @members RecordSelection
+///
+/// Those of `restore`:
+///
+/// @members RestoreEdit
+///
+/// Those of `importDeployment`:
+///
+/// @members ImportDeploymentEdit
+///
+/// Those of `renameStack`:
+///
+/// @members RenameStackEdit
+///
+/// Those of the report:
+///
+/// @members EditReport
+///
+/// Those of a record in it:
+///
+/// @members EditedRecord
+///
+/// An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; what protection, dependents or an existing resource refuse
+/// is `CONFLICT`. A handle of a renamed stack keeps the former name.
+///
+/// # Safety
+/// `stack` must be null or alive, `edit` readable, `report` null or writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_edit(
+    stack: *const sw_stack_t,
+    edit: sw_bytes_view_t,
+    report: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or writable by this function's contract.
+        let place = unsafe { Slot::optional(report) };
+        // SAFETY: null or alive by this function's contract.
+        let stack = unsafe { live(stack, "the stack") }?;
+        // SAFETY: readable by this function's contract.
+        let edit = unsafe { edit.bytes("the edit") }?;
+        let editing = async { Ok(binding::edit(&stack.stack, edit, Language::C, "an edit").await?) };
+        let content = stack.parts.shared.block_on_to_the_end(editing)?;
+        if let Some(place) = place {
+            place.fill(sw_bytes_t::boxed(content));
+        }
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}

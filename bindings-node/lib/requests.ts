@@ -1,0 +1,77 @@
+/** How calls of functions and methods go to the engine: what their arguments contain is awaited, then they are sent. */
+import type { CallOptions, InvokeOptions } from "./documents";
+import { type Inputs, KnownOrigin, type Origin, resolve, type Traced } from "./output";
+import { addTo, named, settingsOf, urnOf, urnsOf } from "./references";
+import type { AnyResource } from "./resource";
+import type { Run } from "./run";
+import { containsUnknown, type PropertyMap, Unknown } from "./values";
+
+/** The name of the arguments of a function in errors. */
+export function argumentsOf(token: string): string {
+    return `the arguments of ${token}`;
+}
+
+/** Calls a function; the result is unknown while what its arguments come from is only planned. `inTransform`: a transform calls it. */
+export async function sendInvoke(
+    run: Run,
+    token: string,
+    inputs: Inputs,
+    options: InvokeOptions,
+    inTransform: boolean,
+): Promise<Traced> {
+    const sent = await resolve(inputs, argumentsOf(token));
+    if (containsUnknown(sent.value)) {
+        return { value: new Unknown(), sources: sent.sources };
+    }
+    const settings = await settingsOf(options);
+    addTo(settings, "dependencies", await urnsOf([...sent.sources]));
+    const { dependencies: dependsOn, ...rest } = settings as { dependencies?: string[] };
+    const document = JSON.stringify({ ...rest, dependsOn, token, inTransform });
+    const value = await run.request<PropertyMap | undefined>((call) =>
+        run.bridge.native.invoke(run.number, call, document, sent.value),
+    );
+    // The engine answers nothing for a call that has to wait for what is only planned.
+    return { value: value ?? new Unknown(), sources: sent.sources };
+}
+
+/** The result of a method as the engine answers it. */
+interface MethodResult {
+    readonly value: PropertyMap;
+    readonly dependencies: readonly string[];
+}
+
+/** Calls a method of a resource, or of none. */
+export async function sendMethodCall(
+    run: Run,
+    token: string,
+    of: AnyResource | string | undefined,
+    inputs: Inputs,
+    options: CallOptions,
+): Promise<Traced> {
+    const settings = await settingsOf(options);
+    if (of !== undefined) {
+        settings["of"] = await urnOf(of);
+    }
+    const sent = await named(inputs, (name) => `the values of the argument ${name} of ${token}`);
+    const document = JSON.stringify({ ...settings, token, argumentDependencies: sent.dependencies });
+    const { value, dependencies } = await run.request<MethodResult>((call) =>
+        run.bridge.native.callMethod(run.number, call, document, sent.values),
+    );
+    const sources = new Set<Origin>([new KnownOrigin([...Object.values(sent.dependencies).flat(), ...dependencies])]);
+    if (of !== undefined) {
+        sources.add(typeof of === "string" ? new KnownOrigin([of]) : of);
+    }
+    // In previews, what is missing may be there later.
+    return { value: run.info.dryRun && isEmpty(value) ? new Unknown() : value, sources };
+}
+
+/** Returns whether an object has no members. */
+export function isEmpty(options: object): boolean {
+    if (typeof options !== "object" || options === null || Array.isArray(options)) {
+        return false;
+    }
+    for (const _ in options) {
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,56 @@
+/** Edits of the state: what they report, what they refuse, and that a renamed resource keeps its real thing. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ConflictError, InvalidInputError, NotFoundError, StateError, secret } from "../index.mjs";
+import { failureOf, Memory, memoryEngine } from "./support.mjs";
+
+const THING = "mem:index:Thing";
+const A = "urn:pulumi:dev::shop::mem:index:Thing::a";
+const Z = `${A.slice(0, -1)}z`;
+
+const programOf = (name) => (context) => {
+    const a = context.resource(THING, name, { n: 1, key: secret("hunter2") });
+    context.resource(THING, "b", { of: a.get("n") });
+};
+
+test("a renamed resource is the same for a program that registers the new name", async () => {
+    const engine = memoryEngine(new Memory());
+    const stack = await engine.stack("shop/dev", { program: programOf("a") });
+    await stack.up();
+    assert.ok((await stack.rename(A, { name: "z", dryRun: true })).dryRun);
+    const report = await stack.rename(A, { name: "z" });
+    const [renamed, dependent] = report.records;
+    assert.deepEqual([renamed.kind, renamed.urn, renamed.formerUrn, renamed.fields], ["renamed", Z, A, ["urn"]]);
+    assert.deepEqual([dependent.kind, dependent.fields], ["changed", ["dependencies", "propertyDependencies"]]);
+    assert.ok(!JSON.stringify(report).includes("hunter2"));
+    assert.deepEqual((await stack.up({ program: programOf("z") })).changes, { same: 3 });
+    const unknown = await failureOf(stack.taint([A]));
+    assert.ok(unknown instanceof NotFoundError && unknown.hints.includes(`did you mean '${Z}'?`), unknown.hints.join());
+    assert.ok((await failureOf(stack.deleteResources([Z]))) instanceof ConflictError);
+    assert.match((await failureOf(stack.rename(Z, { name: 5 }))).message, /rename\.name takes a string/);
+    assert.match((await failureOf(stack.rename(Z, { nam: "y" }))).message, /nam/);
+    assert.ok((await failureOf(stack.unprotect([]))) instanceof InvalidInputError);
+    assert.equal((await stack.protect([], { all: true })).records.length, 4);
+    assert.equal((await stack.unprotect([], { all: true })).records.length, 4);
+    const removed = await stack.deleteResources([Z], { dependents: true });
+    assert.deepEqual(removed.records.map(({ kind }) => kind), ["removed", "removed"]);
+    const restored = await stack.restore({ time: new Date() });
+    assert.deepEqual(restored.records.map(({ kind }) => kind), ["added", "added"]);
+    assert.deepEqual((await stack.repair()).records, []);
+});
+
+test("a renamed stack opens by its new name with its history", async () => {
+    const engine = memoryEngine(new Memory());
+    const stack = await engine.stack("shop/dev", { program: programOf("a") });
+    await stack.up();
+    const state = await stack.exportDeployment();
+    await stack.renameStack("live");
+    assert.deepEqual((await engine.stacks()).map(({ name }) => name), ["shop/live"]);
+    const live = await engine.stack("shop/live", { program: programOf("a") });
+    assert.deepEqual((await live.up()).changes, { same: 3 });
+    assert.equal((await live.history()).length, 2);
+    assert.deepEqual((await live.restore({ version: 1 })).records, []);
+    assert.ok((await failureOf(live.importDeployment(state))) instanceof StateError);
+    assert.ok((await live.importDeployment(state, { force: true, dryRun: true })).warnings.length > 0);
+});

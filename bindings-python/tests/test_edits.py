@@ -1,0 +1,85 @@
+"""Edits of the state: what they report, what they refuse, and that a renamed resource keeps its real thing."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+import stackwright as sw
+from stackwright import sync
+
+from conftest import MakeEngine, Memory
+
+THING = "mem:index:Thing"
+A = "urn:pulumi:dev::shop::mem:index:Thing::a"
+Z = A[:-1] + "z"
+
+
+def program_of(name: str) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, name, {"n": 1, "key": sw.secret("hunter2")})
+        ctx.resource(THING, "b", {"of": a["n"]})
+
+    return program
+
+
+def test_a_renamed_resource_is_the_same_for_a_program_that_registers_the_new_name(make_engine: MakeEngine, memory: Memory) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program_of("a"))
+            await stack.up()
+            planned = await stack.rename(A, name="z", dry_run=True)
+            assert planned.dry_run and (await stack.resource(A)).name == "a"
+            report = await stack.rename(A, name="z")
+            renamed, dependent = report.records
+            assert (renamed.kind, renamed.urn, renamed.former_urn, renamed.fields) == ("renamed", Z, A, ("urn",))
+            assert (dependent.kind, dependent.fields) == ("changed", ("dependencies", "propertyDependencies"))
+            assert "hunter2" not in repr(report)
+            result = await stack.up(program=program_of("z"))
+            assert result.changes == {"same": 3}
+            with pytest.raises(sw.NotFoundError) as unknown:
+                await stack.taint([A])
+            assert f"did you mean '{Z}'?" in unknown.value.hints
+            with pytest.raises(sw.ConflictError):
+                await stack.delete_resources([Z])
+            with pytest.raises(sw.InvalidInputError, match="urns takes a list"):
+                await stack.protect(Z)
+            with pytest.raises(sw.InvalidInputError, match="rename.name takes a string"):
+                await stack.rename(Z, name=5)  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="given no resource"):
+                await stack.unprotect()
+            assert len((await stack.protect(all=True)).records) == 4
+            assert len((await stack.unprotect(all=True)).records) == 4
+            removed = await stack.delete_resources([Z], dependents=True)
+            assert [record.kind for record in removed.records] == ["removed", "removed"]
+            restored = await stack.restore(time=datetime.now(timezone.utc))
+            assert [record.kind for record in restored.records] == ["added", "added"]
+            with pytest.raises(sw.InvalidInputError, match="time zone"):
+                await stack.restore(time=datetime(2026, 1, 1))
+
+    asyncio.run(run())
+
+
+def test_the_sync_api_edits_as_well_and_a_renamed_stack_opens_by_its_new_name(tmp_path: Path, memory: Memory) -> None:
+    with sync.Engine(store=f"file://{tmp_path}/state", passphrase="x", providers={"mem": memory}) as engine:
+        stack = engine.stack("shop/dev", program_of("a"))
+        stack.up()
+        assert stack.repair().records == ()
+        assert [record.fields for record in stack.taint([A]).records] == [("taint",)]
+        assert len(stack.untaint([A]).records) == 1 and stack.protect([A], dry_run=True).dry_run
+        deployment = stack.export_deployment()
+        assert stack.import_deployment(deployment, dry_run=True).records == ()
+        with pytest.raises(sw.ConflictError):
+            stack.rename_stack("dev")
+        report = stack.rename_stack("live")
+        assert {record.urn.split(":")[2] for record in report.records} == {"live"}
+        assert [listed.name for listed in engine.stacks()] == ["shop/live"]
+        live = engine.stack("shop/live", program_of("a"))
+        assert live.up().changes == {"same": 3}
+        assert [entry["kind"] for entry in live.history()] == ["update", "update"]
+        assert live.restore(version=1).records == ()
+        with pytest.raises(sw.StateError, match="belongs to stack 'shop/dev'"):
+            live.import_deployment(deployment)
+        assert live.import_deployment(deployment, force=True, dry_run=True).warnings

@@ -1,0 +1,16 @@
+//! Texts of the reference engine about edits of a state, which name its flags.
+
+/// Returns the reference engine's refusal to delete a protected record.
+pub(crate) fn protected_record(urn: &str) -> String {
+    format!(
+        "{urn} can't be safely deleted because it is protected. Re-run this command with --force to force deletion"
+    )
+}
+
+/// Returns the reference engine's refusal to delete a record; `dependents` has a line for each that depends on it.
+pub(crate) fn needed_record(urn: &str, dependents: &str) -> String {
+    format!(
+        "{urn} can't be safely deleted because the following resources depend on it:{dependents}\n\nDelete those resources \
+         first or pass --target-dependents."
+    )
+}

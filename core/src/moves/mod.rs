@@ -1,0 +1,62 @@
+//! Suggested moves: which deletions and creations of a preview look like one resource under another URN.
+//!
+//! [`suggest`] is a function of plain data. Its cost grows with the number of deletions and creations: these are indexed
+//! by type, inputs and name, and only those with an equal key that few others have are compared.
+
+mod accept;
+mod candidates;
+mod choose;
+mod code;
+mod forest;
+mod former;
+mod inputs;
+mod likeness;
+mod matcher;
+mod reason;
+mod renamed_project;
+
+#[cfg(test)]
+mod tests;
+
+use crate::{event::SuggestedMove, resource::ResourceState};
+
+pub use accept::{AcceptMoves, AcceptedMove};
+pub use code::ProgramLanguage;
+
+pub(crate) use accept::{AppliedMoves, same_kind};
+
+use forest::Forest;
+use matcher::Matcher;
+
+/// The suggestions, and the number of comparisons that they took.
+#[derive(Debug, Default)]
+pub(crate) struct Suggestions {
+    /// The suggestions, the most probable ones first.
+    pub(crate) moves: Vec<SuggestedMove>,
+    /// How many pairs of a deletion and a creation were compared.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests limit it"))]
+    pub(crate) comparisons: usize,
+}
+
+/// Suggests moves of `deleted` records to `created` ones, with aliases in the language of the program.
+pub(crate) fn suggest<'a>(
+    deleted: &[&'a ResourceState],
+    created: &[&'a ResourceState],
+    language: ProgramLanguage,
+) -> Suggestions {
+    if deleted.is_empty() || created.is_empty() {
+        return Suggestions::default();
+    }
+    let mut matcher = Matcher::new(Forest::new(deleted), Forest::new(created));
+    let project = matcher.match_projects(deleted, created);
+    matcher.match_all();
+    let mut moves = matcher.suggestions(language, project);
+    moves.sort_by(|left, right| {
+        let by_confidence = right.confidence.total_cmp(&left.confidence);
+        by_confidence.then_with(|| left.new_urn.cmp(&right.new_urn))
+    });
+    Suggestions {
+        moves,
+        comparisons: matcher.comparisons(),
+    }
+}

@@ -1,0 +1,207 @@
+//! The moves of an update: those that its preview suggests, and those that its options accept.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{OperationKind, OperationOptions, OperationResult, OperationRun, PendingWork, Session};
+use crate::{
+    error::{Error, Result},
+    event::{EventPayload, EventSink, StepResult, SuggestedMove},
+    moves::{AcceptMoves, AcceptedMove, AppliedMoves, ProgramLanguage, same_kind, suggest},
+    resource::ResourceState,
+    state::Snapshot,
+    step::StepOp,
+    urn::Urn,
+};
+
+/// The records that a preview would delete, and those that it would create, by URN.
+struct Candidates<'a> {
+    deleted: Vec<&'a ResourceState>,
+    created: Vec<&'a ResourceState>,
+}
+
+impl<'a> Candidates<'a> {
+    fn of(steps: &'a [StepResult]) -> Self {
+        let mut found = Self {
+            deleted: Vec::new(),
+            created: Vec::new(),
+        };
+        for result in steps {
+            let metadata = &result.step.metadata;
+            let is_refused = result.failure.as_ref().is_some_and(|failure| failure.refused);
+            match (metadata.op, &metadata.old, &metadata.new) {
+                _ if is_refused => {}
+                (StepOp::Delete, Some(old), _) if is_movable(&old.0) => found.deleted.push(&old.0),
+                (StepOp::Create, None, Some(new)) if is_movable(&new.0) => found.created.push(&new.0),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// Returns whether an alias can name a record: not views, which follow their owners, and not what is only read.
+fn is_movable(state: &ResourceState) -> bool {
+    state.view_of.is_none() && !state.external && !state.delete && !state.pending_replacement
+}
+
+/// Finds the moves that a preview of an update suggests; those that were applied precede them. An event lists them all.
+pub(super) fn suggest_moves(run: &OperationRun, steps: &[StepResult]) -> Vec<SuggestedMove> {
+    let mut moves = run.moves.moves().to_vec();
+    if run.kind == OperationKind::Update && run.options.dry_run && !run.control.is_cancelled() {
+        let Candidates { deleted, created } = Candidates::of(steps);
+        moves.extend(suggest(&deleted, &created, language(run)).moves);
+    }
+    if !moves.is_empty() {
+        let listed = Arc::new(moves.clone());
+        run.events.emit(EventPayload::SuggestedMoves(listed), false);
+    }
+    moves
+}
+
+/// Returns the language of the program, as it says itself or as its requests show.
+fn language(run: &OperationRun) -> ProgramLanguage {
+    let of_program = run.program.as_ref().map(|program| program.language());
+    match of_program.unwrap_or_default() {
+        ProgramLanguage::Unknown => run
+            .session
+            .monitor()
+            .map(|monitor| monitor.sdk_language())
+            .unwrap_or_default(),
+        known => known,
+    }
+}
+
+/// Applies the moves that the options accept: previews the update without them, and finds the accepted ones among its
+/// deletions and creations. Returns the result of a failed preview.
+///
+/// The events of the preview have no listener; its diagnostics are emitted again when it fails.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] for a move that does not fit.
+pub(super) async fn accept_moves(run: &mut OperationRun) -> Result<Option<OperationResult>> {
+    let accepted = match run.options.accept_moves.take() {
+        None | Some(AcceptMoves::All(false)) => return Ok(None),
+        Some(AcceptMoves::Only(moves)) if moves.is_empty() => return Ok(None),
+        Some(accepted) => accepted,
+    };
+    if run.kind != OperationKind::Update {
+        let text = "acceptMoves (accept_moves in Python and Rust) is an option of updates and their previews";
+        return Err(Error::invalid(text));
+    }
+    run.options.check()?;
+    let runtime = &run.stack.engine.runtime;
+    let preview = OperationRun {
+        stack: Arc::clone(&run.stack),
+        kind: run.kind,
+        options: OperationOptions {
+            dry_run: true,
+            strict: false,
+            plan: None,
+            generate_plan: Some(false),
+            hold_session: false,
+            // A protected record that would be deleted is what a move can save.
+            ignore_protect: true,
+            // The timeout of the whole operation covers the preview.
+            timeout: None,
+            ..run.options.clone()
+        },
+        program: run.program.clone(),
+        import: None,
+        events: EventSink::new(Arc::clone(&runtime.clock)),
+        control: run.control.clone(),
+        session: Session::default(),
+        pending: PendingWork::default(),
+        moves: AppliedMoves::default(),
+    };
+    let result = Box::pin(preview.run()).await;
+    if result.error.is_some() {
+        for diagnostic in &result.diagnostics {
+            run.events.diagnostic(diagnostic.clone());
+        }
+        run.session.finish(false, runtime).await;
+        run.events.end();
+        return Ok(Some(OperationResult {
+            is_preview: run.options.dry_run,
+            ..result
+        }));
+    }
+    let moves = match accepted {
+        AcceptMoves::All(_) => result.suggested_moves,
+        AcceptMoves::Only(listed) => chosen(&listed, &result)?,
+    };
+    let accept = |suggestion| SuggestedMove {
+        accepted: true,
+        ..suggestion
+    };
+    run.moves = AppliedMoves::new(moves.into_iter().map(accept).collect());
+    Ok(None)
+}
+
+/// Returns the listed moves, each as it is suggested, or as one that is possible.
+fn chosen(listed: &[AcceptedMove], preview: &OperationResult) -> Result<Vec<SuggestedMove>> {
+    let Candidates { deleted, created } = Candidates::of(&preview.steps);
+    let by_urn = |states: Vec<&'_ ResourceState>| -> FxHashMap<Urn, ResourceState> {
+        let states = states.into_iter().map(|state| (state.urn.clone(), state.clone()));
+        states.collect()
+    };
+    let (deleted, created) = (by_urn(deleted), by_urn(created));
+    let (mut olds, mut news) = (FxHashMap::default(), FxHashMap::default());
+    let mut moves = Vec::with_capacity(listed.len());
+    for AcceptedMove { old_urn, new_urn, .. } in listed {
+        let refused = |why: &str| Err(refusal(old_urn, new_urn, why));
+        let (Some(old), Some(new)) = (deleted.get(old_urn), created.get(new_urn)) else {
+            return refused(match deleted.contains_key(old_urn) {
+                true => "the update would not create the new one",
+                false => "the update would not delete the old one",
+            });
+        };
+        if !same_kind(old, new) {
+            return refused("the two are of different packages or kinds");
+        }
+        if olds.insert(old_urn, ()).is_some() || news.insert(new_urn, ()).is_some() {
+            return refused("another move in the list has one of the two");
+        }
+        let suggested = preview.suggested_moves.iter();
+        let mut suggested = suggested.filter(|it| it.old_urn == *old_urn && it.new_urn == *new_urn);
+        moves.push(match suggested.next() {
+            Some(suggestion) => suggestion.clone(),
+            None => SuggestedMove {
+                old_urn: old_urn.clone(),
+                new_urn: new_urn.clone(),
+                reason: "the options accept it".to_owned(),
+                confidence: 1.0,
+                alias: String::new(),
+                following: Vec::new(),
+                accepted: true,
+            },
+        });
+    }
+    Ok(moves)
+}
+
+fn refusal(old: &Urn, new: &Urn, why: &str) -> Error {
+    let text = format!("the move of `{old}` to `{new}` does not fit: {why}");
+    Error::invalid(text)
+        .with_urn(old.clone())
+        .with_hint("preview the stack again: its result lists the moves that fit now")
+}
+
+/// Refuses moves that the state does not allow any more: it may have changed since the preview.
+pub(super) fn check_moves(run: &OperationRun, snapshot: &Snapshot) -> Result<()> {
+    if run.moves.moves().is_empty() {
+        return Ok(());
+    }
+    let live = snapshot.resources.iter().filter(|state| !state.delete);
+    let live: FxHashMap<&Urn, ()> = live.map(|state| (&state.urn, ())).collect();
+    for (new, old) in run.moves.pairs() {
+        if !live.contains_key(old) {
+            return Err(refusal(old, new, "the state has no such record any more"));
+        }
+        if live.contains_key(new) {
+            return Err(refusal(old, new, "the state has a record of the new one by now"));
+        }
+    }
+    Ok(())
+}

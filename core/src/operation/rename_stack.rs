@@ -1,0 +1,87 @@
+//! Renaming a stack: its URNs, and all that its store keeps of it.
+
+use super::{StackContext, replace_state::new_name};
+use crate::{
+    error::{Error, Result},
+    state::{
+        deployment::{SecretsShown, write_checkpoint},
+        edit::{EditReport, Edited, rename_stack as rename_urns},
+        integrity,
+    },
+    store::{LoadedStack, StackSession, StackStorage},
+};
+
+/// Gives a stack another name, and returns it with what happens to the records. Settings files are not touched.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] for a name that no stack can have, and for a stack whose state the host supplies;
+/// [`crate::ErrorKind::Conflict`] when a stack of that name exists, or one of both is locked elsewhere.
+pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool) -> Result<EditReport> {
+    if stack.is_supplied {
+        let text = "a stack whose state the host supplies is not renamed: it is no part of a store";
+        return Err(Error::invalid(text).with_hint(
+            "import_deployment() of the document into a stack of a store makes it one that can be renamed",
+        ));
+    }
+    let from = &stack.storage;
+    let to = from.named(new_name(stack, name)?);
+    if to.name() == from.name() {
+        return Err(exists(&to));
+    }
+    if dry_run {
+        if to.exists().await? {
+            return Err(exists(&to));
+        }
+        let loaded = from.load_unlocked(&*stack.secrets).await?;
+        let (_, report) = renamed(from, &to, &loaded)?;
+        return Ok(EditReport { dry_run, ..report });
+    }
+    let locks = from.lock_both(&to).await?;
+    match rename_locked(stack, from, &to).await {
+        Ok(report) => locks.retire().await.map(|()| report),
+        Err(error) => {
+            // The error of the renaming is reported, not that of the release.
+            drop(locks.release().await);
+            Err(error)
+        }
+    }
+}
+
+async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStorage) -> Result<EditReport> {
+    from.settle_renaming_locked(to).await?;
+    if to.exists().await? {
+        return Err(exists(to));
+    }
+    let loaded = from.load(&*stack.secrets).await?;
+    let (edited, report) = renamed(from, to, &loaded)?;
+    let mut current = loaded.snapshot.clone();
+    // A journal that a crash left becomes the checkpoint first.
+    drop(StackSession::begin(from, loaded, &mut current, "rename").await?);
+    let checkpoint =
+        write_checkpoint(&to.name().qualified(), &edited.snapshot, SecretsShown::Encrypted).await?;
+    let base = from.read().await?.checkpoint;
+    from.rename_locked(to, &base, checkpoint).await?;
+    Ok(report)
+}
+
+fn renamed(from: &StackStorage, to: &StackStorage, loaded: &LoadedStack) -> Result<(Edited, EditReport)> {
+    let (old, new) = (from.name(), to.name());
+    let mut edited = Edited::new(loaded.snapshot.clone());
+    let names = (old.project(), old.stack());
+    edited.renames = rename_urns(&mut edited.snapshot, names, (new.project(), new.stack()));
+    integrity::verify(&edited.snapshot)?;
+    let warnings = loaded
+        .warnings
+        .iter()
+        .map(|warning| warning.message.library().to_owned());
+    edited.warnings.extend(warnings);
+    let report = EditReport::of(&loaded.snapshot, &edited);
+    Ok((edited, report))
+}
+
+fn exists(to: &StackStorage) -> Error {
+    Error::new(
+        crate::ErrorKind::Conflict,
+        format!("a stack named '{}' already exists", to.name()),
+    )
+}

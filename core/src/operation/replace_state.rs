@@ -1,0 +1,103 @@
+//! Replacing the whole state: by a deployment document, or by a state of the history.
+
+use super::{StackContext, edit::announce};
+use crate::{
+    error::{Error, Result},
+    state::{
+        Snapshot,
+        deployment::{SecretsAccess, read_checkpoint},
+        edit::{EditReport, Edited, rename_stack},
+    },
+    store::{HistoryPoint, ORGANIZATION, StackName},
+};
+
+/// Replaces the state by a deployment document.
+///
+/// # Errors
+/// [`crate::ErrorKind::State`] for a document that cannot be read, and without `force` for a state that is invalid or another
+/// stack's; [`crate::ErrorKind::Conflict`] while the stack is locked elsewhere.
+pub(crate) async fn import(
+    stack: &StackContext,
+    document: &[u8],
+    force: bool,
+    dry_run: bool,
+) -> Result<EditReport> {
+    let imported = stack
+        .storage
+        .read_imported(&*stack.secrets, document, force)
+        .await;
+    let (snapshot, warnings) = imported?;
+    replace(stack, snapshot, warnings, dry_run).await
+}
+
+/// Replaces the state by one of the stack's history. The URNs of a stack that was renamed since get its present name.
+///
+/// # Errors
+/// [`crate::ErrorKind::NotFound`] when the history has no such state; as [`import`] otherwise.
+pub(crate) async fn restore(stack: &StackContext, point: &HistoryPoint, dry_run: bool) -> Result<EditReport> {
+    if stack.is_supplied {
+        let text = "a stack whose state the host supplies has no history";
+        return Err(
+            Error::invalid(text).with_hint("import_deployment() restores a document that the host has kept")
+        );
+    }
+    let bytes = stack.storage.read_copy(point).await?;
+    let access = SecretsAccess::Open(&*stack.secrets);
+    let checkpoint = read_checkpoint(&bytes, access, true).await?;
+    let mut snapshot = checkpoint.snapshot.unwrap_or_default();
+    let own = stack.storage.name();
+    if let Ok(former) = StackName::parse(&checkpoint.stack)
+        && former != *own
+    {
+        let names = |name: &StackName| (name.project().to_owned(), name.stack().to_owned());
+        let (former, own) = (names(&former), names(own));
+        rename_stack(&mut snapshot, (&former.0, &former.1), (&own.0, &own.1));
+    }
+    replace(stack, snapshot, Vec::new(), dry_run).await
+}
+
+async fn replace(
+    stack: &StackContext,
+    mut snapshot: Snapshot,
+    mut warnings: Vec<String>,
+    dry_run: bool,
+) -> Result<EditReport> {
+    let (storage, secrets, creates) = (&stack.storage, &*stack.secrets, stack.is_new);
+    let before = match dry_run {
+        true => storage.load_replaced(secrets, creates).await?,
+        false => {
+            let announce = async |snapshot: &Snapshot| announce(stack, snapshot).await;
+            storage
+                .replace_state(secrets, &mut snapshot, creates, announce)
+                .await?
+        }
+    };
+    let kept = &snapshot.pending_operations;
+    let lost = before
+        .pending_operations
+        .iter()
+        .filter(|pending| !kept.contains(pending));
+    warnings.extend(lost.map(|pending| {
+        let kind = format!("{:?}", pending.kind).to_lowercase();
+        format!(
+            "the state has no longer the pending operation '{kind}' of '{}'",
+            pending.resource.urn
+        )
+    }));
+    let mut edited = Edited::new(snapshot);
+    edited.warnings = warnings;
+    let report = EditReport::of(&before, &edited);
+    Ok(EditReport { dry_run, ..report })
+}
+
+/// Returns the name that a text gives a stack: its own name alone, in the project of `stack`, or a full one.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] for a name that no stack can have.
+pub(super) fn new_name(stack: &StackContext, text: &str) -> Result<StackName> {
+    match text.contains('/') {
+        true => StackName::parse(text)
+            .map_err(|error| error.with_hint(format!("the organization is always '{ORGANIZATION}'"))),
+        false => StackName::new(&stack.project, text),
+    }
+}
