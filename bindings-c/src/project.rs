@@ -232,7 +232,7 @@ pub unsafe extern "C" fn sw_project_list_config(
 /// # Safety
 /// `project` must be null or alive, `stack`, `values` and `passphrase` readable, `error` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_project_set_config(
+pub unsafe extern "C" fn sw_project_set_all_config(
     project: *const sw_project_t,
     stack: sw_bytes_view_t,
     values: sw_bytes_view_t,
