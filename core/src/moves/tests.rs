@@ -1,5 +1,7 @@
 //! Tests of suggestions: deletions and creations in, moves out.
 
+use std::slice;
+
 use super::{ProgramLanguage, Suggestions, suggest};
 use crate::{property::PropertyValue, resource::ResourceState, urn::Urn};
 
@@ -117,7 +119,7 @@ fn a_resource_is_found_below_another_parent() {
     let parent = record(BOX, "box", None, &[]);
     let inside = record(THING, "a", Some(&parent), &[("size", 3.0.into())]);
     let outside = record(THING, "a", None, &[("size", 3.0.into())]);
-    let found = run(&[outside.clone()], &[inside.clone()]);
+    let found = run(slice::from_ref(&outside), slice::from_ref(&inside));
     assert_eq!(
         found.moves[0].alias,
         "aliases: [{ parent: pulumi.rootStackResource }]"
