@@ -1625,6 +1625,7 @@ void sw_operation_free(struct sw_operation_t *operation);
  * - `resourcePreEvent` (ResourcePreEvent, optional): A step is about to run.
  * - `sequence` (integer): Counts from 0 without gaps.
  * - `stdoutEvent` (StdoutEvent, optional): The program wrote to its standard output.
+ * - `suggestedMovesEvent` (SuggestedMovesEvent, optional): There are moves that are suggested, or were applied.
  * - `summaryEvent` (SummaryEvent, optional): The work is over.
  * - `timestamp` (integer): When it happened, in seconds since 1970.
  *
@@ -1713,6 +1714,10 @@ void sw_operation_free(struct sw_operation_t *operation);
  * - `color` (string): Whether the text has colour codes: `never`.
  * - `message` (string): The text.
  *
+ * SuggestedMovesEvent:
+ *
+ * - `moves` (array of SuggestedMove): The moves, the most probable ones first.
+ *
  * SummaryEvent:
  *
  * - `PolicyPacks` (object of string): The policy packs that were asked: by name, the version, or `(local)` for a pack
@@ -1774,6 +1779,7 @@ void sw_operation_free(struct sw_operation_t *operation);
  * - ImportOutcome: imported, existing, failed, not_tried
  * - ReferenceKind: parent, dependency, property, deletedWith, replaceWith, provider, viewOf
  * - PendingOperationKind: creating, updating, deleting, reading, importing
+ * - EditKind: renamed, changed, moved, added, removed
  * - Outcome: succeeded, failed, canceled
  */
 sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
@@ -1793,7 +1799,7 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  *
  * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
  * "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
- * […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for display)}`. The outcome is `canceled` where
+ * […], "suggestedMoves": […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for display)}`. The outcome is `canceled` where
  * the host cancelled the operation and it ended for that; the summary among the events counts an operation whose running
  * calls were left to finish as failed, as the reference engine does. With `generatePlan` there is a `plan`, too: secrets in
  * it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
@@ -1826,6 +1832,22 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * - `old` (any JSON): The value before, in plain JSON form, secrets masked; `null` where there was none, or where it
  *   is not known.
  * - `path` (string): The path of the property: `tags.owner`, `rules[0].port`.
+ *
+ * Members of a suggested move, which the option `acceptMoves` takes:
+ *
+ * - `accepted` (boolean): Whether the operation has applied it, because its options accept it.
+ * - `alias` (string): The option of the new resource that has the same effect, as source code in the language of the
+ *   program.
+ * - `confidence` (number): How sure the suggestion is, from 0 to 1.
+ * - `following` (array of MovedResource): The resources below it, or of its stack, that move with it.
+ * - `newUrn` (string): The URN that the program registers, which the update would create.
+ * - `oldUrn` (string): The recorded URN, which the update would delete.
+ * - `reason` (string): What differs, and what is equal. A change of the provider or of the type is part of it.
+ *
+ * Members of what follows it:
+ *
+ * - `newUrn` (string): The URN that the program registers.
+ * - `oldUrn` (string): The recorded URN.
  *
  * Members of a diagnostic:
  *
@@ -1906,6 +1928,10 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
  *   stack's name.
  * - `passphrase` (string): Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one fails with
  *   `decrypt` when the stack has secrets.
+ * - `project` (string): The folder of a project, with its `Pulumi.yaml`: the stack takes configuration, encryption
+ *   salt, the defaults of declared configuration and runtime options from there, again for each operation, and its
+ *   name can leave out the project. Values of `config` and `runtimeOptions` replace those of the files. A relative
+ *   path begins at the working directory.
  * - `referencePassphrases` (object of string): The passphrases of other stacks by their names (`project/stack`), for
  *   references to them. A stack that is not named here is opened as this one is.
  * - `rootDirectory` (string): The folder of the project, which must exist. Relative paths of assets, and source
@@ -2021,6 +2047,88 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
                              struct sw_error_t **error);
 
 /**
+ * Changes the state without a provider, as one change, and gives a report (JSON) of what that did. An edit that changes nothing
+ * writes nothing; after an error, the state is as it was.
+ *
+ * `edit` is a JSON object with one kind of edit, and `dryRun`: `{"rename": {"urn": "urn:pulumi:…", "name": "new"}, "dryRun": true}`.
+ * Its members:
+ *
+ * - `delete` (DeleteEdit): Removes records.
+ * - `dryRun` (boolean): Whether nothing is written, and the report has what the edit would do.
+ * - `importDeployment` (ImportDeploymentEdit): Replaces the state by a deployment document.
+ * - `protect` (RecordSelection): Protects resources from deletion, until the program registers them without
+ *   protection.
+ * - `rename` (RenameEdit): Gives a resource another name, parent or type.
+ * - `renameStack` (RenameStackEdit): Gives the stack another name.
+ * - `repair` (RepairEdit): Sorts the records, and removes references to records that do not exist. It has no members.
+ * - `restore` (RestoreEdit): Replaces the state by one of the history.
+ * - `taint` (RecordSelection): Marks resources for replacement by the next update.
+ * - `unprotect` (RecordSelection): Removes the protection.
+ * - `untaint` (RecordSelection): Removes these marks.
+ *
+ * Those of `rename`:
+ *
+ * - `name` (string): The new name; neither empty nor with `::`.
+ * - `noParent` (boolean): The resource has no parent afterwards, not even the stack itself.
+ * - `parent` (string): The URN of the new parent; that of the stack itself for a resource at the top level.
+ * - `type` (string): The new type: `package:module:Member` for resources of providers.
+ * - `urn` (string): The URN of the resource.
+ *
+ * Those of `delete`:
+ *
+ * - `all` (boolean): All records, in place of URNs.
+ * - `dependents` (boolean): The records of everything that depends on them are removed, too: children, dependents,
+ *   resources of a provider, and views. Without it, dependents refuse the removal.
+ * - `force` (boolean): Protected records are removed, too.
+ * - `id` (string): The id of the record, where several have the URN: old copies that are pending deletion.
+ * - `urns` (array of string): The URNs of the resources.
+ *
+ * Those of `protect`, `unprotect`, `taint` and `untaint`:
+ *
+ * - `all` (boolean): All records, in place of URNs: the stack itself, components, providers and views included.
+ * - `urns` (array of string): The URNs of the resources.
+ *
+ * Those of `restore`:
+ *
+ * - `time` (string): The last operation that had ended at this time, in the form of RFC 3339.
+ * - `version` (integer): The number of the operation, counted from 1, the oldest.
+ *
+ * Those of `importDeployment`:
+ *
+ * - `deployment` (string): The document, as text.
+ * - `force` (boolean): Whether a state that is invalid, or another stack's, is accepted.
+ *
+ * Those of `renameStack`:
+ *
+ * - `name` (string): The name, `stack` or `project/stack`.
+ *
+ * Those of the report:
+ *
+ * - `dryRun` (boolean): Whether it was a dry run, which writes nothing.
+ * - `records` (array of EditedRecord): The records that it touched: those of the state in its order, then removed
+ *   ones, then those of pending operations. None for an edit that changes nothing.
+ * - `warnings` (array of string): What the user should know.
+ *
+ * Those of a record in it:
+ *
+ * - `fields` (array of string): The fields that differ, by their names in the deployment format.
+ * - `formerUrn` (string): Its URN before the edit, where that is another one.
+ * - `kind` (EditKind): What happened to it.
+ * - `pendingDeletion` (boolean): Whether it is an old copy that is pending deletion.
+ * - `pendingOperation` (PendingOperationKind): The kind of the pending operation to which it belongs; `null` for a
+ *   record of the state.
+ * - `removedReferences` (array of RemovedReference): The references that are gone.
+ * - `urn` (string): Its URN after the edit; that of a removed record before it.
+ *
+ * An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; what protection, dependents or an existing resource refuse
+ * is `CONFLICT`. A handle of a renamed stack keeps the former name.
+ */
+sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
+                          struct sw_bytes_view_t edit,
+                          struct sw_bytes_t **report,
+                          struct sw_error_t **error);
+
+/**
  * Returns the pending operations as a JSON array: what an interrupted run has begun, and whose outcome is not known. Secret
  * values are `[secret]` unless they are to be shown. The members of a pending operation:
  *
@@ -2083,6 +2191,10 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *
  * `options` is JSON, or empty: an object with any of these members.
  *
+ * - `acceptMoves` (boolean or array of object): Moves that an update, or a preview of one, applies as aliases: all
+ *   that are suggested, or a list of them. A list can also have moves that nothing suggests, each with `oldUrn` and
+ *   `newUrn`: the update must delete the one and create the other. The update is previewed first to find the moves,
+ *   so that the program runs twice; a move that does not fit (any more) is refused before anything changes.
  * - `allowEmpty` (boolean): Whether an update may delete every resource because its program registered none (the
  *   stack and default providers do not count). Without it such an update is refused before anything is deleted, and a
  *   preview warns: most often the program is a module that an earlier operation has imported already, so that it does

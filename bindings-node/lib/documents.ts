@@ -97,6 +97,14 @@ export type PendingOperationKind =
     | "reading"
     | "importing";
 
+/** What an edit does to a record. */
+export type EditKind =
+    | "renamed"
+    | "changed"
+    | "moved"
+    | "added"
+    | "removed";
+
 /** The result of an operation; the names are those of the event log. */
 export type Outcome =
     | "succeeded"
@@ -138,6 +146,7 @@ export const STACK_SETTINGS_MEMBERS = [
     "organization",
     "passphrase",
     "program",
+    "project",
     "referencePassphrases",
     "rootDirectory",
     "runtimeOptions",
@@ -233,6 +242,13 @@ export interface PolicyPack {
  * engine does not support, is refused before the operation begins.
  */
 export interface OperationOptions {
+    /**
+     * Moves that an update, or a preview of one, applies as aliases: all that are suggested, or a list of them. A
+     * list can also have moves that nothing suggests, each with `oldUrn` and `newUrn`: the update must delete the one
+     * and create the other. The update is previewed first to find the moves, so that the program runs twice; a move
+     * that does not fit (any more) is refused before anything changes.
+     */
+    acceptMoves?: boolean | readonly Pick<SuggestedMove, "oldUrn" | "newUrn">[];
     /**
      * Whether an update may delete every resource because its program registered none (the stack and default
      * providers do not count). Without it such an update is refused before anything is deleted, and a preview warns:
@@ -481,6 +497,96 @@ export interface ImportRequest {
     resources?: readonly ImportResource[];
 }
 
+/** Removes records from the state. The resources themselves stay as they are, no provider is called. */
+export interface DeleteEdit {
+    /** All records, in place of URNs. */
+    all?: boolean;
+    /**
+     * The records of everything that depends on them are removed, too: children, dependents, resources of a provider,
+     * and views. Without it, dependents refuse the removal.
+     */
+    dependents?: boolean;
+    /** Protected records are removed, too. */
+    force?: boolean;
+    /** The id of the record, where several have the URN: old copies that are pending deletion. */
+    id?: string;
+    /** The URNs of the resources. */
+    urns?: readonly string[];
+}
+
+/** A deployment document that replaces a state. */
+export interface ImportDeploymentEdit {
+    /** The document, as text. */
+    deployment: string;
+    /** Whether a state that is invalid, or another stack's, is accepted. */
+    force?: boolean;
+}
+
+/** The records that an edit changes. */
+export interface RecordSelection {
+    /** All records, in place of URNs: the stack itself, components, providers and views included. */
+    all?: boolean;
+    /** The URNs of the resources. */
+    urns?: readonly string[];
+}
+
+/**
+ * Gives a resource another name, parent or type. Members that are left out stay. Descendants, whose URNs contain the
+ * types of their parents, and all references follow.
+ */
+export interface RenameEdit {
+    /** The new name; neither empty nor with `::`. */
+    name?: string;
+    /** The resource has no parent afterwards, not even the stack itself. */
+    noParent?: boolean;
+    /** The URN of the new parent; that of the stack itself for a resource at the top level. */
+    parent?: string;
+    /** The new type: `package:module:Member` for resources of providers. */
+    type?: string;
+    /** The URN of the resource. */
+    urn: string;
+}
+
+/** The new name of a stack. */
+export interface RenameStackEdit {
+    /** The name, `stack` or `project/stack`. */
+    name: string;
+}
+
+/** A state of the history, by one of the members. */
+export interface RestoreEdit {
+    /** The last operation that had ended at this time, in the form of RFC 3339. */
+    time?: string;
+    /** The number of the operation, counted from 1, the oldest. */
+    version?: number;
+}
+
+/** An edit of a stack's state: exactly one of the members, besides `dryRun`. */
+export interface StateEdit {
+    /** Removes records. */
+    delete?: DeleteEdit;
+    /** Whether nothing is written, and the report has what the edit would do. */
+    dryRun?: boolean;
+    /** Replaces the state by a deployment document. */
+    importDeployment?: ImportDeploymentEdit;
+    /** Protects resources from deletion, until the program registers them without protection. */
+    protect?: RecordSelection;
+    /** Gives a resource another name, parent or type. */
+    rename?: RenameEdit;
+    /** Gives the stack another name. */
+    renameStack?: RenameStackEdit;
+    /** Sorts the records, and removes references to records that do not exist. It has no members. */
+    repair?: RepairEdit;
+    /** Replaces the state by one of the history. */
+    restore?: RestoreEdit;
+    /** Marks resources for replacement by the next update. */
+    taint?: RecordSelection;
+    /** Removes the protection. */
+    unprotect?: RecordSelection;
+    /** Removes these marks. */
+    untaint?: RecordSelection;
+}
+
 /**
  * Where plugins are searched, and which processes are kept. Nothing is read from the environment.
  *
@@ -565,6 +671,13 @@ export interface StackSettings {
     passphrase?: string;
     /** The program that registers the stack's resources; needed for previews and updates, unless each has its own. */
     program?: AnyProgram;
+    /**
+     * The folder of a project, with its `Pulumi.yaml`: the stack takes configuration, encryption salt, the defaults
+     * of declared configuration and runtime options from there, again for each operation, and its name can leave out
+     * the project. Values of `config` and `runtimeOptions` replace those of the files. A relative path begins at the
+     * working directory.
+     */
+    project?: Project | string;
     /**
      * The passphrases of other stacks by their names (`project/stack`), for references to them. A stack that is not
      * named here is opened as this one is.
@@ -812,6 +925,36 @@ export interface Diagnostic {
     readonly urn: string | null;
 }
 
+/** A resource that moves with another one. */
+export interface MovedResource {
+    /** The URN that the program registers. */
+    readonly newUrn: string;
+    /** The recorded URN. */
+    readonly oldUrn: string;
+}
+
+/**
+ * A deletion and a creation that look like one resource under another URN: a renamed one, for instance.
+ *
+ * Its texts contain names, types and URNs only, and never the values of properties.
+ */
+export interface SuggestedMove {
+    /** Whether the operation has applied it, because its options accept it. */
+    readonly accepted: boolean;
+    /** The option of the new resource that has the same effect, as source code in the language of the program. */
+    readonly alias: string;
+    /** How sure the suggestion is, from 0 to 1. */
+    readonly confidence: number;
+    /** The resources below it, or of its stack, that move with it. */
+    readonly following: readonly MovedResource[];
+    /** The URN that the program registers, which the update would create. */
+    readonly newUrn: string;
+    /** The recorded URN, which the update would delete. */
+    readonly oldUrn: string;
+    /** What differs, and what is equal. A change of the provider or of the type is part of it. */
+    readonly reason: string;
+}
+
 /** A violation of a policy. */
 export interface PolicyViolation {
     /** How strictly the policy is enforced. */
@@ -1042,6 +1185,45 @@ export interface DroppedOperation {
     readonly urn: string;
 }
 
+/** A reference that an edit removed. */
+export interface RemovedReference {
+    /** The field that held it: `parent`, `dependencies`, `propertyDependencies.size`… */
+    readonly field: string;
+    /** The URN that it named. */
+    readonly urn: string;
+}
+
+/** A record that an edit touched. */
+export interface EditedRecord {
+    /** The fields that differ, by their names in the deployment format. */
+    readonly fields: readonly string[];
+    /** Its URN before the edit, where that is another one. */
+    readonly formerUrn: string | null;
+    /** What happened to it. */
+    readonly kind: EditKind;
+    /** Whether it is an old copy that is pending deletion. */
+    readonly pendingDeletion: boolean;
+    /** The kind of the pending operation to which it belongs; `null` for a record of the state. */
+    readonly pendingOperation: PendingOperationKind | null;
+    /** The references that are gone. */
+    readonly removedReferences: readonly RemovedReference[];
+    /** Its URN after the edit; that of a removed record before it. */
+    readonly urn: string;
+}
+
+/** What an edit did to a state, or would do. */
+export interface EditReport {
+    /** Whether it was a dry run, which writes nothing. */
+    readonly dryRun: boolean;
+    /**
+     * The records that it touched: those of the state in its order, then removed ones, then those of pending
+     * operations. None for an edit that changes nothing.
+     */
+    readonly records: readonly EditedRecord[];
+    /** What the user should know. */
+    readonly warnings: readonly string[];
+}
+
 /** The last operation on a stack. */
 export interface LastUpdate {
     /** When it ended, likewise. */
@@ -1089,4 +1271,88 @@ export interface StackSummary {
      * was not requested, or the checkpoint cannot be read.
      */
     readonly resourceCount: number | null;
+}
+
+/** The declaration of a configuration key in a project. */
+export interface ConfigDeclaration {
+    /** The value of stacks that do not set the key. */
+    readonly default: unknown;
+    /** The description. */
+    readonly description: string | null;
+    /** The key, as `namespace:name`. */
+    readonly key: string;
+    /** Whether stacks must encrypt the value. */
+    readonly secret: boolean;
+    /** The type: `string`, `integer`, `number`, `boolean`, `object`, `array` or `array<string>`; any when left out. */
+    readonly type: string | null;
+    /** The same, for keys of other namespaces. */
+    readonly value: unknown;
+}
+
+/** A project: the content of its file `Pulumi.yaml`. */
+export interface ProjectFacts {
+    /** The author. */
+    readonly author: string | null;
+    /** The URL of the store of states. The engine's own store is used all the same. */
+    readonly backendUrl: string | null;
+    /** The declared configuration, in the order of the file. */
+    readonly config: readonly ConfigDeclaration[];
+    /** The description. */
+    readonly description: string | null;
+    /** The whole file, as plain JSON. */
+    readonly document: { readonly [name: string]: unknown };
+    /** The folder of the file. */
+    readonly folder: string;
+    /** The license. */
+    readonly license: string | null;
+    /** The path of the program, relative to the folder. */
+    readonly main: string | null;
+    /** The name. */
+    readonly name: string;
+    /** Packages by name, as written. */
+    readonly packages: unknown;
+    /** The path of the file. */
+    readonly path: string;
+    /** Plugins at fixed paths, as written. */
+    readonly plugins: unknown;
+    /** `always` when updates and destroys refresh first. */
+    readonly refresh: string | null;
+    /** The versions of the reference engine that the project admits. They are not compared. */
+    readonly requiredVersion: string | null;
+    /** The language of the program: `python`, `nodejs`… */
+    readonly runtime: string;
+    /** The options of the language's runtime, by name. */
+    readonly runtimeOptions: { readonly [name: string]: unknown };
+    /** The folder of the settings files of stacks, relative to the folder. */
+    readonly stackConfigDir: string | null;
+    /** The template that the project was made from, as written. */
+    readonly template: unknown;
+    /** The website. */
+    readonly website: string | null;
+}
+
+/** A value of a stack's configuration. */
+export interface ConfigEntry {
+    /** The structure. Left out for a single value, and for a secret that is not shown. */
+    readonly objectValue: unknown;
+    /** Whether the value is secret, or holds a secret. */
+    readonly secret: boolean;
+    /** The text that programs read; that of a structure is JSON. Left out for a secret that is not shown. */
+    readonly value: string | null;
+}
+
+/** The settings file of a stack, `Pulumi.<stack>.yaml`, apart from its configuration. */
+export interface StackFile {
+    /** The data key, encrypted by the key service. */
+    readonly encryptedKey: string | null;
+    /** The salt of the passphrase, with a value to check it. */
+    readonly encryptionSalt: string | null;
+    /** The imported environments, as written. A stack that imports some is not opened. */
+    readonly environment: unknown;
+    /** Whether there is such a file. */
+    readonly exists: boolean;
+    /** The path of the file. */
+    readonly path: string;
+    /** The kind of the secrets manager: `passphrase`, `default`, or the URL of a key service. */
+    readonly secretsProvider: string | null;
 }

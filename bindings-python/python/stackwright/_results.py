@@ -55,6 +55,11 @@ PendingOperationKind = Literal[
 ]
 """The kind of change; the names are those of the deployment format."""
 
+EditKind = Literal[
+    "renamed", "changed", "moved", "added", "removed",
+]
+"""What an edit does to a record."""
+
 Outcome = Literal[
     "succeeded", "failed", "canceled",
 ]
@@ -131,6 +136,43 @@ class Diagnostic:
     reference_message: str
     severity: Severity
     urn: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedResource:
+    """A resource that moves with another one.
+
+    - ``new_urn`` (str): The URN that the program registers.
+    - ``old_urn`` (str): The recorded URN.
+    """
+
+    new_urn: str
+    old_urn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestedMove:
+    """A deletion and a creation that look like one resource under another URN: a renamed one, for instance.
+
+    Its texts contain names, types and URNs only, and never the values of properties.
+
+    - ``accepted`` (bool): Whether the operation has applied it, because its options accept it.
+    - ``alias`` (str): The option of the new resource that has the same effect, as source code in the language of the
+      program.
+    - ``confidence`` (float): How sure the suggestion is, from 0 to 1.
+    - ``following`` (Sequence[MovedResource]): The resources below it, or of its stack, that move with it.
+    - ``new_urn`` (str): The URN that the program registers, which the update would create.
+    - ``old_urn`` (str): The recorded URN, which the update would delete.
+    - ``reason`` (str): What differs, and what is equal. A change of the provider or of the type is part of it.
+    """
+
+    accepted: bool
+    alias: str
+    confidence: float
+    following: Sequence[MovedResource]
+    new_urn: str
+    old_urn: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,6 +441,56 @@ class DroppedOperation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedReference:
+    """A reference that an edit removed.
+
+    - ``field`` (str): The field that held it: ``parent``, ``dependencies``, ``propertyDependencies.size``…
+    - ``urn`` (str): The URN that it named.
+    """
+
+    field: str
+    urn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedRecord:
+    """A record that an edit touched.
+
+    - ``fields`` (Sequence[str]): The fields that differ, by their names in the deployment format.
+    - ``former_urn`` (str | None): Its URN before the edit, where that is another one.
+    - ``kind`` (EditKind): What happened to it.
+    - ``pending_deletion`` (bool): Whether it is an old copy that is pending deletion.
+    - ``pending_operation`` (PendingOperationKind | None): The kind of the pending operation to which it belongs;
+      ``None`` for a record of the state.
+    - ``removed_references`` (Sequence[RemovedReference]): The references that are gone.
+    - ``urn`` (str): Its URN after the edit; that of a removed record before it.
+    """
+
+    fields: Sequence[str]
+    former_urn: str | None
+    kind: EditKind
+    pending_deletion: bool
+    pending_operation: PendingOperationKind | None
+    removed_references: Sequence[RemovedReference]
+    urn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditReport:
+    """What an edit did to a state, or would do.
+
+    - ``dry_run`` (bool): Whether it was a dry run, which writes nothing.
+    - ``records`` (Sequence[EditedRecord]): The records that it touched: those of the state in its order, then removed
+      ones, then those of pending operations. None for an edit that changes nothing.
+    - ``warnings`` (Sequence[str]): What the user should know.
+    """
+
+    dry_run: bool
+    records: Sequence[EditedRecord]
+    warnings: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LastUpdate:
     """The last operation on a stack.
 
@@ -458,3 +550,107 @@ class StackSummary:
     name: str
     problems: Sequence[str]
     resource_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigDeclaration:
+    """The declaration of a configuration key in a project.
+
+    - ``default`` (Any): The value of stacks that do not set the key.
+    - ``description`` (str | None): The description.
+    - ``key`` (str): The key, as ``namespace:name``.
+    - ``secret`` (bool): Whether stacks must encrypt the value.
+    - ``type`` (str | None): The type: ``string``, ``integer``, ``number``, ``boolean``, ``object``, ``array`` or
+      ``array<string>``; any when left out.
+    - ``value`` (Any): The same, for keys of other namespaces.
+    """
+
+    default: Any
+    description: str | None
+    key: str
+    secret: bool
+    type: str | None
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectFacts:
+    """A project: the content of its file ``Pulumi.yaml``.
+
+    - ``author`` (str | None): The author.
+    - ``backend_url`` (str | None): The URL of the store of states. The engine's own store is used all the same.
+    - ``config`` (Sequence[ConfigDeclaration]): The declared configuration, in the order of the file.
+    - ``description`` (str | None): The description.
+    - ``document`` (Mapping[str, Any]): The whole file, as plain JSON.
+    - ``folder`` (str): The folder of the file.
+    - ``license`` (str | None): The license.
+    - ``main`` (str | None): The path of the program, relative to the folder.
+    - ``name`` (str): The name.
+    - ``packages`` (Any): Packages by name, as written.
+    - ``path`` (str): The path of the file.
+    - ``plugins`` (Any): Plugins at fixed paths, as written.
+    - ``refresh`` (str | None): ``always`` when updates and destroys refresh first.
+    - ``required_version`` (str | None): The versions of the reference engine that the project admits. They are not
+      compared.
+    - ``runtime`` (str): The language of the program: ``python``, ``nodejs``…
+    - ``runtime_options`` (Mapping[str, Any]): The options of the language's runtime, by name.
+    - ``stack_config_dir`` (str | None): The folder of the settings files of stacks, relative to the folder.
+    - ``template`` (Any): The template that the project was made from, as written.
+    - ``website`` (str | None): The website.
+    """
+
+    author: str | None
+    backend_url: str | None
+    config: Sequence[ConfigDeclaration]
+    description: str | None
+    document: Mapping[str, Any]
+    folder: str
+    license: str | None
+    main: str | None
+    name: str
+    packages: Any
+    path: str
+    plugins: Any
+    refresh: str | None
+    required_version: str | None
+    runtime: str
+    runtime_options: Mapping[str, Any]
+    stack_config_dir: str | None
+    template: Any
+    website: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    """A value of a stack's configuration.
+
+    - ``object_value`` (Any): The structure. Left out for a single value, and for a secret that is not shown.
+    - ``secret`` (bool): Whether the value is secret, or holds a secret.
+    - ``value`` (str | None): The text that programs read; that of a structure is JSON. Left out for a secret that is
+      not shown.
+    """
+
+    object_value: Any
+    secret: bool
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackFile:
+    """The settings file of a stack, ``Pulumi.<stack>.yaml``, apart from its configuration.
+
+    - ``encrypted_key`` (str | None): The data key, encrypted by the key service.
+    - ``encryption_salt`` (str | None): The salt of the passphrase, with a value to check it.
+    - ``environment`` (Any): The imported environments, as written. A stack that imports some is not opened.
+    - ``exists`` (bool): Whether there is such a file.
+    - ``path`` (str): The path of the file.
+    - ``secrets_provider`` (str | None): The kind of the secrets manager: ``passphrase``, ``default``, or the URL of a
+      key service.
+    """
+
+    encrypted_key: str | None
+    encryption_salt: str | None
+    environment: Any
+    exists: bool
+    path: str
+    secrets_provider: str | None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ._results import DiffKind, EnforcementLevel, Outcome, PolicySeverity, Severity, StepOp
+from ._results import DiffKind, EnforcementLevel, MovedResource, Outcome, PolicySeverity, Severity, StepOp, SuggestedMove
 
 __all__ = [
     "CancelEvent",
@@ -31,6 +31,7 @@ __all__ = [
     "StateMetadata",
     "StdoutEvent",
     "StepMetadata",
+    "SuggestedMovesEvent",
     "SummaryEvent",
 ]
 
@@ -313,6 +314,15 @@ class StdoutEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestedMovesEvent(Event):
+    """Moves that a preview suggests, and those that the operation has applied, which precede them. The reference
+    engine has no such event."""
+
+    moves: Sequence[SuggestedMove]
+    """The moves, the most probable ones first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryEvent(Event):
     """The work is over."""
 
@@ -370,6 +380,25 @@ def _step_metadata(body: Any) -> StepMetadata:
         provider=body["provider"],
         type=body["type"],
         urn=body["urn"],
+    )
+
+
+def _moved_resource(body: Any) -> MovedResource:
+    return MovedResource(
+        new_urn=body["newUrn"],
+        old_urn=body["oldUrn"],
+    )
+
+
+def _suggested_move(body: Any) -> SuggestedMove:
+    return SuggestedMove(
+        accepted=body["accepted"],
+        alias=body["alias"],
+        confidence=body["confidence"],
+        following=tuple(_moved_resource(item) for item in body["following"]),
+        new_urn=body["newUrn"],
+        old_urn=body["oldUrn"],
+        reason=body["reason"],
     )
 
 
@@ -512,6 +541,13 @@ def _stdout_event(body: Any, head: dict[str, Any]) -> StdoutEvent:
     )
 
 
+def _suggested_moves_event(body: Any, head: dict[str, Any]) -> SuggestedMovesEvent:
+    return SuggestedMovesEvent(
+        **head,
+        moves=tuple(_suggested_move(item) for item in body["moves"]),
+    )
+
+
 def _summary_event(body: Any, head: dict[str, Any]) -> SummaryEvent:
     return SummaryEvent(
         **head,
@@ -538,6 +574,7 @@ _READERS: Final[Mapping[str, Callable[[Any, dict[str, Any]], Event]]] = {
     "resOutputsEvent": _resource_outputs_event,
     "resourcePreEvent": _resource_pre_event,
     "stdoutEvent": _stdout_event,
+    "suggestedMovesEvent": _suggested_moves_event,
     "summaryEvent": _summary_event,
 }
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Union
 
 from .host import Secrets
 from .journal import Journal
-from .result import Result
+from .result import Result, SuggestedMove
 from .values import PropertyValue
 
 PolicySettings = Union[Literal["advisory", "mandatory", "remediate", "disabled"], Mapping[str, Any]]
@@ -49,6 +49,11 @@ class OperationOptions(TypedDict, total=False):
     All names of the embedding contract are known. An option that would change what the operation does, and that
     this engine does not support, is refused before the operation begins.
 
+    - ``accept_moves`` (bool | Sequence[SuggestedMove | Mapping[str, Any]]): Moves that an update, or a preview of
+      one, applies as aliases: all that are suggested, or a list of them. A list can also have moves that nothing
+      suggests, each with ``oldUrn`` and ``newUrn``: the update must delete the one and create the other. The update
+      is previewed first to find the moves, so that the program runs twice; a move that does not fit (any more) is
+      refused before anything changes.
     - ``allow_empty`` (bool): Whether an update may delete every resource because its program registered none (the
       stack and default providers do not count). Without it such an update is refused before anything is deleted, and
       a preview warns: most often the program is a module that an earlier operation has imported already, so that it
@@ -136,6 +141,7 @@ class OperationOptions(TypedDict, total=False):
       stand still while others queue, some of them no longer count, so that more than ``parallel`` run.
     """
 
+    accept_moves: bool | Sequence[SuggestedMove | Mapping[str, Any]]
     allow_empty: bool
     callback_timeout: float
     clear_pending_creates: bool
@@ -314,6 +320,10 @@ class StackSettings(TypedDict, total=False):
       of the stack's name.
     - ``passphrase`` (str | None): Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one
       fails with ``decrypt`` when the stack has secrets.
+    - ``project`` (Project | str | os.PathLike[str] | None): The folder of a project, with its ``Pulumi.yaml``: the
+      stack takes configuration, encryption salt, the defaults of declared configuration and runtime options from
+      there, again for each operation, and its name can leave out the project. Values of ``config`` and
+      ``runtime_options`` replace those of the files. A relative path begins at the working directory.
     - ``reference_passphrases`` (Mapping[str, str] | None): The passphrases of other stacks by their names
       (``project/stack``), for references to them. A stack that is not named here is opened as this one is.
     - ``root_directory`` (str | os.PathLike[str] | None): The folder of the project, which must exist. Relative paths
@@ -332,6 +342,7 @@ class StackSettings(TypedDict, total=False):
     journal: Journal | None
     organization: str | None
     passphrase: str | None
+    project: Project | str | os.PathLike[str] | None
     reference_passphrases: Mapping[str, str] | None
     root_directory: str | os.PathLike[str] | None
     runtime_options: Mapping[str, Any] | None

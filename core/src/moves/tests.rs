@@ -179,7 +179,7 @@ fn another_type_is_found_by_its_name_and_named_in_the_reason() {
         None,
         &[("size", 3.0.into()), ("colour", "red".into())],
     );
-    let found = run(&[thing("a", 3.0)], std::slice::from_ref(&other));
+    let found = run(&[thing("a", 3.0)], slice::from_ref(&other));
     assert_eq!(found.moves[0].alias, r#"aliases: [{ type: "test:index:Thing" }]"#);
     assert!(
         found.moves[0].reason.contains("the provider decides"),
