@@ -27,3 +27,4 @@ pub mod engine;
 pub mod program;
 pub mod operation;
 pub mod stack;
+pub mod project;

@@ -25,6 +25,7 @@ import { installerHost, type PluginInstaller, requireInstaller } from "./install
 import { jsonOf, jsonOfMembers } from "./json";
 import { native, type Native } from "./native";
 import { described, given, refuseUnknown, requireFunction, requireMethods, requireObject, requireOptions } from "./options";
+import { Project } from "./project";
 import type { Provider, Resolver } from "./provider";
 import { addProgram } from "./program";
 import { findDirectory } from "./sdk/find";
@@ -221,7 +222,8 @@ export class Engine {
         requireObject("config", config);
         requireFunction("journal", journal);
         requireMethods("secrets", secrets, ["encrypt", "decrypt"]);
-        const encoded = jsonOfMembers(document);
+        const { project: files } = document;
+        const encoded = jsonOfMembers({ ...document, project: files instanceof Project ? files.folder : files });
         const project = name.split("/").at(-2) ?? "";
         const values = guarded(() => this.#native.config(project, config ?? {}));
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
@@ -234,6 +236,18 @@ export class Engine {
             }),
         );
         return new Stack(stack, this.#bridge, () => this.#requireOpen());
+    }
+
+    /**
+     * Opens the project of a folder, whose files it reads and changes. A relative path begins at the working directory.
+     * @throws {NotFoundError} The folder has no `Pulumi.yaml`.
+     */
+    async project(folder: string): Promise<Project> {
+        this.#requireOpen();
+        if (typeof folder !== "string") {
+            throw new InvalidInputError(`the folder of a project is a string, not ${described(folder)}`);
+        }
+        return new Project(await awaited(() => this.#native.project(folder)), () => this.#requireOpen());
     }
 
     /**

@@ -3,10 +3,13 @@
 export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
 export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type HistoryEntry, type ImportOptions, type ProgramOptions, type RenameOptions, type SelectionOptions } from "./stack";
+export { Project, type ConfigChangeOptions, type ConfigListOptions, type ConfigReadOptions } from "./project";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,
     type CallOptions,
+    type ConfigDeclaration,
+    type ConfigEntry,
     type CustomTimeouts,
     type DeleteEdit,
     type Diagnostic,
@@ -34,6 +37,7 @@ export {
     type PolicySettings,
     type PolicySeverity,
     type PolicyViolation,
+    type ProjectFacts,
     type PropertyChange,
     type ReadOptions,
     type RecordSelection,
@@ -43,6 +47,7 @@ export {
     type ResourceGraph,
     type ResourceRecord,
     type Severity,
+    type StackFile,
     type StackSettings,
     type StackSummary,
     type Step,

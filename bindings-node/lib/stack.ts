@@ -479,6 +479,27 @@ export class Stack {
     }
 
     /**
+     * Returns the tags that are kept with the stack, by name, where the reference engine keeps them. Those of the setting `tags` are
+     * not among them.
+     */
+    listTags(): Promise<{ [name: string]: string }> {
+        return awaited(() => this.#native.listTags());
+    }
+
+    /** Sets a tag that is kept with the stack: a name has at most 40 characters, a value at most 256. */
+    async setTag(name: string, value: string): Promise<void> {
+        requireText("name", name);
+        requireText("value", value);
+        return awaited(() => this.#native.setTag(name, value));
+    }
+
+    /** Removes a tag that is kept with the stack, and returns whether there was one. */
+    async removeTag(name: string): Promise<boolean> {
+        requireText("name", name);
+        return awaited(() => this.#native.removeTag(name));
+    }
+
+    /**
      * Removes every lock of the stack, regardless of its holder, and returns how many there were: for locks that dead
      * machines left behind. An operation that runs after all goes on.
      */

@@ -7,18 +7,20 @@ use napi_derive::napi;
 use stackwright::{
     Error, Language, Opening,
     binding::{self, EngineDocument, StackDocument},
-    config::{Config, ConfigKey, ConfigValue},
-    property::{PropertyValue, json::PlainValue},
+    config::Config,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
     store,
 };
+use stackwright_project::open_stack;
 
 use crate::{
     bridge::{Bridge, Shared},
-    convert, errors,
+    config_values::keyed_values,
+    errors,
     host::JsHost,
     program::ProgramEntry,
+    project::Project,
     provider::{ProviderEntry, provider_of},
     stack::Stack,
 };
@@ -89,14 +91,7 @@ impl Engine {
     /// Reads a configuration's values, for `stack`.
     #[napi(catch_unwind, ts_args_type = "project: string, values: unknown")]
     pub fn config(&self, env: &Env, project: String, values: Unknown<'_>) -> Result<StackConfig> {
-        let values = convert::map_of(env, &values, "config")?;
-        let entries = values.into_iter().map(|(name, value)| {
-            let key = ConfigKey::parse_in_project(&name, &project)?;
-            Ok((key, config_value(value).map_err(|error| named(&name, &error))?))
-        });
-        let config = entries
-            .collect::<stackwright::Result<Config>>()
-            .map_err(|error| errors::to_napi(&error))?;
+        let config = keyed_values(env, &project, &values)?;
         Ok(StackConfig(config))
     }
 
@@ -119,8 +114,9 @@ impl Engine {
         let host = entry
             .secrets
             .map(|entry| (JsHost::new(&self.shared, entry.number), entry));
-        let document: StackDocument =
+        let mut document: StackDocument =
             binding::read(document.as_bytes(), Language::Node, "a stack").map_err(napi)?;
+        let folder = document.project.take();
         let opening = opening.as_deref().map(Opening::named).transpose().map_err(napi)?;
         let mut settings = document
             .into_settings(&name, opening, has_program, &self.engine, Language::Node)
@@ -133,8 +129,17 @@ impl Engine {
         settings.deployment = entry.deployment.map(Into::into);
         settings.program = program;
         settings.journal = journal;
-        match self.engine.stack(&name, settings).await {
+        match open_stack(&self.engine, &name, folder, settings).await {
             Ok(stack) => Ok(Stack::new(stack, Arc::clone(&self.shared))),
+            Err(error) => Err(errors::to_napi(&error)),
+        }
+    }
+
+    /// Opens the project of a folder.
+    #[napi]
+    pub async fn project(&self, folder: String) -> Result<Project> {
+        match stackwright_project::Project::open(&self.engine, folder).await {
+            Ok(project) => Ok(Project::new(project)),
             Err(error) => Err(errors::to_napi(&error)),
         }
     }
@@ -224,15 +229,4 @@ fn host_secrets(
     Ok(Arc::new(
         CallbackProvider::new(entry.kind.as_str(), state, host).or(others),
     ))
-}
-
-fn named(name: &str, error: &Error) -> Error {
-    Error::invalid(format!("config {name}: {}", error.message()))
-}
-
-/// Makes a configuration value from the engine's plain JSON form, which marks secrets.
-fn config_value(value: PropertyValue) -> stackwright::Result<ConfigValue> {
-    let json = serde_json::to_value(PlainValue(value))
-        .map_err(|error| Error::invalid(format!("the value can not be written: {error}")))?;
-    ConfigValue::from_plain_json(json)
 }

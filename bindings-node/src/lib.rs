@@ -17,6 +17,8 @@ mod functions;
 mod sdk_functions;
 mod monitor;
 mod operation;
+mod config_values;
+mod project;
 mod stack;
 mod engine;
 

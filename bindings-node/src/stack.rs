@@ -254,6 +254,29 @@ impl Stack {
         }
     }
 
+    /// Returns the tags that are kept with the stack, by name.
+    #[napi]
+    pub async fn list_tags(&self) -> Result<HashMap<String, String>> {
+        match self.stack.list_tags().await {
+            Ok(tags) => Ok(tags.into_iter().collect()),
+            Err(error) => Err(errors::to_napi(&error)),
+        }
+    }
+
+    /// Sets a tag.
+    #[napi]
+    pub async fn set_tag(&self, name: String, value: String) -> Result<()> {
+        let set = self.stack.set_tag(&name, &value).await;
+        set.map_err(|error| errors::to_napi(&error))
+    }
+
+    /// Removes a tag; returns whether there was one.
+    #[napi]
+    pub async fn remove_tag(&self, name: String) -> Result<bool> {
+        let removed = self.stack.remove_tag(&name).await;
+        removed.map_err(|error| errors::to_napi(&error))
+    }
+
     /// Removes the stack.
     #[napi]
     pub async fn remove(&self, force: bool) -> Result<()> {

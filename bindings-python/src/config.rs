@@ -27,22 +27,28 @@ pub(crate) fn read_config(config: &Bound<'_, PyDict>, project: &str) -> PyResult
             ));
         };
         let key = ConfigKey::parse_in_project(&key, project).or_raise(py)?;
-        let value = value(&entry, 0).map_err(|misfit| match misfit {
-            Misfit::Raised(error) => error,
-            Misfit::Kind(kind) => invalid(
-                py,
-                format!("config: the value of {key} is or holds {kind}, which is neither text nor structure"),
-            ),
-            Misfit::Depth => invalid(
-                py,
-                format!(
-                    "config: the value of {key} contains itself, or is nested more than {MAX_DEPTH} levels deep"
-                ),
-            ),
-        })?;
+        let value = read_value(&key.to_string(), &entry)?;
         read.insert(key, value);
     }
     Ok(read)
+}
+
+/// Reads the value of a key or path.
+pub(crate) fn read_value(key: &str, entry: &Bound<'_, PyAny>) -> PyResult<ConfigValue> {
+    let py = entry.py();
+    value(entry, 0).map_err(|misfit| match misfit {
+        Misfit::Raised(error) => error,
+        Misfit::Kind(kind) => invalid(
+            py,
+            format!("config: the value of {key} is or holds {kind}, which is neither text nor structure"),
+        ),
+        Misfit::Depth => invalid(
+            py,
+            format!(
+                "config: the value of {key} contains itself, or is nested more than {MAX_DEPTH} levels deep"
+            ),
+        ),
+    })
 }
 
 /// The maximum nesting of structures.

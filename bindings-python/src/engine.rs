@@ -1,6 +1,6 @@
 //! The engine's Python object: it is made from settings and opens stacks.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
@@ -8,6 +8,7 @@ use stackwright::{
     binding::{self, EngineDocument, StackDocument},
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
+use stackwright_project::open_stack;
 
 use crate::{
     completions::{Completions, PendingCompletion},
@@ -15,6 +16,7 @@ use crate::{
     errors::OrRaise as _,
     function::{HostContext, Pool, ProviderLoop},
     host::{PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
+    project::Project,
     provider::{PythonInstaller, PythonProvider, PythonResolver},
     runtime::Runtime,
     stack::Stack,
@@ -145,10 +147,11 @@ impl Engine {
         let handle = self.runtime.handle(py)?.clone();
         let project = name.rsplit('/').nth(1).unwrap_or_default();
         let opening = opening.map(Opening::named).transpose().or_raise(py)?;
-        let mut settings = binding::read::<StackDocument>(document, Language::Python, "a stack")
-            .and_then(|document| {
-                document.into_settings(name, opening, has_program, &self.engine, Language::Python)
-            })
+        let mut document: StackDocument =
+            binding::read(document, Language::Python, "a stack").or_raise(py)?;
+        let folder = document.project.take();
+        let mut settings = document
+            .into_settings(name, opening, has_program, &self.engine, Language::Python)
             .or_raise(py)?;
         if let Some(described) = secrets {
             let others = settings.secrets.unwrap_or_else(|| self.engine.secrets());
@@ -163,10 +166,22 @@ impl Engine {
         let (engine, runtime, name) = (self.engine.clone(), Arc::clone(&self.runtime), name.to_owned());
         let host = self.host.clone();
         drop(handle.spawn(async move {
-            let stack = engine.stack(&name, settings).await;
+            let stack = open_stack(&engine, &name, folder, settings).await;
             completion.settle(stack, |py, stack| Stack::create(py, stack, runtime, host));
         }));
         Ok(())
+    }
+
+    /// Opens the project of a folder; `callback(project, error)` gets it.
+    fn project(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let completion = PendingCompletion::new(completions, callback);
+        Project::open(py, self.engine.clone(), folder, Arc::clone(&self.runtime), completion)
     }
 
     /// Lists stacks; calls `callback(JSON text, error)` with the documents of their summaries.

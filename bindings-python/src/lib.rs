@@ -13,6 +13,7 @@ mod program;
 mod provider;
 mod host;
 mod operation;
+mod project;
 mod records;
 mod stack;
 mod engine;
@@ -34,6 +35,7 @@ mod _stackwright {
         gate::close_gate,
         operation::{Events, Operation, OperationOutcome},
         program::{Registered, Run, check_options},
+        project::Project,
         provider::{
             ConstructRequest, MethodRequest, ResolutionRequest,
             requests::{

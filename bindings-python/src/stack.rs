@@ -358,6 +358,55 @@ impl Stack {
         self.stack.tags().clone()
     }
 
+    /// Reads the tags that are kept with the stack; `callback(tags, error)` gets them by name.
+    fn list_tags(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.list_tags().await };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, tags| Ok(tags.into_pyobject(py)?.into_any().unbind()),
+        )
+    }
+
+    /// Sets a tag.
+    fn set_tag(
+        &self,
+        py: Python<'_>,
+        name: String,
+        value: String,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.set_tag(&name, &value).await };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, ()| Ok(py.None()),
+        )
+    }
+
+    /// Removes a tag; `callback(existed, error)`.
+    fn remove_tag(
+        &self,
+        py: Python<'_>,
+        name: String,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.remove_tag(&name).await };
+        self.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, existed| Ok(existed.into_pyobject(py)?.to_owned().into_any().unbind()),
+        )
+    }
+
     /// Removes the stack.
     fn remove(
         &self,

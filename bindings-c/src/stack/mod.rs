@@ -5,6 +5,7 @@ pub mod edit;
 pub mod pending;
 pub mod start;
 pub mod state;
+pub mod tags;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use stackwright::{
     binding::{self, SecretsDocument, StackDocument},
     secrets::CallbackProvider,
 };
+use stackwright_project::open_stack;
 
 use crate::{
     bytes::sw_bytes_view_t,
@@ -162,6 +164,7 @@ unsafe fn open(
     let settings = unsafe { settings.bytes("the settings of the stack") }?;
     let mut settings: StackDocument = binding::read(settings, Language::C, "a stack")?;
     let secrets = settings.secrets.take();
+    let folder = settings.project.take();
     // SAFETY: null or readable by this function's contract.
     let program = unsafe { CProgram::new(program) }?;
     if program.is_some() && settings.language_runtime.is_some() {
@@ -183,7 +186,7 @@ unsafe fn open(
         let others = settings.secrets.unwrap_or_else(|| parts.engine.secrets());
         settings.secrets = Some(Arc::new(CallbackProvider::new(kind, state, callbacks).or(others)));
     }
-    let opening = async { Ok(parts.engine.stack(name, settings).await?) };
+    let opening = async { Ok(open_stack(&parts.engine, name, folder, settings).await?) };
     let stack = parts.shared.block_on(opening)?;
     if let Some(program) = &program {
         program.adopt();

@@ -76,6 +76,7 @@ from .program import (
     Resource,
     ResourceOptions,
 )
+from .project import ConfigDeclaration, ConfigEntry, Project, ProjectFacts, StackFile
 from .provider import (
     Autonaming,
     CheckFailure,
@@ -164,6 +165,8 @@ __all__ = [
     "ComponentOptions",
     "Ciphertext",
     "Config",
+    "ConfigDeclaration",
+    "ConfigEntry",
     "ConfigureRequest",
     "ConstructRequest",
     "ConflictError",
@@ -245,6 +248,8 @@ __all__ = [
     "PreludeEvent",
     "Program",
     "ProgramError",
+    "Project",
+    "ProjectFacts",
     "PropertyChange",
     "PropertyDiff",
     "PropertyDifference",
@@ -274,6 +279,7 @@ __all__ = [
     "Secrets",
     "SecretsError",
     "Stack",
+    "StackFile",
     "StackSettings",
     "StackReader",
     "StackSummary",

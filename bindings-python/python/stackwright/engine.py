@@ -31,6 +31,7 @@ from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
 from .options import Plugins, StackSettings
+from .project import Project
 from .provider import Resolver
 from .stack import Stack, document_of
 
@@ -257,7 +258,8 @@ class Engine:
         # A configuration that is no mapping is refused by the engine, as every value of a wrong type is.
         config = document.pop("config") if isinstance(settings.get("config"), Mapping) else {}
         deployment, journal, secrets = (document.pop(name, None) for name in ("deployment", "journal", "secrets"))
-        document["root_directory"] = _path_text(document.get("root_directory"))
+        for folder in ("root_directory", "project"):
+            document[folder] = _path_text(document.get(folder))
         encoded = document_of_options(document)
         state = None if deployment is None else document_of(deployment)
         described = None
@@ -277,6 +279,18 @@ class Engine:
             )
         )
         return Stack(native, program, self, self._raised)
+
+    async def project(self, folder: str | os.PathLike[str]) -> Project:
+        """Opens the project of a folder, whose files :class:`~stackwright.Project` reads and changes.
+
+        :param folder: A relative path begins at the working directory.
+        :raises NotFoundError: when the folder has no ``Pulumi.yaml``.
+        """
+        self._require_open()
+        require_given("folder", folder, (str, os.PathLike), "the path of a folder")
+        path = os.fspath(folder)
+        require_given("folder", path, str, "the path of a folder")
+        return Project(await answer(lambda queue, callback: self._native.project(path, queue, callback)), self)
 
     async def stacks(self, project: str | None = None, *, resource_counts: bool = False) -> list[StackSummary]:
         """Lists the stacks of a project, or of all, in the order of their names: each with its last operation and the holder

@@ -527,6 +527,24 @@ class Stack:
                 raise InvalidInputError(f"{name} takes a number above 0, not {number!r}")
         return history_of(await answer(lambda queue, callback: self._native.history(limit, page, queue, callback)))
 
+    async def list_tags(self) -> dict[str, str]:
+        """Returns the tags that are kept with the stack, by name, where the reference engine keeps them. Those of the
+        setting ``tags`` are not among them."""
+        tags: dict[str, str] = await answer(self._native.list_tags)
+        return tags
+
+    async def set_tag(self, name: str, value: str) -> None:
+        """Sets a tag that is kept with the stack: a name has at most 40 characters, a value at most 256."""
+        require_given("name", name, str, "a text")
+        require_given("value", value, str, "a text")
+        await answer(lambda queue, callback: self._native.set_tag(name, value, queue, callback))
+
+    async def remove_tag(self, name: str) -> bool:
+        """Removes a tag that is kept with the stack, and returns whether there was one."""
+        require_given("name", name, str, "a text")
+        existed: bool = await answer(lambda queue, callback: self._native.remove_tag(name, queue, callback))
+        return existed
+
     async def unlock(self) -> int:
         """Removes every lock of the stack, regardless of its holder, and returns how many there were.
 

@@ -18,18 +18,19 @@ from typing import Any, Final, TypeVar
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
-from ._results import EditReport, PendingOperation, PolicyAnalysis, ResourceGraph, ResourceRecord, StackSummary
+from ._results import ConfigEntry, EditReport, PendingOperation, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .engine import Engine as _Engine
 from .events import Event
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
 from .options import ImportResource, OperationOptions, Plugins, StackSettings
+from .project import Project as _Project
 from .provider import Resolver
 from .result import Result
 from .values import OutputValue, PropertyValue
 
-__all__ = ["Engine", "Operation", "Stack"]
+__all__ = ["Engine", "Operation", "Project", "Stack"]
 
 T = TypeVar("T")
 
@@ -372,6 +373,18 @@ class Stack:
         """Returns the history's entries, newest first: those of a page with ``limit`` entries, counted from 1."""
         return _background.run(self._stack.history(limit=limit, page=page))
 
+    def list_tags(self) -> dict[str, str]:
+        """Returns the tags that are kept with the stack, by name."""
+        return _background.run(self._stack.list_tags())
+
+    def set_tag(self, name: str, value: str) -> None:
+        """Sets a tag that is kept with the stack."""
+        _background.run(self._stack.set_tag(name, value))
+
+    def remove_tag(self, name: str) -> bool:
+        """Removes a tag that is kept with the stack, and returns whether there was one."""
+        return _background.run(self._stack.remove_tag(name))
+
     def unlock(self) -> int:
         """Removes every lock of the stack, regardless of its holder, and returns how many there were."""
         return _background.run(self._stack.unlock())
@@ -382,6 +395,77 @@ class Stack:
 
     def __repr__(self) -> str:
         return f"<Stack {self.name}>"
+
+
+class Project:
+    """A project, with the methods of :class:`stackwright.Project`. It is a path: that of its folder."""
+
+    def __init__(self, project: _Project) -> None:
+        self._project = project
+
+    @property
+    def folder(self) -> str:
+        """The folder, as an absolute path."""
+        return self._project.folder
+
+    def __fspath__(self) -> str:
+        return self.folder
+
+    def facts(self) -> ProjectFacts:
+        """Reads the project file."""
+        return _background.run(self._project.facts())
+
+    def set(self, path: str, value: Any) -> None:
+        """Sets the value at a path of the project file."""
+        _background.run(self._project.set(path, value))
+
+    def remove(self, path: str) -> bool:
+        """Removes the value at a path of the project file, and returns whether there was one."""
+        return _background.run(self._project.remove(path))
+
+    def settings(self, stack: str) -> StackFile:
+        """Reads the settings file of a stack, apart from its configuration."""
+        return _background.run(self._project.settings(stack))
+
+    def get_config(self, stack: str, path: str, *, passphrase: str | None = None) -> ConfigEntry:
+        """Returns the value at a path of a stack's configuration, decrypted."""
+        return _background.run(self._project.get_config(stack, path, passphrase=passphrase))
+
+    def list_config(
+        self, stack: str, *, show_secrets: bool = False, passphrase: str | None = None
+    ) -> dict[str, ConfigEntry]:
+        """Returns a stack's configuration by key, with the defaults of declared keys."""
+        return _background.run(self._project.list_config(stack, show_secrets=show_secrets, passphrase=passphrase))
+
+    def set_config(
+        self,
+        stack: str,
+        path: str,
+        value: PropertyValue,
+        *,
+        secret: bool | None = None,
+        passphrase: str | None = None,
+    ) -> None:
+        """Sets the value at a path of a stack's configuration."""
+        _background.run(self._project.set_config(stack, path, value, secret=secret, passphrase=passphrase))
+
+    def set_all_config(
+        self,
+        stack: str,
+        values: Mapping[str, PropertyValue],
+        *,
+        secret: bool | None = None,
+        passphrase: str | None = None,
+    ) -> None:
+        """Sets values at paths of a stack's configuration, in one write."""
+        _background.run(self._project.set_all_config(stack, values, secret=secret, passphrase=passphrase))
+
+    def remove_config(self, stack: str, paths: str | Sequence[str]) -> int:
+        """Removes the values at paths of a stack's configuration, and returns how many there were."""
+        return _background.run(self._project.remove_config(stack, paths))
+
+    def __repr__(self) -> str:
+        return repr(self._project)
 
 
 class Engine:
@@ -448,6 +532,10 @@ class Engine:
     ) -> Stack:
         """Selects a stack, and creates it when it does not exist."""
         return Stack(_background.run(self._engine.create_or_select_stack(name, program, **settings)))
+
+    def project(self, folder: str | os.PathLike[str]) -> Project:
+        """Opens the project of a folder."""
+        return Project(_background.run(self._engine.project(folder)))
 
     def stacks(self, project: str | None = None, *, resource_counts: bool = False) -> list[StackSummary]:
         """Lists the stacks of a project, or of all: each with its last operation and the holder of its lock."""

@@ -50,8 +50,8 @@ pub struct StackDocument {
     /// at the working directory.
     #[schemars(extend(
         "x-takes" = "the path of a folder",
-        "x-python" = "Project | str | os.PathLike[str] | None",
-        "x-typescript" = "Project | string"
+        "x-python" = "str | os.PathLike[str] | None",
+        "x-typescript" = "string | { readonly folder: string }"
     ))]
     pub project: Option<PathBuf>,
     /// The organization that programs see, `organization` when left out. It is no part of the stack's name.
