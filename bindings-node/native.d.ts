@@ -123,9 +123,7 @@ export declare class Stack {
   analyze(options: string, policies: Array<PackEntry>): Promise<string>
   /** Returns the state as a deployment document. */
   export(showSecrets: boolean): Promise<string>
-  /**
-   * Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors.
-   */
+  /** Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors. */
   edit(edit: string, subject: string): Promise<string>
   /** Returns the stack's outputs. */
   outputs(): Promise<Record<string, unknown>>

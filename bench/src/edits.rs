@@ -8,7 +8,7 @@ use stackwright::{
         deployment::{SecretsShown, write_checkpoint},
         edit::{Rename, Selection as Selected, StateEdit},
     },
-    store::{Condition, Store},
+    store::Condition,
     urn::Urn,
 };
 

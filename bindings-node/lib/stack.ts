@@ -123,7 +123,7 @@ export interface AdoptionOptions extends OperationOptions {
 }
 
 /** Takes a number of entries or of a page. */
-const count = where((value) => Number.isInteger(value) && (value as number) > 0 && (value as number) < 2 ** 31, "a number above 0", "number");
+const count = where((value) => Number.isInteger(value) && (value as number) > 0 && (value as number) < 2 ** 31, "a number above 0");
 
 /** Refuses what is no text. */
 function requireText(what: string, value: unknown): void {

@@ -69,10 +69,7 @@ pub async fn stack_file_document(project: &Project, stack: &str) -> Result<Vec<u
         secrets_provider: file.secrets_provider,
         encrypted_key: file.encrypted_key,
         encryption_salt: file.encryption_salt,
-        environment: file
-            .environment
-            .as_ref()
-            .map_or(Value::Null, Node::to_json_value),
+        environment: file.environment.as_ref().map_or(Value::Null, Node::to_json_value),
     })
 }
 

@@ -186,8 +186,7 @@ impl ConfigDeclaration {
             ));
         }
         let value_type = self.value_type.as_ref()?;
-        (!value_type.admits(value)).then(|| {
-            format!("Stack '{stack}' with configuration key '{key}' must be of type '{value_type}'")
-        })
+        (!value_type.admits(value))
+            .then(|| format!("Stack '{stack}' with configuration key '{key}' must be of type '{value_type}'"))
     }
 }

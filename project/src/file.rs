@@ -58,15 +58,20 @@ impl SettingsText {
     }
 
     fn read_path(path: PathBuf) -> Result<Self> {
-        let text = match fs::read(&path) {
-            Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
-                Error::invalid(format!("{}: the file is no text in UTF-8", path.display()))
-            })?),
-            Err(error) if is_absent(&error) => None,
-            Err(error) => return Err(failure("reading", &path, &error)),
-        };
+        let text =
+            match fs::read(&path) {
+                Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
+                    Error::invalid(format!("{}: the file is no text in UTF-8", path.display()))
+                })?),
+                Err(error) if is_absent(&error) => None,
+                Err(error) => return Err(failure("reading", &path, &error)),
+            };
         Ok(Self {
-            format: format_of(path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()),
+            format: format_of(
+                path.extension()
+                    .and_then(|ending| ending.to_str())
+                    .unwrap_or_default(),
+            ),
             path,
             text,
         })
@@ -79,7 +84,10 @@ impl SettingsText {
 
     /// Names the file in an error about its content.
     pub(crate) fn named(&self, error: Error) -> Error {
-        let named = Error::new(error.kind(), format!("{}: {}", self.path.display(), error.message()));
+        let named = Error::new(
+            error.kind(),
+            format!("{}: {}", self.path.display(), error.message()),
+        );
         error.hints().iter().cloned().fold(named, Error::with_hint)
     }
 
@@ -98,7 +106,10 @@ impl SettingsText {
         if Self::read_path(self.path.clone())?.text != self.text {
             return Ok(false);
         }
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         let mode = match fs::metadata(&path) {
             Ok(metadata) => Some(metadata.permissions()),
             Err(_) => None,
@@ -132,7 +143,10 @@ fn wait_for_lock(folder: &File, path: &Path) -> Result<()> {
     }
     Err(Error::new(
         ErrorKind::Conflict,
-        format!("{}: another process has locked the folder for too long", path.display()),
+        format!(
+            "{}: another process has locked the folder for too long",
+            path.display()
+        ),
     ))
 }
 
@@ -148,6 +162,8 @@ fn is_absent(error: &std::io::Error) -> bool {
 }
 
 fn failure(doing: &str, path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("{doing} {}: {error}", path.display()))
+    Error::new(
+        ErrorKind::Unavailable,
+        format!("{doing} {}: {error}", path.display()),
+    )
 }
-

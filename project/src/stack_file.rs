@@ -129,8 +129,7 @@ impl StackFile {
                 entries.insert(name.clone(), node);
             }
         }
-        let is_written =
-            |name: &str| written.keys().any(|written| written.eq_ignore_ascii_case(name));
+        let is_written = |name: &str| written.keys().any(|written| written.eq_ignore_ascii_case(name));
         for (name, value) in [
             ("secretsprovider", &self.secrets_provider),
             ("encryptedkey", &self.encrypted_key),
@@ -172,7 +171,10 @@ impl StackFile {
             let Some(value) = rest.remove(&key) else { continue };
             let old = of_entry(name, before)?;
             let node = keep_form(before, &old, &value).map_err(|error| {
-                Error::new(error.kind(), format!("configuration key {key}: {}", error.message()))
+                Error::new(
+                    error.kind(),
+                    format!("configuration key {key}: {}", error.message()),
+                )
             })?;
             entries.insert(name.clone(), node);
         }

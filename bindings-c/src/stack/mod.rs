@@ -2,7 +2,7 @@
 
 pub mod analyze;
 pub mod edit;
-mod pending;
+pub mod pending;
 pub mod start;
 pub mod state;
 pub mod tags;

@@ -55,7 +55,7 @@ class Openable(Protocol):
 
 
 def _move(move: object) -> object:
-    """Returns a suggestion as its two URNs; anything else is left to the engine, which says what is wrong with it."""
+    """Returns a suggestion as its two URNs; anything else is left to the engine, which refuses what is wrong."""
     return {"old_urn": move.old_urn, "new_urn": move.new_urn} if isinstance(move, SuggestedMove) else move
 
 

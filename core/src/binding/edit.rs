@@ -34,6 +34,7 @@ pub struct EditDocument {
     /// Removes these marks.
     untaint: Option<Selection>,
     /// Sorts the records, and removes references to records that do not exist. It has no members.
+    #[schemars(extend("x-typescript" = "Record<string, never>"))]
     repair: Option<RepairDocument>,
     /// Replaces the state by one of the history.
     restore: Option<RestoreDocument>,

@@ -120,14 +120,9 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
         match kind {
             SdkDeclaration::Left(why) => body.push_str(&format!("// {kind_of}, {name}: {why}\n")),
             SdkDeclaration::Component => {
-                let options = if options.is_empty() {
-                    options
-                } else {
-                    format!(", {{}}{options}")
-                };
-                body.push_str(&format!(
-                    "{assigned}new pulumi.ComponentResource({kind_of}, {name}{options});\n"
-                ));
+                let inputs = if options.is_empty() { "" } else { ", {}" };
+                let made = format!("new pulumi.ComponentResource({kind_of}, {name}{inputs}{options})");
+                body.push_str(&format!("{assigned}{made};\n"));
             }
             SdkDeclaration::Class {
                 schema,
@@ -139,12 +134,8 @@ pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<St
                 }
                 let class = class(declaration, schema);
                 let head = format!("new {class}({name}, ");
-                let inputs = print(
-                    &Values,
-                    &Expression::Object(inputs.clone()),
-                    0,
-                    head.len() + options.len(),
-                );
+                let inputs = Expression::Object(inputs.clone());
+                let inputs = print(&Values, &inputs, 0, head.len() + options.len());
                 body.push_str(&format!("{assigned}{head}{inputs}{options});\n"));
             }
         }

@@ -18,7 +18,7 @@ pub(super) struct Node<'a> {
     pub(super) children: Vec<usize>,
     /// The number of ancestors in the forest.
     pub(super) depth: usize,
-    /// Equal for records with equal inputs and children, whatever their names; `None` where nothing is known of them.
+    /// Equal for records with equal inputs and children, regardless of their names; `None` where nothing is known of them.
     pub(super) fingerprint: Option<u64>,
 }
 

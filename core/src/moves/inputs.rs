@@ -1,6 +1,6 @@
 //! The likeness of inputs: how many properties are equal, apart from names.
 
-use std::hash::{Hash, Hasher};
+use std::hash::{Hash, Hasher as _};
 
 use rustc_hash::FxHasher;
 

@@ -240,7 +240,7 @@ impl<'a> Matcher<'a> {
         match (old.provider_urn(), new.provider_urn()) {
             (Some(old), Some(new)) => {
                 let partner = self.olds.place(&old).and_then(|old| self.new_of.get(&old));
-                // Of another project or stack, the rest of the URN tells.
+                // Of another project or stack, the rest of the URN decides.
                 old == new
                     || (old.qualified_type(), old.name()) == (new.qualified_type(), new.name())
                     || partner.is_some_and(|partner| self.news.nodes[*partner].state.urn == new)

@@ -1,5 +1,7 @@
 //! Tests of suggestions: deletions and creations in, moves out.
 
+use std::slice;
+
 use super::{ProgramLanguage, Suggestions, suggest};
 use crate::{property::PropertyValue, resource::ResourceState, urn::Urn};
 
@@ -117,7 +119,7 @@ fn a_resource_is_found_below_another_parent() {
     let parent = record(BOX, "box", None, &[]);
     let inside = record(THING, "a", Some(&parent), &[("size", 3.0.into())]);
     let outside = record(THING, "a", None, &[("size", 3.0.into())]);
-    let found = run(&[outside.clone()], &[inside.clone()]);
+    let found = run(slice::from_ref(&outside), slice::from_ref(&inside));
     assert_eq!(
         found.moves[0].alias,
         "aliases: [{ parent: pulumi.rootStackResource }]"
@@ -177,7 +179,7 @@ fn another_type_is_found_by_its_name_and_named_in_the_reason() {
         None,
         &[("size", 3.0.into()), ("colour", "red".into())],
     );
-    let found = run(&[thing("a", 3.0)], std::slice::from_ref(&other));
+    let found = run(&[thing("a", 3.0)], slice::from_ref(&other));
     assert_eq!(found.moves[0].alias, r#"aliases: [{ type: "test:index:Thing" }]"#);
     assert!(
         found.moves[0].reason.contains("the provider decides"),

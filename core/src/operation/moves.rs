@@ -60,7 +60,7 @@ pub(super) fn suggest_moves(run: &OperationRun, steps: &[StepResult]) -> Vec<Sug
     moves
 }
 
-/// Returns the language of the program, as it says itself or as its requests show.
+/// Returns the language of the program, as it declares it or as its requests show.
 fn language(run: &OperationRun) -> ProgramLanguage {
     let of_program = run.program.as_ref().map(|program| program.language());
     match of_program.unwrap_or_default() {

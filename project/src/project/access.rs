@@ -55,14 +55,19 @@ impl Project {
             Error::new(ErrorKind::NotFound, message).with_config_key(path)
         };
         let value = config.get_path(path, project)?.ok_or_else(missing)?;
-        let single: Config = [(ConfigKey::new(project, "value"), value.clone())].into_iter().collect();
+        let single: Config = [(ConfigKey::new(project, "value"), value.clone())]
+            .into_iter()
+            .collect();
         if !value.is_secure() {
             return Ok(ConfigEntry::new(value.clone(), true));
         }
-        let decrypted = self.decrypted(&settings, &single, secrets).await.map_err(|error| {
-            let message = error.message().replace(&format!("{project}:value"), path);
-            Error::new(error.kind(), message).with_config_key(path)
-        })?;
+        let decrypted = self
+            .decrypted(&settings, &single, secrets)
+            .await
+            .map_err(|error| {
+                let message = error.message().replace(&format!("{project}:value"), path);
+                Error::new(error.kind(), message).with_config_key(path)
+            })?;
         let (_, entry) = decrypted.iter().next().ok_or_else(missing)?;
         Ok(ConfigEntry::new(entry.value().clone(), true))
     }
@@ -133,7 +138,7 @@ impl Project {
     }
 
     /// As [`Self::set_config`] for several values, in one write. With `secret`, all of them are secrets, or none that is not
-    /// marked as one, whatever is declared.
+    /// marked as one, regardless of the declarations.
     ///
     /// # Errors
     /// As [`Self::set_config`].

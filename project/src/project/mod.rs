@@ -8,9 +8,7 @@ mod source;
 use std::{path::PathBuf, sync::Arc};
 
 use stackwright::{
-    Engine, Error, ErrorKind, Result, StackName,
-    secrets::SecretsProvider,
-    urn::check_project_name,
+    Engine, Error, ErrorKind, Result, StackName, secrets::SecretsProvider, urn::check_project_name,
 };
 
 use crate::{ProjectFile, StackFile, file::SettingsText, yaml::Node};
@@ -232,7 +230,10 @@ fn stack_name(project: &str, name: &str) -> Result<StackName> {
 fn contended(path: &std::path::Path) -> Error {
     Error::new(
         ErrorKind::Conflict,
-        format!("{}: another program changes the file all the time", path.display()),
+        format!(
+            "{}: another program changes the file all the time",
+            path.display()
+        ),
     )
 }
 

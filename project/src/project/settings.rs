@@ -74,7 +74,8 @@ impl Settings {
             "{}: the stack imports environments ({names}), and this engine opens none: Pulumi ESC is not supported",
             self.text.path.display()
         );
-        Err(Error::invalid(message).with_hint("set what the environments give as configuration, and remove `environment`"))
+        Err(Error::invalid(message)
+            .with_hint("set what the environments give as configuration, and remove `environment`"))
     }
 
     /// Refuses a secrets provider that neither a passphrase nor the host's own encryption replaces.

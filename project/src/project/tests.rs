@@ -20,7 +20,8 @@ use stackwright::{
 
 use super::*;
 
-const PROJECT: &str = "# the shop\nname: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv # kept\n";
+const PROJECT: &str =
+    "# the shop\nname: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv # kept\n";
 
 /// A folder with a project, and an engine.
 struct Shop {
@@ -110,12 +111,18 @@ async fn values_are_set_at_paths_and_read_back() {
         shop.text("Pulumi.dev.yaml"),
         "# mine\nconfig:\n  # the region\n  aws:region: eu # here\n  aws:tags:\n    z: 'q' # quoted\n    a:\n      b:\n        - 7 # one\n        - true\n  shop:size: \"3\"\n"
     );
-    assert_eq!(shop.get("aws:tags").await.unwrap(), r#"{"a":{"b":[7,true]},"z":"q"}"#);
+    assert_eq!(
+        shop.get("aws:tags").await.unwrap(),
+        r#"{"a":{"b":[7,true]},"z":"q"}"#
+    );
     assert_eq!(shop.get("shop:size").await.unwrap(), "3");
     assert_eq!(shop.get("aws:config:region").await.unwrap(), "eu");
     let removed = shop
         .project
-        .remove_config("dev", &["aws:tags.a".to_owned(), "nothing".to_owned(), "size".to_owned()])
+        .remove_config(
+            "dev",
+            &["aws:tags.a".to_owned(), "nothing".to_owned(), "size".to_owned()],
+        )
         .await
         .unwrap();
     assert_eq!(removed, 2);
@@ -125,14 +132,20 @@ async fn values_are_set_at_paths_and_read_back() {
     );
     let error = shop.get("size").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert_eq!(error.message(), "configuration key 'size' not found for stack 'dev'");
+    assert_eq!(
+        error.message(),
+        "configuration key 'size' not found for stack 'dev'"
+    );
 }
 
 #[tokio::test]
 async fn a_first_secret_creates_the_salt_and_later_ones_use_it() {
     let shop = Shop::new(PROJECT, passphrase("correct horse")).await;
     let secret = |text: &str| ConfigValue::secret(text);
-    shop.project.set_config("dev", "token", secret("hunter2"), None).await.unwrap();
+    shop.project
+        .set_config("dev", "token", secret("hunter2"), None)
+        .await
+        .unwrap();
     let first = shop.text("Pulumi.dev.yaml");
     assert!(first.starts_with("encryptionsalt: v1:"), "{first}");
     assert!(!first.contains("hunter2"));
@@ -141,14 +154,20 @@ async fn a_first_secret_creates_the_salt_and_later_ones_use_it() {
         .await
         .unwrap();
     let second = shop.text("Pulumi.dev.yaml");
-    assert!(second.starts_with(&first), "the first value keeps its ciphertext\n{second}");
+    assert!(
+        second.starts_with(&first),
+        "the first value keeps its ciphertext\n{second}"
+    );
     assert_eq!(shop.get("token").await.unwrap(), "hunter2");
     assert_eq!(shop.get("aws:keys[0].id").await.unwrap(), "hunter3");
     let masked = shop.project.list_config("dev", false, None).await.unwrap();
     assert!(masked.values().all(|entry| entry.secret && entry.value.is_none()));
     let shown = shop.project.list_config("dev", true, None).await.unwrap();
     let keys = &shown[&"aws:keys".parse().unwrap()];
-    assert_eq!(keys.value.as_ref().unwrap().to_text().unwrap(), r#"[{"id":"hunter3"}]"#);
+    assert_eq!(
+        keys.value.as_ref().unwrap().to_text().unwrap(),
+        r#"[{"id":"hunter3"}]"#
+    );
     assert!(!format!("{shown:?} {masked:?}").contains("hunter"));
 }
 
@@ -160,8 +179,12 @@ async fn a_wrong_or_missing_passphrase_is_refused_and_changes_nothing() {
         .await
         .unwrap();
     let before = shop.text("Pulumi.dev.yaml");
-    let wrong = Project::open(&engine(passphrase("wrong")), shop.folder.path()).await.unwrap();
-    let none = Project::open(&engine(Arc::new(Base64Provider)), shop.folder.path()).await.unwrap();
+    let wrong = Project::open(&engine(passphrase("wrong")), shop.folder.path())
+        .await
+        .unwrap();
+    let none = Project::open(&engine(Arc::new(Base64Provider)), shop.folder.path())
+        .await
+        .unwrap();
     for (project, kind, text) in [
         (&wrong, ErrorKind::Decrypt, "incorrect passphrase"),
         (&none, ErrorKind::Secrets, "passphrase"),
@@ -194,7 +217,10 @@ async fn without_a_passphrase_no_secret_is_written() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Secrets);
-    assert!(error.message().contains("the engine has no passphrase"), "{error}");
+    assert!(
+        error.message().contains("the engine has no passphrase"),
+        "{error}"
+    );
     assert!(!shop.path("Pulumi.dev.yaml").exists());
 }
 
@@ -221,12 +247,19 @@ async fn a_key_that_is_declared_as_secret_is_encrypted() {
     let shop = Shop::new(&project, passphrase("correct horse")).await;
     shop.set("token", "hunter2").await.unwrap();
     assert!(!shop.text("Pulumi.dev.yaml").contains("hunter2"));
-    assert!(shop.project.get_config("dev", "token", None).await.unwrap().secret);
+    assert!(
+        shop.project
+            .get_config("dev", "token", None)
+            .await
+            .unwrap()
+            .secret
+    );
 }
 
 #[tokio::test]
 async fn a_stack_takes_its_settings_from_the_files_at_each_operation() {
-    let project = format!("{PROJECT}config:\n  size: {{type: integer, default: 3}}\n  zone: {{type: string}}\n");
+    let project =
+        format!("{PROJECT}config:\n  size: {{type: integer, default: 3}}\n  zone: {{type: string}}\n");
     let shop = Shop::new(&project, passphrase("correct horse")).await;
     let given: stackwright::config::Config = [(ConfigKey::new("", "own"), ConfigValue::plain("host"))]
         .into_iter()
@@ -235,20 +268,43 @@ async fn a_stack_takes_its_settings_from_the_files_at_each_operation() {
         config: given,
         ..StackSettings::default()
     };
-    let stack = shop.project.stack("organization/shop/dev", settings).await.unwrap();
+    let stack = shop
+        .project
+        .stack("organization/shop/dev", settings)
+        .await
+        .unwrap();
     assert_eq!(stack.name().to_string(), "shop/dev");
     let error = shop.seen(&stack).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    assert_eq!(error.message(), "Stack 'dev' is missing configuration value(s) 'zone'");
+    assert_eq!(
+        error.message(),
+        "Stack 'dev' is missing configuration value(s) 'zone'"
+    );
     // Without the program, nothing is missing.
     let refresh = stack.destroy(OperationOptions::default()).wait().await;
-    assert!(refresh.error.as_ref().is_none_or(|error| !error.message().contains("zone")), "{:?}", refresh.error);
+    assert!(
+        refresh
+            .error
+            .as_ref()
+            .is_none_or(|error| !error.message().contains("zone")),
+        "{:?}",
+        refresh.error
+    );
     shop.set("zone", "eu").await.unwrap();
     let seen = shop.seen(&stack).await.unwrap();
-    let pairs: Vec<_> = seen.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
-    assert_eq!(pairs, [("shop:own", "host"), ("shop:size", "3"), ("shop:zone", "eu")]);
+    let pairs: Vec<_> = seen
+        .iter()
+        .map(|(key, text)| (key.as_str(), text.as_str()))
+        .collect();
+    assert_eq!(
+        pairs,
+        [("shop:own", "host"), ("shop:size", "3"), ("shop:zone", "eu")]
+    );
     shop.set("size", "x").await.unwrap();
-    shop.project.remove_config("dev", &["zone".to_owned()]).await.unwrap();
+    shop.project
+        .remove_config("dev", &["zone".to_owned()])
+        .await
+        .unwrap();
     let error = shop.seen(&stack).await.unwrap_err();
     assert_eq!(
         error.message(),
@@ -260,30 +316,61 @@ async fn a_stack_takes_its_settings_from_the_files_at_each_operation() {
 async fn what_a_stack_cannot_do_is_refused_by_name() {
     let shop = Shop::new(PROJECT, passphrase("correct horse")).await;
     shop.put("Pulumi.esc.yaml", "environment:\n  - base\n");
-    shop.put("Pulumi.cloud.yaml", "secretsprovider: awskms://alias/ours\nencryptedkey: AQ==\n");
+    shop.put(
+        "Pulumi.cloud.yaml",
+        "secretsprovider: awskms://alias/ours\nencryptedkey: AQ==\n",
+    );
     shop.put("Pulumi.bad.yaml", "config:\n  a:b: [1\n");
     for (name, kind, text) in [
         ("esc", ErrorKind::InvalidInput, "imports environments (base)"),
-        ("cloud", ErrorKind::Secrets, "the secrets provider \"awskms\" is not supported"),
+        (
+            "cloud",
+            ErrorKind::Secrets,
+            "the secrets provider \"awskms\" is not supported",
+        ),
         ("bad", ErrorKind::InvalidInput, "Pulumi.bad.yaml: line "),
-        ("other/dev", ErrorKind::InvalidInput, "\"other\" doesn't match Pulumi.yaml"),
+        (
+            "other/dev",
+            ErrorKind::InvalidInput,
+            "\"other\" doesn't match Pulumi.yaml",
+        ),
         ("../dev", ErrorKind::InvalidInput, "may only contain"),
         ("..", ErrorKind::InvalidInput, "may only contain"),
     ] {
-        let error = shop.project.stack(name, StackSettings::default()).await.err().unwrap();
+        let error = shop
+            .project
+            .stack(name, StackSettings::default())
+            .await
+            .err()
+            .unwrap();
         assert_eq!(error.kind(), kind, "{name}: {error}");
         assert!(error.message().contains(text), "{name}: {error}");
     }
     let before = shop.text("Pulumi.bad.yaml");
-    let bad = shop.project.set_config("bad", "a", ConfigValue::plain("1"), None).await;
+    let bad = shop
+        .project
+        .set_config("bad", "a", ConfigValue::plain("1"), None)
+        .await;
     assert!(bad.unwrap_err().message().contains("column"));
     assert_eq!(shop.text("Pulumi.bad.yaml"), before);
     // Values of such a file can be changed, and the rest is kept.
-    shop.project.set_config("esc", "a", ConfigValue::plain("1"), None).await.unwrap();
-    assert_eq!(shop.text("Pulumi.esc.yaml"), "environment:\n  - base\nconfig:\n  shop:a: \"1\"\n");
-    let absent = Project::open(shop.project.engine(), shop.path("nowhere")).await.unwrap_err();
+    shop.project
+        .set_config("esc", "a", ConfigValue::plain("1"), None)
+        .await
+        .unwrap();
+    assert_eq!(
+        shop.text("Pulumi.esc.yaml"),
+        "environment:\n  - base\nconfig:\n  shop:a: \"1\"\n"
+    );
+    let absent = Project::open(shop.project.engine(), shop.path("nowhere"))
+        .await
+        .unwrap_err();
     assert_eq!(absent.kind(), ErrorKind::NotFound);
-    assert!(absent.message().starts_with("no Pulumi.yaml project file found in "));
+    assert!(
+        absent
+            .message()
+            .starts_with("no Pulumi.yaml project file found in ")
+    );
 }
 
 /// An encryption that turns texts around.
@@ -292,7 +379,10 @@ struct Reversing;
 #[async_trait::async_trait]
 impl SecretsCallbacks for Reversing {
     async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
-        Ok(plaintexts.iter().map(|text| text.chars().rev().collect()).collect())
+        Ok(plaintexts
+            .iter()
+            .map(|text| text.chars().rev().collect())
+            .collect())
     }
 
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
@@ -304,9 +394,15 @@ impl SecretsCallbacks for Reversing {
 async fn the_hosts_own_encryption_takes_the_place_of_a_key_service() {
     let host: Arc<dyn SecretsProvider> = Arc::new(CallbackProvider::new("cloud", None, Arc::new(Reversing)));
     let shop = Shop::new(PROJECT, host).await;
-    shop.put("Pulumi.dev.yaml", "secretsprovider: awskms://alias/ours\nconfig:\n  shop:a:\n    secure: olleh\n");
+    shop.put(
+        "Pulumi.dev.yaml",
+        "secretsprovider: awskms://alias/ours\nconfig:\n  shop:a:\n    secure: olleh\n",
+    );
     assert_eq!(shop.get("a").await.unwrap(), "hello");
-    shop.project.set_config("dev", "b", ConfigValue::secret("abc"), None).await.unwrap();
+    shop.project
+        .set_config("dev", "b", ConfigValue::secret("abc"), None)
+        .await
+        .unwrap();
     assert_eq!(
         shop.text("Pulumi.dev.yaml"),
         "secretsprovider: awskms://alias/ours\nconfig:\n  shop:a:\n    secure: olleh\n  shop:b:\n    secure: cba\n"
@@ -320,22 +416,36 @@ async fn the_project_file_is_changed_at_paths_and_stays_a_project_file() {
     let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
     let project = &shop.project;
     project.set("description", &json!("a: shop")).await.unwrap();
-    project.set("config.size", &json!({"type": "integer", "default": 3})).await.unwrap();
-    project.set("runtime.options.toolchain", &json!("uv")).await.unwrap();
+    project
+        .set("config.size", &json!({"type": "integer", "default": 3}))
+        .await
+        .unwrap();
+    project
+        .set("runtime.options.toolchain", &json!("uv"))
+        .await
+        .unwrap();
     assert!(!project.remove("nothing.here").await.unwrap());
     assert_eq!(
         shop.text("Pulumi.yaml"),
         "# the shop\nname: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv # kept\n    toolchain: uv\ndescription: 'a: shop'\nconfig:\n  size:\n    default: 3\n    type: integer\n"
     );
     let before = shop.text("Pulumi.yaml");
-    for (path, value) in [("name", json!("a/b")), ("runtime", json!(null)), ("config.x", json!({"type": "text"})), ("[", json!(1))] {
+    for (path, value) in [
+        ("name", json!("a/b")),
+        ("runtime", json!(null)),
+        ("config.x", json!({"type": "text"})),
+        ("[", json!(1)),
+    ] {
         let error = project.set(path, &value).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{path}");
     }
     assert_eq!(shop.text("Pulumi.yaml"), before);
     assert!(project.remove("config.size").await.unwrap());
     let file = project.file().await.unwrap();
-    assert_eq!((file.description.as_deref(), file.config.len()), (Some("a: shop"), 0));
+    assert_eq!(
+        (file.description.as_deref(), file.config.len()),
+        (Some("a: shop"), 0)
+    );
 }
 
 #[tokio::test]
@@ -348,15 +458,24 @@ async fn files_keep_their_permissions_their_links_and_their_endings() {
     shop.set("a", "1").await.unwrap();
     let metadata = |path: &Path| fs::symlink_metadata(path).unwrap();
     assert!(metadata(&shop.path("Pulumi.dev.yml")).is_symlink());
-    assert_eq!(metadata(&shop.path("real/settings")).permissions().mode() & 0o777, 0o640);
+    assert_eq!(
+        metadata(&shop.path("real/settings")).permissions().mode() & 0o777,
+        0o640
+    );
     assert_eq!(shop.text("real/settings"), "config:\n  shop:a: \"1\"\n");
     assert!(!shop.path("Pulumi.dev.yaml").exists());
-    let names: Vec<_> = fs::read_dir(shop.path("real")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> = fs::read_dir(shop.path("real"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names, ["settings"], "no temporary file is left");
     // A project in JSON has settings in JSON.
     let json = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
     fs::remove_file(json.path("Pulumi.yaml")).unwrap();
-    json.put("Pulumi.json", "{\"name\": \"shop\", \"runtime\": \"python\", \"stackConfigDir\": \"stacks\"}");
+    json.put(
+        "Pulumi.json",
+        "{\"name\": \"shop\", \"runtime\": \"python\", \"stackConfigDir\": \"stacks\"}",
+    );
     json.set("a.b", "1").await.unwrap();
     assert_eq!(
         json.text("stacks/Pulumi.dev.json"),
@@ -379,7 +498,10 @@ async fn concurrent_writers_lose_no_change() {
     for writer in writers.collect::<Vec<_>>() {
         writer.await.unwrap();
     }
-    assert_eq!(shop.project.list_config("dev", false, None).await.unwrap().len(), 12);
+    assert_eq!(
+        shop.project.list_config("dev", false, None).await.unwrap().len(),
+        12
+    );
 }
 
 #[tokio::test]
@@ -396,7 +518,10 @@ async fn a_folder_that_cannot_be_written_is_an_error_and_the_file_stays() {
     let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
     shop.put("Pulumi.dev.yaml", "config: {}\n");
     shop.put("blocked", "a file");
-    shop.put("Pulumi.yaml", &format!("{PROJECT}stackConfigDir: blocked/inner\n"));
+    shop.put(
+        "Pulumi.yaml",
+        &format!("{PROJECT}stackConfigDir: blocked/inner\n"),
+    );
     let error = shop.set("a", "1").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("blocked/inner"), "{error}");
@@ -405,7 +530,9 @@ async fn a_folder_that_cannot_be_written_is_an_error_and_the_file_stays() {
 
 #[tokio::test]
 async fn documents_have_the_facts_and_no_hidden_secret() {
-    let project = format!("{PROJECT}config:\n  size: {{type: array, items: {{type: string}}, default: [a], description: how many}}\ntemplate:\n  x: 1.50\n");
+    let project = format!(
+        "{PROJECT}config:\n  size: {{type: array, items: {{type: string}}, default: [a], description: how many}}\ntemplate:\n  x: 1.50\n"
+    );
     let shop = Shop::new(&project, passphrase("correct horse")).await;
     let document = crate::binding::project_document(&shop.project).await.unwrap();
     let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
@@ -416,12 +543,16 @@ async fn documents_have_the_facts_and_no_hidden_secret() {
         document["config"],
         json!([{"key": "shop:size", "type": "array<string>", "default": ["a"], "value": null, "secret": false, "description": "how many"}])
     );
-    shop.project.set_config("dev", "a.b", ConfigValue::secret("hunter2"), None).await.unwrap();
+    shop.project
+        .set_config("dev", "a.b", ConfigValue::secret("hunter2"), None)
+        .await
+        .unwrap();
     let shown = |show: bool| {
         let project = shop.project.clone();
         async move {
             let entries = project.list_config("dev", show, None).await.unwrap();
-            serde_json::from_slice::<serde_json::Value>(&crate::binding::entries_document(&entries).unwrap()).unwrap()
+            serde_json::from_slice::<serde_json::Value>(&crate::binding::entries_document(&entries).unwrap())
+                .unwrap()
         }
     };
     assert_eq!(

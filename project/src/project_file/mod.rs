@@ -184,7 +184,9 @@ impl ProjectFile {
             let shown = self.shown(key);
             match config.get(key) {
                 Some(value) => faults.extend(declaration.fault(stack, &shown, value)),
-                None if declaration.fallback().is_none() && key.namespace() == self.name => missing.push(shown),
+                None if declaration.fallback().is_none() && key.namespace() == self.name => {
+                    missing.push(shown);
+                }
                 None => {}
             }
         }
@@ -281,7 +283,9 @@ fn all_of(faults: &[String]) -> String {
         [only] => only.clone(),
         faults => {
             let lines = faults.iter().zip(1..);
-            let lines: String = lines.map(|(fault, number)| format!("\n    {number}) {fault}")).collect();
+            let lines: String = lines
+                .map(|(fault, number)| format!("\n    {number}) {fault}"))
+                .collect();
             format!("{} errors occurred:{lines}", faults.len())
         }
     }

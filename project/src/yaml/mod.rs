@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// Returns whether two values are equal, whatever the form in which they are written.
+    /// Returns whether two values are equal, regardless of the form in which they are written.
     #[must_use]
     pub fn means(&self, other: &Self) -> bool {
         match (self, other) {

@@ -62,7 +62,10 @@ pub(super) fn inline_text(node: &Node, indent: usize) -> String {
 pub(super) fn flow(node: &Node) -> String {
     match node {
         Node::Mapping(entries) => {
-            let entries: Vec<_> = entries.iter().map(|(name, value)| flow_entry(name, value)).collect();
+            let entries: Vec<_> = entries
+                .iter()
+                .map(|(name, value)| flow_entry(name, value))
+                .collect();
             format!("{{{}}}", entries.join(", "))
         }
         Node::Sequence(items) => {
@@ -133,7 +136,10 @@ fn quoted_text(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             any if any.is_control()
-                || matches!(any, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}') =>
+                || matches!(
+                    any,
+                    '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}'
+                ) =>
             {
                 // Writing to a string cannot fail.
                 write!(out, "\\u{:04x}", u32::from(any)).ok();

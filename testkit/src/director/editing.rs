@@ -82,7 +82,8 @@ fn check(report: &Value, expected: &EditExpectation) -> Result<(), String> {
             .map(|record| format!("{} {}", record["kind"].as_str().unwrap_or_default(), name(record)))
             .collect();
         let mut records = records.clone();
-        (found.sort(), records.sort());
+        found.sort();
+        records.sort();
         if found != records {
             return Err(format!("the report has {found:?}, not {records:?}"));
         }

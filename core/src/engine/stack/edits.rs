@@ -108,7 +108,7 @@ impl Stack {
     /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
     /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
     /// stack.rename_stack("live", false).await?;
-    /// assert_eq!(engine.stacks(None).await?[0].to_string(), "shop/live");
+    /// assert_eq!(engine.stacks(None, false).await?[0].name.to_string(), "shop/live");
     /// # Ok(())
     /// # }
     /// ```

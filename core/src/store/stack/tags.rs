@@ -47,7 +47,10 @@ impl StackStorage {
         }
         Err(Error::new(
             ErrorKind::Conflict,
-            format!("the tags of stack '{}' are changed by others all the time", self.name),
+            format!(
+                "the tags of stack '{}' are changed by others all the time",
+                self.name
+            ),
         ))
     }
 
@@ -58,8 +61,12 @@ impl StackStorage {
         }
         let object = self.store.get(&self.name.tags()).await?;
         let tags = match &object {
-            Some(object) => parse(&object.bytes)
-                .ok_or_else(|| Error::new(ErrorKind::State, format!("the tags of stack '{}' are malformed", self.name)))?,
+            Some(object) => parse(&object.bytes).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::State,
+                    format!("the tags of stack '{}' are malformed", self.name),
+                )
+            })?,
             None => BTreeMap::new(),
         };
         Ok((tags, object))

@@ -13,9 +13,15 @@ use super::{
 pub(super) enum Context {
     Document,
     /// After the colon of an entry in block form, whose name is at `column`.
-    Entry { column: usize, after_colon: usize },
+    Entry {
+        column: usize,
+        after_colon: usize,
+    },
     /// After the dash of an item in block form, which is at `column`.
-    Item { column: usize, dash: usize },
+    Item {
+        column: usize,
+        dash: usize,
+    },
     /// Inside brackets.
     Flow,
 }
@@ -65,7 +71,9 @@ impl<'source> Changes<'source> {
         }
         match (&place.form, old, new) {
             (Form::Other, ..) => None,
-            (Form::Block(block), Node::Mapping(old), Node::Mapping(new)) if keeps_some(&block.entries, new) => {
+            (Form::Block(block), Node::Mapping(old), Node::Mapping(new))
+                if keeps_some(&block.entries, new) =>
+            {
                 self.block(place, block, old, new, context)
             }
             (Form::List(list), Node::Sequence(old), Node::Sequence(new)) if !new.is_empty() => {
@@ -117,7 +125,8 @@ impl<'source> Changes<'source> {
                 match entries.get(index + 1).filter(|next| new.contains_key(&next.name)) {
                     Some(next) => self.take_first(entry.start, entry.value.end, next.start),
                     None => {
-                        self.edits.retain(|(range, _)| range.start < place.start || range.end > place.end);
+                        self.edits
+                            .retain(|(range, _)| range.start < place.start || range.end > place.end);
                         self.replace(place, &Node::Mapping(new.clone()), context);
                         return Some(());
                     }
@@ -216,7 +225,10 @@ impl<'source> Changes<'source> {
     }
 
     fn flow_mapping(&mut self, place: &Place, entries: &[Entry], old: &Mapping, new: &Mapping) -> Option<()> {
-        let kept: Vec<bool> = entries.iter().map(|entry| new.contains_key(&entry.name)).collect();
+        let kept: Vec<bool> = entries
+            .iter()
+            .map(|entry| new.contains_key(&entry.name))
+            .collect();
         let added: Vec<String> = new
             .iter()
             .filter(|(name, _)| !old.contains_key(*name))
@@ -265,7 +277,11 @@ impl<'source> Changes<'source> {
     fn flow_parts(&mut self, place: &Place, parts: &[Range<usize>], kept: &[bool], added: &[String]) -> bool {
         let removed: Vec<usize> = (0..kept.len()).filter(|index| !kept[*index]).collect();
         let last_is_kept = kept.last() == Some(&true);
-        if parts.is_empty() || removed.len() > 1 || removed.len() == kept.len() || !added.is_empty() && !last_is_kept {
+        if parts.is_empty()
+            || removed.len() > 1
+            || removed.len() == kept.len()
+            || !added.is_empty() && !last_is_kept
+        {
             return false;
         }
         if let [index] = removed[..] {
@@ -330,7 +346,8 @@ impl<'source> Changes<'source> {
                         self.put(line..place.end, "");
                     }
                     (true, true) => {
-                        let start = line_start(self.source, place.start).max(next_line(self.source, after_colon));
+                        let start =
+                            line_start(self.source, place.start).max(next_line(self.source, after_colon));
                         self.put(start..place.end, block_text(new, column + 2));
                     }
                 }

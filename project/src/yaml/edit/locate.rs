@@ -368,7 +368,10 @@ fn is_absent(event: &Event<'_>, span: Span) -> bool {
 }
 
 fn is_block_scalar(event: &Event<'_>) -> bool {
-    matches!(event, Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..))
+    matches!(
+        event,
+        Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..)
+    )
 }
 
 /// Returns whether a text begins with the dash of an item.

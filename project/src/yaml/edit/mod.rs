@@ -35,7 +35,7 @@ pub(super) fn edit(source: &str, new: &Mapping, format: Format) -> Result<String
     };
     match edited {
         // Comments and block scalars can look alike: the edited text is verified by parsing it.
-        Some(edited) if says(&edited, &target, format) => Ok(format!("{mark}{edited}")),
+        Some(edited) if parses_as(&edited, &target, format) => Ok(format!("{mark}{edited}")),
         _ => Err(Error::invalid(
             "the file is written in a form in which this change cannot be made without a loss",
         )
@@ -43,7 +43,7 @@ pub(super) fn edit(source: &str, new: &Mapping, format: Format) -> Result<String
     }
 }
 
-fn says(text: &str, new: &Node, format: Format) -> bool {
+fn parses_as(text: &str, new: &Node, format: Format) -> bool {
     let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     let is_same = Node::parse(text).is_ok_and(|written| written.means(new));
     is_same && (format == Format::Yaml || is_json())

@@ -23,7 +23,9 @@ pub(super) fn next_line(source: &str, at: usize) -> usize {
 
 /// Returns whether only blanks precede a position on its line.
 pub(super) fn begins_line(source: &str, at: usize) -> bool {
-    source[line_start(source, at)..at].bytes().all(|byte| byte == b' ')
+    source[line_start(source, at)..at]
+        .bytes()
+        .all(|byte| byte == b' ')
 }
 
 /// Returns the first line of what belongs to an entry or item: its own, or that of the comments directly above it.
@@ -82,6 +84,8 @@ fn keeps_breaks(source: &str, value: &Place) -> bool {
     }
     let text = &source[last.start..last.end];
     let header = text.lines().next().unwrap_or_default();
-    let mark = header.split_whitespace().find(|word| !word.starts_with(['&', '!']));
+    let mark = header
+        .split_whitespace()
+        .find(|word| !word.starts_with(['&', '!']));
     mark.is_some_and(|mark| mark.starts_with(['|', '>']) && mark.contains('+'))
 }
