@@ -576,7 +576,7 @@ export interface StateEdit {
     /** Gives the stack another name. */
     renameStack?: RenameStackEdit;
     /** Sorts the records, and removes references to records that do not exist. It has no members. */
-    repair?: RepairEdit;
+    repair?: Record<string, never>;
     /** Replaces the state by one of the history. */
     restore?: RestoreEdit;
     /** Marks resources for replacement by the next update. */
