@@ -294,6 +294,12 @@ typedef struct sw_operation_t sw_operation_t;
 typedef struct sw_policy_pack_t sw_policy_pack_t;
 
 /**
+ * A project: a folder with a `Pulumi.yaml`, bound to an engine. Its files are read again by each call. A call that writes
+ * changes only what it names: the rest of the file keeps its bytes, with comments and order.
+ */
+typedef struct sw_project_t sw_project_t;
+
+/**
  * The threads of engines. Shared by the engines that are created with it, which work until `sw_runtime_free`. A
  * process may have several.
  */
@@ -2529,6 +2535,165 @@ sw_status_t sw_stack_graph(const struct sw_stack_t *stack,
 sw_status_t sw_stack_import_deployment(const struct sw_stack_t *stack,
                                        struct sw_bytes_view_t deployment,
                                        struct sw_error_t **error);
+
+/**
+ * Returns the tags that are kept with the stack as a JSON object by name. Those of the setting `tags` are not among them.
+ */
+sw_status_t sw_stack_list_tags(const struct sw_stack_t *stack,
+                               struct sw_bytes_t **tags,
+                               struct sw_error_t **error);
+
+/**
+ * Sets a tag that is kept with the stack, where the reference engine keeps it.
+ */
+sw_status_t sw_stack_set_tag(const struct sw_stack_t *stack,
+                             struct sw_bytes_view_t name,
+                             struct sw_bytes_view_t value,
+                             struct sw_error_t **error);
+
+/**
+ * Removes a tag, and sets `existed` (which may be null) to whether there was one.
+ */
+sw_status_t sw_stack_remove_tag(const struct sw_stack_t *stack,
+                                struct sw_bytes_view_t name,
+                                bool *existed,
+                                struct sw_error_t **error);
+
+/**
+ * Opens the project of a folder. A relative path begins at the working directory. A folder without a project file is a
+ * `NOT_FOUND` error.
+ *
+ * A stack takes its settings from a project when its setting `project` is the path of the folder.
+ */
+sw_status_t sw_project_open(const struct sw_engine_t *engine,
+                            struct sw_bytes_view_t folder,
+                            struct sw_project_t **project,
+                            struct sw_error_t **error);
+
+/**
+ * Returns the content of the project file as JSON. Its members:
+ *
+ * - `author` (string): The author.
+ * - `backendUrl` (string): The URL of the store of states. The engine's own store is used all the same.
+ * - `config` (array of ConfigDeclaration): The declared configuration, in the order of the file.
+ * - `description` (string): The description.
+ * - `document` (object of any JSON): The whole file, as plain JSON.
+ * - `folder` (string): The folder of the file.
+ * - `license` (string): The license.
+ * - `main` (string): The path of the program, relative to the folder.
+ * - `name` (string): The name.
+ * - `packages` (any JSON): Packages by name, as written.
+ * - `path` (string): The path of the file.
+ * - `plugins` (any JSON): Plugins at fixed paths, as written.
+ * - `refresh` (string): `always` when updates and destroys refresh first.
+ * - `requiredVersion` (string): The versions of the reference engine that the project admits. They are not compared.
+ * - `runtime` (string): The language of the program: `python`, `nodejs`…
+ * - `runtimeOptions` (object of any JSON): The options of the language's runtime, by name.
+ * - `stackConfigDir` (string): The folder of the settings files of stacks, relative to the folder.
+ * - `template` (any JSON): The template that the project was made from, as written.
+ * - `website` (string): The website.
+ *
+ * Members of a declaration:
+ *
+ * - `default` (any JSON): The value of stacks that do not set the key.
+ * - `description` (string): The description.
+ * - `key` (string): The key, as `namespace:name`.
+ * - `secret` (boolean): Whether stacks must encrypt the value.
+ * - `type` (string): The type: `string`, `integer`, `number`, `boolean`, `object`, `array` or `array<string>`; any
+ *   when left out.
+ * - `value` (any JSON): The same, for keys of other namespaces.
+ */
+sw_status_t sw_project_facts(const struct sw_project_t *project,
+                             struct sw_bytes_t **facts,
+                             struct sw_error_t **error);
+
+/**
+ * Sets the value at a path of the project file (`description`, `template.config.region`); `value` is JSON. A change after which
+ * the file would be no project file is refused.
+ */
+sw_status_t sw_project_set(const struct sw_project_t *project,
+                           struct sw_bytes_view_t path,
+                           struct sw_bytes_view_t value,
+                           struct sw_error_t **error);
+
+/**
+ * Removes the value at a path of the project file, and sets `existed` (which may be null) to whether there was one.
+ */
+sw_status_t sw_project_remove(const struct sw_project_t *project,
+                              struct sw_bytes_view_t path,
+                              bool *existed,
+                              struct sw_error_t **error);
+
+/**
+ * Returns the settings of a stack apart from its configuration as JSON. `stack` is its name, with or without the project. The
+ * members:
+ *
+ * - `encryptedKey` (string): The data key, encrypted by the key service.
+ * - `encryptionSalt` (string): The salt of the passphrase, with a value to check it.
+ * - `environment` (any JSON): The imported environments, as written. A stack that imports some is not opened.
+ * - `exists` (boolean): Whether there is such a file.
+ * - `path` (string): The path of the file.
+ * - `secretsProvider` (string): The kind of the secrets manager: `passphrase`, `default`, or the URL of a key
+ *   service.
+ */
+sw_status_t sw_project_settings(const struct sw_project_t *project,
+                                struct sw_bytes_view_t stack,
+                                struct sw_bytes_t **settings,
+                                struct sw_error_t **error);
+
+/**
+ * Returns the value at a path of a stack's configuration (`size`, `aws:tags["a"].b[0]`) as JSON, decrypted. Keys without a
+ * namespace are the project's own. `passphrase` takes the place of the engine's; empty for that one. The members:
+ *
+ * - `objectValue` (any JSON): The structure. Left out for a single value, and for a secret that is not shown.
+ * - `secret` (boolean): Whether the value is secret, or holds a secret.
+ * - `value` (string): The text that programs read; that of a structure is JSON. Left out for a secret that is not
+ *   shown.
+ */
+sw_status_t sw_project_get_config(const struct sw_project_t *project,
+                                  struct sw_bytes_view_t stack,
+                                  struct sw_bytes_view_t path,
+                                  struct sw_bytes_view_t passphrase,
+                                  struct sw_bytes_t **entry,
+                                  struct sw_error_t **error);
+
+/**
+ * Returns a stack's configuration as a JSON object by key, with the defaults of declared keys. Secrets have no value unless they
+ * are to be shown; the members of a value are those of `sw_project_get_config`.
+ */
+sw_status_t sw_project_list_config(const struct sw_project_t *project,
+                                   struct sw_bytes_view_t stack,
+                                   bool show_secrets,
+                                   struct sw_bytes_view_t passphrase,
+                                   struct sw_bytes_t **entries,
+                                   struct sw_error_t **error);
+
+/**
+ * Sets values of a stack's configuration, in one write. `values` is a JSON object by path; a value is as in the setting `config`
+ * of `sw_stack_open`, so that `{"value": "text", "secret": true}` is a secret. The file gets the salt of the stack's state, or a
+ * new one, when it has a first secret. A value of a key that is declared as secret is encrypted in any case, unless it says
+ * `"secret": false`.
+ */
+sw_status_t sw_project_set_all_config(const struct sw_project_t *project,
+                                      struct sw_bytes_view_t stack,
+                                      struct sw_bytes_view_t values,
+                                      struct sw_bytes_view_t passphrase,
+                                      struct sw_error_t **error);
+
+/**
+ * Removes values of a stack's configuration, in one write, and sets `removed` (which may be null) to how many there were.
+ * `paths` is a JSON array.
+ */
+sw_status_t sw_project_remove_config(const struct sw_project_t *project,
+                                     struct sw_bytes_view_t stack,
+                                     struct sw_bytes_view_t paths,
+                                     size_t *removed,
+                                     struct sw_error_t **error);
+
+/**
+ * Frees a project's handle; its files remain. Null is ignored.
+ */
+void sw_project_free(struct sw_project_t *project);
 
 #ifdef __cplusplus
 }  // extern "C"

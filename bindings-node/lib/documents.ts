@@ -576,7 +576,7 @@ export interface StateEdit {
     /** Gives the stack another name. */
     renameStack?: RenameStackEdit;
     /** Sorts the records, and removes references to records that do not exist. It has no members. */
-    repair?: RepairEdit;
+    repair?: Record<string, never>;
     /** Replaces the state by one of the history. */
     restore?: RestoreEdit;
     /** Marks resources for replacement by the next update. */
@@ -677,7 +677,7 @@ export interface StackSettings {
      * the project. Values of `config` and `runtimeOptions` replace those of the files. A relative path begins at the
      * working directory.
      */
-    project?: Project | string;
+    project?: string | { readonly folder: string };
     /**
      * The passphrases of other stacks by their names (`project/stack`), for references to them. A stack that is not
      * named here is opened as this one is.
