@@ -109,7 +109,7 @@ def test_configuration_is_set_listed_and_removed_with_all_other_bytes_kept(tmp_p
             with pytest.raises(sw.InvalidInputError, match="values takes a dictionary"):
                 await project.set_all_config("dev", [])  # type: ignore[arg-type]
             with pytest.raises(sw.InvalidInputError, match="zone is or holds"):
-                await project.set_config("dev", "zone", object())  # type: ignore[arg-type]
+                await project.set_config("dev", "zone", object())
             assert (folder / "Pulumi.dev.yaml").read_text() == SETTINGS
 
     asyncio.run(run())
@@ -185,7 +185,7 @@ def test_a_stack_takes_configuration_defaults_and_salt_from_its_project(tmp_path
             with pytest.raises(sw.InvalidInputError, match="doesn't match"):
                 await engine.stack("other/dev", program, project=project)
             with pytest.raises(sw.InvalidInputError, match="project takes the path of a folder"):
-                await engine.stack("dev", program, project=5)  # type: ignore[typeddict-item]
+                await engine.stack("dev", program, project=5)  # type: ignore[arg-type]
             (folder / "Pulumi.yaml").write_text("name: [\n")
             with pytest.raises(sw.InvalidInputError, match="Pulumi.yaml"):
                 await stack.preview()
