@@ -226,7 +226,7 @@ pub unsafe extern "C" fn sw_project_list_config(
 
 /// Sets values of a stack's configuration, in one write. `values` is a JSON object by path; a value is as in the setting `config`
 /// of `sw_stack_open`, so that `{"value": "text", "secret": true}` is a secret. The file gets the salt of the stack's state, or a
-/// new one, when it has a first secret. A value of a key that is declared as secret is encrypted in any case, unless it says
+/// new one, when it has a first secret. A value of a key that is declared as secret is encrypted in any case, unless it has
 /// `"secret": false`.
 ///
 /// # Safety
@@ -314,8 +314,8 @@ fn json(bytes: &[u8]) -> Outcome<serde_json::Value> {
 /// Reads values by path.
 fn changes(bytes: &[u8]) -> Outcome<Vec<(String, ConfigValue)>> {
     // The error of the parser can show a part of a value.
-    let values: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes)
-        .map_err(|_| Failure::misuse("the values are no JSON object"))?;
+    let values: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(bytes).map_err(|_| Failure::misuse("the values are no JSON object"))?;
     let values = values.into_iter().map(|(path, value)| {
         let value = config_value(value).map_err(|error| {
             Error::new(error.kind(), format!("configuration {path}: {}", error.message()))

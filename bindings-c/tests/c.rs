@@ -204,6 +204,13 @@ fn stacks_are_opened_configured_and_unlocked() {
 }
 
 #[test]
+fn projects_are_read_edited_and_used_by_stacks() {
+    let program = compile("gcc", "c11", "projects.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
 fn stacks_and_host_callbacks_run_concurrently() {
     let program = compile("gcc", "c11", "threads.c");
     run(with_library(&mut Command::new(&program)));

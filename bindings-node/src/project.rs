@@ -77,7 +77,12 @@ impl Project {
 
     /// Returns the value at a path of a stack's configuration as JSON.
     #[napi]
-    pub async fn get_config(&self, stack: String, path: String, passphrase: Option<String>) -> Result<String> {
+    pub async fn get_config(
+        &self,
+        stack: String,
+        path: String,
+        passphrase: Option<String>,
+    ) -> Result<String> {
         let secrets = self.secrets(passphrase)?;
         let entry = or_raise(self.project.get_config(&stack, &path, secrets).await)?;
         text(binding::entry_document(&entry))

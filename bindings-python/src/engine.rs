@@ -181,7 +181,13 @@ impl Engine {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let completion = PendingCompletion::new(completions, callback);
-        Project::open(py, self.engine.clone(), folder, Arc::clone(&self.runtime), completion)
+        Project::open(
+            py,
+            self.engine.clone(),
+            folder,
+            Arc::clone(&self.runtime),
+            completion,
+        )
     }
 
     /// Lists stacks; calls `callback(JSON text, error)` with the documents of their summaries.

@@ -53,7 +53,11 @@ impl Project {
         Ok(())
     }
 
-    fn secrets(&self, py: Python<'_>, passphrase: Option<String>) -> PyResult<Option<Arc<dyn SecretsProvider>>> {
+    fn secrets(
+        &self,
+        py: Python<'_>,
+        passphrase: Option<String>,
+    ) -> PyResult<Option<Arc<dyn SecretsProvider>>> {
         binding::secrets_of(self.project.engine(), passphrase).or_raise(py)
     }
 }
