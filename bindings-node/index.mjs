@@ -31,6 +31,7 @@ export const {
     Policy,
     ProgramContext,
     ProgramError,
+    Project,
     ProviderError,
     ProviderFailedError,
     ProviderStatus,

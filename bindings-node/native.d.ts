@@ -54,6 +54,9 @@ export declare class Bridge {
   finishRun(run: number, error?: string | undefined | null, reported?: boolean | undefined | null): void
 }
 
+/** Values of a configuration by path. */
+export declare class ConfigChanges {}
+
 /** An engine. */
 export declare class Engine {
   /** Builds an engine on a bridge of its own. */
@@ -65,6 +68,8 @@ export declare class Engine {
    * where it determines whether the stack must exist.
    */
   stack(name: string, document: string, opening: string | undefined | null, config: StackConfig, entry: StackEntry): Promise<Stack>
+  /** Opens the project of a folder. */
+  project(folder: string): Promise<Project>
   /** Lists stacks: returns their summaries as JSON. */
   stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
   /** Ends the idle plugin processes. */
@@ -102,6 +107,30 @@ export declare class Operation {
   release(): Promise<void>
   /** Adds a listener; the first one receives all events, others those still to come. */
   events(): Events
+}
+
+/** A project. */
+export declare class Project {
+  /** The folder. */
+  get folder(): string
+  /** Returns the content of the project file as JSON. */
+  facts(): Promise<string>
+  /** Sets the value at a path of the project file, as JSON. */
+  set(path: string, value: string): Promise<void>
+  /** Removes the value at a path of the project file; returns whether there was one. */
+  remove(path: string): Promise<boolean>
+  /** Returns the settings of a stack apart from its configuration as JSON. */
+  settings(stack: string): Promise<string>
+  /** Returns the value at a path of a stack's configuration as JSON. */
+  getConfig(stack: string, path: string, passphrase?: string | undefined | null): Promise<string>
+  /** Returns a stack's configuration as JSON, by key. */
+  listConfig(stack: string, showSecrets: boolean, passphrase?: string | undefined | null): Promise<string>
+  /** Reads values by path, for `setConfig`. */
+  changes(values: unknown): ConfigChanges
+  /** Sets values at paths of a stack's configuration. */
+  setConfig(stack: string, changes: ConfigChanges, secret?: boolean | undefined | null, passphrase?: string | undefined | null): Promise<void>
+  /** Removes the values at paths of a stack's configuration; returns how many there were. */
+  removeConfig(stack: string, paths: Array<string>): Promise<number>
 }
 
 /** A stack. */
@@ -145,6 +174,12 @@ export declare class Stack {
   forgetPending(pending: string, dryRun: boolean): Promise<Record<string, unknown>>
   /** Removes every lock and returns how many there were. */
   unlock(): Promise<number>
+  /** Returns the tags that are kept with the stack, by name. */
+  listTags(): Promise<Record<string, string>>
+  /** Sets a tag. */
+  setTag(name: string, value: string): Promise<void>
+  /** Removes a tag; returns whether there was one. */
+  removeTag(name: string): Promise<boolean>
   /** Removes the stack. */
   remove(force: boolean): Promise<void>
 }

@@ -51,12 +51,6 @@ class Cloud(sw.Provider):
             inputs["token"] = sw.secret(inputs["token"])
         return sw.ReadResult(id=request.id, inputs=inputs, outputs=inputs)
 
-    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
-        raise AssertionError(f"{request.name} is created")
-
-    def delete(self, request: sw.DeleteRequest) -> None:
-        raise AssertionError(f"{request.name} is deleted")
-
     def get_schema(self, request: sw.SchemaRequest) -> str:
         return json.dumps(SCHEMA)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -66,11 +67,12 @@ def test_an_update_accepts_all_moves_or_listed_ones(kind: str) -> None:
             renamed = program_of("new")
             preview = await stack.preview(program=renamed)
             (move,) = preview.suggested_moves
-            accepted = {
+            forms: dict[str, Any] = {
                 "all": True,
                 "suggestions": preview.suggested_moves,
                 "mappings": [{"old_urn": move.old_urn, "new_urn": move.new_urn}],
-            }[kind]
+            }
+            accepted = forms[kind]
             assert (await stack.preview(program=renamed, accept_moves=accepted)).changes == {"same": 2}
             result = await stack.up(program=renamed, accept_moves=accepted)
             assert result.changes == {"same": 2}
