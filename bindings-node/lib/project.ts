@@ -69,6 +69,9 @@ export class Project {
     async set(path: string, value: unknown): Promise<void> {
         this.#requireOpen();
         requireText("path", path);
+        if (value === undefined || typeof value === "function" || typeof value === "symbol") {
+            throw new InvalidInputError(`value takes what JSON can have, not ${described(value)}`);
+        }
         const encoded = jsonOf(value, "value");
         return awaited(() => this.#native.set(path, encoded));
     }
