@@ -2671,7 +2671,7 @@ sw_status_t sw_project_list_config(const struct sw_project_t *project,
 /**
  * Sets values of a stack's configuration, in one write. `values` is a JSON object by path; a value is as in the setting `config`
  * of `sw_stack_open`, so that `{"value": "text", "secret": true}` is a secret. The file gets the salt of the stack's state, or a
- * new one, when it has a first secret. A value of a key that is declared as secret is encrypted in any case, unless it says
+ * new one, when it has a first secret. A value of a key that is declared as secret is encrypted in any case, unless it has
  * `"secret": false`.
  */
 sw_status_t sw_project_set_all_config(const struct sw_project_t *project,
