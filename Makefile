@@ -103,7 +103,7 @@ test-newest-node-sdk: node
 	mkdir -p build/sdk-newest
 	cd build/sdk-newest && echo '{"private": true}' > package.json && \
 	    npm install --no-audit --no-fund --silent @pulumi/pulumi@latest node@22 && ln -sfn ../../bindings-node bindings-node
-	cd build/sdk-newest && node_modules/.bin/node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=120000 $(SDK_TESTS)
+	cd build/sdk-newest && node_modules/.bin/node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=300000 $(SDK_TESTS)
 
 packages: wheel npm-package
 
