@@ -2,6 +2,7 @@
 
 mod commit;
 mod list;
+mod rekey;
 mod remove;
 mod rename;
 mod summary;
@@ -28,6 +29,7 @@ use crate::{
 
 pub(super) use commit::Head;
 use list::check_layout;
+pub(crate) use rekey::Rekeying;
 pub(crate) use list::list_stacks;
 pub(crate) use summary::summarize_stacks;
 pub use summary::{LastUpdate, StackSummary};
