@@ -61,15 +61,15 @@ pub(super) async fn config_manager(
     of_state: Option<&Arc<dyn SecretsManager>>,
 ) -> Result<Arc<dyn SecretsManager>> {
     Ok(match (salt, of_state) {
-            (Some(salt), _) => open_or_lock(secrets, passphrase::KIND, Some(&json!({ "salt": salt }))).await,
-            (None, Some(manager)) if manager.kind() == base64::KIND => {
-                let own = secrets.create().await?;
-                match own.kind() {
-                    passphrase::KIND => Arc::clone(manager),
-                    _ => own,
-                }
+        (Some(salt), _) => open_or_lock(secrets, passphrase::KIND, Some(&json!({ "salt": salt }))).await,
+        (None, Some(manager)) if manager.kind() == base64::KIND => {
+            let own = secrets.create().await?;
+            match own.kind() {
+                passphrase::KIND => Arc::clone(manager),
+                _ => own,
             }
-            (None, Some(manager)) => Arc::clone(manager),
-            (None, None) => secrets.create().await?,
+        }
+        (None, Some(manager)) => Arc::clone(manager),
+        (None, None) => secrets.create().await?,
     })
 }

@@ -37,7 +37,7 @@ pub use memory::MemoryStore;
 pub use open::open;
 pub(crate) use session::{HistoryRecord, LoadedStack, Refreshing, StackSession};
 pub use stack::{LastUpdate, StackSummary};
-pub(crate) use stack::{Rekeying, StackStorage, StoredStack, list_stacks, summarize_stacks};
+pub(crate) use stack::{StackStorage, StoredStack, list_stacks, summarize_stacks};
 
 use crate::{
     error::{Error, ErrorKind, Result},

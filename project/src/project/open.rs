@@ -31,7 +31,9 @@ impl Project {
         };
         if settings.deployment.is_none() {
             // The file of an interrupted change has the salt of the former passphrase.
-            self.engine().settle_secrets(&files.name.to_string(), &source).await?;
+            self.engine()
+                .settle_secrets(&files.name.to_string(), &source)
+                .await?;
             files = self.settings_of(name).await?;
         }
         files.check_environment()?;

@@ -95,7 +95,10 @@ impl EditReport {
                 ..EditedRecord::new(EditKind::Changed, record, pending)
             })
         };
-        let live = snapshot.resources.iter().filter_map(|record| of_record(record, None));
+        let live = snapshot
+            .resources
+            .iter()
+            .filter_map(|record| of_record(record, None));
         let pending = snapshot.pending_operations.iter();
         let pending = pending.filter_map(|pending| of_record(&pending.resource, Some(pending.kind)));
         Self {

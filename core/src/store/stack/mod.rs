@@ -29,7 +29,6 @@ use crate::{
 
 pub(super) use commit::Head;
 use list::check_layout;
-pub(crate) use rekey::Rekeying;
 pub(crate) use list::list_stacks;
 pub(crate) use summary::summarize_stacks;
 pub use summary::{LastUpdate, StackSummary};

@@ -58,7 +58,9 @@ impl StackStorage {
             return Ok(None);
         };
         serde_json::from_slice(&note.bytes).map(Some).map_err(|error| {
-            let text = format!("the note {key} of an interrupted change of the secrets manager cannot be read: {error}");
+            let text = format!(
+                "the note {key} of an interrupted change of the secrets manager cannot be read: {error}"
+            );
             Error::new(ErrorKind::State, text)
         })
     }
