@@ -3,10 +3,11 @@ import type { Bridge } from "./bridge";
 import { anything, checkMembers, type Checks, flag, where } from "./checks";
 import type { DeleteEdit, EditReport, ImportResource, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceGraph, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
+import { type Secrets, secretsHost } from "./host";
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
-import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
+import { described, given, refuseUnknown, requireFunction, requireMethods, requireOptions } from "./options";
 import { addPacks, type HostPolicyPack, type Policy, placed } from "./policy";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyValue } from "./values";
@@ -268,13 +269,18 @@ export class Stack {
         return JSON.parse(await awaited(() => this.#native.export(showSecrets))) as Deployment;
     }
 
-    async #edit(called: string, edit: object, options: object, members: Checks = {}): Promise<EditReport> {
+    async #edit(called: string, edit: object, options: object, members: Checks = {}, secrets?: Secrets): Promise<EditReport> {
         options = given(options);
         requireOptions(`${called}()`, options);
         refuseUnknown(`${called}()`, options, { ...members, dryRun: flag });
         const { dryRun } = options as EditOptions;
         const document = jsonOfMembers({ ...edit, dryRun });
-        return JSON.parse(await awaited(() => this.#native.edit(document, `${called}()`))) as EditReport;
+        const edited = awaited(() => {
+            const raised = this.#bridge.raised;
+            const host = secrets && this.#bridge.addHost(secretsHost(secrets, (error) => raised.ofSecrets(error)));
+            return this.#native.edit(document, `${called}()`, host);
+        });
+        return JSON.parse(await edited) as EditReport;
     }
 
     #select(called: "protect" | "unprotect" | "taint" | "untaint", urns: readonly string[], options: SelectionOptions): Promise<EditReport> {
@@ -354,6 +360,20 @@ export class Stack {
      */
     async renameStack(name: string, options: EditOptions = {}): Promise<EditReport> {
         return this.#edit("renameStack", { renameStack: { name } }, options);
+    }
+
+    /**
+     * Encrypts the secrets of the state, and those of the settings file of `project`, with another passphrase, or the host's own
+     * way. The report has the records that have secrets. This object keeps the former key: the engine opens the stack with the new
+     * one. So does the history: a state from before the change is restored with the former key. A key with which the stack was
+     * opened, and that is not its own, is refused with a `DecryptError`; nothing is changed then.
+     */
+    async changeSecrets(options: EditOptions & { passphrase?: string; secrets?: Secrets }): Promise<EditReport> {
+        const { passphrase, secrets } = given(options);
+        requireMethods("secrets", secrets, ["encrypt", "decrypt"]);
+        const described = secrets && { kind: secrets.kind, state: secrets.state };
+        const edit = { changeSecrets: { passphrase, secrets: described } };
+        return this.#edit("changeSecrets", edit, options, { passphrase: anything, secrets: anything }, secrets);
     }
 
     /** Returns the stack's outputs by name. `showSecrets: true` has the values of secret ones in text for display, too. */

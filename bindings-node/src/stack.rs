@@ -13,6 +13,7 @@ use stackwright::{
 use crate::{
     bridge::{Shared, Values},
     errors,
+    host::JsHost,
     operation::Operation,
     policy::{PackEntry, attach},
     program::ProgramEntry,
@@ -140,10 +141,12 @@ impl Stack {
             .map_err(|error| errors::to_napi(&error))
     }
 
-    /// Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors.
+    /// Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors, and
+    /// `secrets` is the façade's number of a new encryption of the host.
     #[napi]
-    pub async fn edit(&self, edit: String, subject: String) -> Result<String> {
-        let report = binding::edit(&self.stack, edit.as_bytes(), Language::Node, &subject).await;
+    pub async fn edit(&self, edit: String, subject: String, secrets: Option<u32>) -> Result<String> {
+        let secrets = secrets.map(|number| JsHost::new(&self.shared, number) as _);
+        let report = binding::edit(&self.stack, edit.as_bytes(), secrets, Language::Node, &subject).await;
         report
             .and_then(|text| {
                 String::from_utf8(text).map_err(|_| Error::internal("the report of an edit is not a text"))

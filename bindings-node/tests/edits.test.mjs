@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ConflictError, InvalidInputError, NotFoundError, StateError, secret } from "../index.mjs";
+import { ConflictError, DecryptError, InvalidInputError, NotFoundError, StateError, secret } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
@@ -53,4 +53,25 @@ test("a renamed stack opens by its new name with its history", async () => {
     assert.deepEqual((await live.restore({ version: 1 })).records, []);
     assert.ok((await failureOf(live.importDeployment(state))) instanceof StateError);
     assert.ok((await live.importDeployment(state, { force: true, dryRun: true })).warnings.length > 0);
+});
+
+test("a stack gets another passphrase and then an encryption of the host", async () => {
+    const engine = memoryEngine(new Memory());
+    const stack = await engine.stack("shop/dev", { program: programOf("a"), passphrase: "old" });
+    await stack.up();
+    assert.deepEqual((await stack.changeSecrets({ passphrase: "new", dryRun: true })).records.map(({ urn }) => urn), [A]);
+    assert.deepEqual((await stack.changeSecrets({ passphrase: "new" })).records[0].fields, ["inputs", "outputs"]);
+    assert.ok((await failureOf(engine.stack("shop/dev", { passphrase: "old" }))) instanceof DecryptError);
+    assert.ok((await failureOf(stack.changeSecrets({ passphrase: "newer" }))) instanceof DecryptError);
+    assert.ok((await failureOf(stack.changeSecrets({}))) instanceof InvalidInputError);
+    assert.match((await failureOf(stack.changeSecrets({ secrets: {} }))).message, /encrypt/);
+    const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));
+    const secrets = { kind: "vault", encrypt: reversed, decrypt: reversed };
+    const opened = await engine.stack("shop/dev", { program: programOf("a"), passphrase: "new" });
+    await opened.changeSecrets({ secrets });
+    const { deployment } = await opened.exportDeployment();
+    assert.equal(deployment.secrets_providers.type, "vault");
+    assert.ok(JSON.stringify(deployment).includes("2retnuh"));
+    const last = await engine.stack("shop/dev", { program: programOf("a"), secrets });
+    assert.deepEqual((await last.up()).changes, { same: 3 });
 });

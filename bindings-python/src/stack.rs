@@ -13,7 +13,7 @@ use crate::{
     convert,
     errors::{OrRaise as _, invalid},
     function::HostContext,
-    host::add_packs,
+    host::{add_packs, python_encryption},
     operation::{Operation, OperationOutcome, analysis_members},
     program::read_program,
     records,
@@ -162,18 +162,23 @@ impl Stack {
         )
     }
 
-    /// Applies an edit to the state, JSON with names in the style of Python; `subject` names the call in errors, and
-    /// `callback(bytes, error)` gets the report as JSON.
+    /// Applies an edit to the state, JSON with names in the style of Python; `subject` names the call in errors,
+    /// `encryption` has the functions of a new encryption of the host, and `callback(bytes, error)` gets the report as JSON.
+    #[pyo3(signature = (edit, subject, encryption, completions, callback))]
     fn edit(
         &self,
         py: Python<'_>,
         edit: Vec<u8>,
         subject: String,
+        encryption: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let stack = self.stack.clone();
-        let work = async move { binding::edit(&stack, &edit, Language::Python, &subject).await };
+        let secrets = encryption
+            .map(|(encrypt, decrypt)| python_encryption(&encrypt, &decrypt, &self.host))
+            .transpose()?;
+        let work = async move { binding::edit(&stack, &edit, secrets, Language::Python, &subject).await };
         self.settle(
             py,
             work,

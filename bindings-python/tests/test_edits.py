@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import stackwright as sw
 from stackwright import sync
 
-from conftest import MakeEngine, Memory
+from conftest import MakeEngine, Memory, Vault
 
 THING = "mem:index:Thing"
 A = "urn:pulumi:dev::shop::mem:index:Thing::a"
@@ -83,3 +84,39 @@ def test_the_sync_api_edits_as_well_and_a_renamed_stack_opens_by_its_new_name(tm
         with pytest.raises(sw.StateError, match="belongs to stack 'shop/dev'"):
             live.import_deployment(deployment)
         assert live.import_deployment(deployment, force=True, dry_run=True).warnings
+
+
+def test_a_stack_gets_another_passphrase_and_then_an_encryption_of_the_host(tmp_path: Path, memory: Memory) -> None:
+    store = f"file://{tmp_path}/state"
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+
+    async def run() -> None:
+        async with sw.Engine(store=store, passphrase="old", providers={"mem": memory}) as engine:
+            project = await engine.project(tmp_path)
+            await project.set_config("dev", "token", sw.secret("hunter3"))
+            stack = await engine.stack("shop/dev", program_of("a"), project=tmp_path)
+            await stack.up()
+            planned = await stack.change_secrets(passphrase="new", dry_run=True)
+            assert planned.dry_run and [record.urn for record in planned.records] == [A]
+            report = await stack.change_secrets(passphrase="new")
+            assert [record.fields for record in report.records] == [("inputs", "outputs")]
+            with pytest.raises(sw.DecryptError):
+                await engine.stack("shop/dev", project=tmp_path)
+            with pytest.raises(sw.InvalidInputError, match="either a passphrase or an encryption"):
+                await stack.change_secrets()
+            with pytest.raises(sw.InvalidInputError, match="passphrase of a stack is empty"):
+                await stack.change_secrets(passphrase="")
+            with pytest.raises(sw.DecryptError):
+                await stack.change_secrets(passphrase="newer")
+            opened = await engine.stack("shop/dev", program_of("a"), passphrase="new", project=tmp_path)
+            assert (await opened.up()).changes == {"same": 3}
+            await opened.change_secrets(secrets=Vault())
+            assert "v:3retnuh" in (tmp_path / "Pulumi.dev.yaml").read_text()
+            state = json.dumps(await opened.export_deployment())
+            assert "2retnuh" in state and "encryptionsalt" not in (tmp_path / "Pulumi.dev.yaml").read_text()
+
+    asyncio.run(run())
+    with sync.Engine(store=store, secrets=Vault(), providers={"mem": memory}) as engine:
+        stack = engine.stack("shop/dev", program_of("a"), project=tmp_path)
+        assert stack.up().changes == {"same": 3}
+        assert len(stack.change_secrets(passphrase="last", dry_run=True).records) == 1

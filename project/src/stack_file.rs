@@ -184,6 +184,24 @@ impl StackFile {
         Ok(Node::Mapping(entries))
     }
 
+    /// Names the secrets manager of a passphrase with this salt, or with `None` one of the host.
+    pub(crate) fn name_passphrase(&mut self, salt: Option<String>) {
+        let is_passphrase = |named: &String| matches!(named.as_str(), "" | "default" | "passphrase");
+        if salt.is_some() {
+            self.encrypted_key = None;
+            self.secrets_provider = self
+                .secrets_provider
+                .take()
+                .map(|named| match is_passphrase(&named) {
+                    true => named,
+                    false => "passphrase".to_owned(),
+                });
+        } else {
+            self.secrets_provider = self.secrets_provider.take().filter(|named| !is_passphrase(named));
+        }
+        self.encryption_salt = salt;
+    }
+
     /// Returns whether the file has no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -42,6 +42,10 @@ use crate::{
 ///
 /// @members RenameStackEdit
 ///
+/// Those of `changeSecrets`, whose `secrets` encrypts with `encrypt_for_stack` of the host's table:
+///
+/// @members ChangeSecretsEdit
+///
 /// Those of the report:
 ///
 /// @members EditReport
@@ -51,7 +55,8 @@ use crate::{
 /// @members EditedRecord
 ///
 /// An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; what protection, dependents or an existing resource refuse
-/// is `CONFLICT`. A handle of a renamed stack keeps the former name.
+/// is `CONFLICT`. A handle of a renamed stack keeps the former name, and one whose encryption was changed the
+/// former key: the engine opens the stack with the new one. The history keeps the former key, with which it is restored.
 ///
 /// # Safety
 /// `stack` must be null or alive, `edit` readable, `report` null or writable, `error` null or writable.
@@ -69,7 +74,11 @@ pub unsafe extern "C" fn sw_stack_edit(
         let stack = unsafe { live(stack, "the stack") }?;
         // SAFETY: readable by this function's contract.
         let edit = unsafe { edit.bytes("the edit") }?;
-        let editing = async { Ok(binding::edit(&stack.stack, edit, Language::C, "an edit").await?) };
+        let name = stack.stack.name().to_string();
+        let host = stack.parts.host.as_ref();
+        let callbacks = host.and_then(|host| host.secrets_of_stack(&name));
+        let editing =
+            async { Ok(binding::edit(&stack.stack, edit, callbacks, Language::C, "an edit").await?) };
         let content = stack.parts.shared.block_on_to_the_end(editing)?;
         if let Some(place) = place {
             place.fill(sw_bytes_t::boxed(content));

@@ -29,6 +29,7 @@ from ._stackwright import Stack as NativeStack
 from ._stackwright import to_json
 from .errors import InvalidInputError
 from .events import Event
+from .host import Secrets, describe_secrets
 from .operation import Operation
 from .options import ImportResource, OperationOptions, PolicyPack
 from .policy import Policy, describe, placed, split
@@ -303,11 +304,13 @@ class Stack:
         parsed: dict[str, Any] = json.loads(document)
         return parsed
 
-    async def _edit(self, called: str, edit: dict[str, Any], dry_run: bool) -> EditReport:
+    async def _edit(
+        self, called: str, edit: dict[str, Any], dry_run: bool, encryption: tuple[Any, Any] | None = None
+    ) -> EditReport:
         require_given("dry_run", dry_run, bool, "True or False")
         encoded = document_of_options({**edit, "dry_run": dry_run})
         return edit_report_of(
-            await answer(lambda queue, callback: self._native.edit(encoded, f"{called}()", queue, callback))
+            await answer(lambda queue, callback: self._native.edit(encoded, f"{called}()", encryption, queue, callback))
         )
 
     async def import_deployment(
@@ -418,6 +421,29 @@ class Stack:
         This object keeps the former name: the engine opens the stack by the new one.
         """
         return await self._edit("rename_stack", {"rename_stack": {"name": name}}, dry_run)
+
+    async def change_secrets(
+        self, *, passphrase: str | None = None, secrets: Secrets | None = None, dry_run: bool = False
+    ) -> EditReport:
+        """Encrypts the secrets of the state, and those of the settings file of ``project``, with another passphrase, or the host's
+        own way. The report has the records that have secrets.
+
+        This object keeps the former key: the engine opens the stack with the new one. So does the history: a state from before
+        the change is restored with the former key.
+
+        Raises :class:`~stackwright.DecryptError` when the stack was opened with a key that is not its own; nothing is changed then.
+
+        :param passphrase: The new passphrase.
+        :param secrets: The new encryption of the host, in its place, see :class:`stackwright.Secrets`.
+        """
+        described, encryption = None, None
+        if secrets is not None:
+            kind, state, *functions = describe_secrets(secrets)
+            described = {"kind": kind, "state": None if state is None else json.loads(state)}
+            encrypt, decrypt = (self._engine._provider_loop.as_blocking(function) for function in functions)
+            encryption = (encrypt, decrypt)
+        edit = {"change_secrets": {"passphrase": passphrase, "secrets": described}}
+        return await self._edit("change_secrets", edit, dry_run, encryption)
 
     async def outputs(self, *, show_secrets: bool = False) -> Mapping[str, OutputValue[PropertyValue]]:
         """Returns the stack's outputs by name. ``show_secrets=True`` has the values of secret ones in text for display, too."""

@@ -309,6 +309,12 @@ class Stack:
         """Gives the stack another name, ``stack`` or ``project/stack``. This object keeps the former name."""
         return _background.run(self._stack.rename_stack(name, dry_run=dry_run))
 
+    def change_secrets(
+        self, *, passphrase: str | None = None, secrets: Secrets | None = None, dry_run: bool = False
+    ) -> EditReport:
+        """Encrypts the secrets with another passphrase, or the host's own way. This object keeps the former key."""
+        return _background.run(self._stack.change_secrets(passphrase=passphrase, secrets=secrets, dry_run=dry_run))
+
     def analyze(self, policies: _stack.Policies) -> PolicyAnalysis:
         """Analyzes the recorded state with policies, without a program."""
         return _background.run(self._stack.analyze(policies))

@@ -8,6 +8,10 @@ mod secrets;
 mod stacks;
 
 pub(crate) use self::{
-    autonamer::PythonAutonamer, fetch::PythonFetch, journal::PythonJournal, policies::add_packs,
-    secrets::python_secrets, stacks::PythonStacks,
+    autonamer::PythonAutonamer,
+    fetch::PythonFetch,
+    journal::PythonJournal,
+    policies::add_packs,
+    secrets::{python_encryption, python_secrets},
+    stacks::PythonStacks,
 };

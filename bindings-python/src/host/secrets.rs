@@ -30,12 +30,21 @@ pub(crate) fn python_secrets(
         .map(|text| serde_json::from_str(&text))
         .transpose()
         .map_err(|error| invalid(py, format!("the state of the secrets is no JSON: {error}")))?;
-    let callbacks = PythonSecrets {
-        encrypt: HostFunction::read("encryption of the host", &encrypt, context)?,
-        decrypt: HostFunction::read("decryption of the host", &decrypt, context)?,
-    };
-    let provider = CallbackProvider::new(kind, state, Arc::new(callbacks)).or(others);
+    let callbacks = python_encryption(&encrypt, &decrypt, context)?;
+    let provider = CallbackProvider::new(kind, state, callbacks).or(others);
     Ok(Arc::new(provider))
+}
+
+/// Reads the functions of an encryption of the host.
+pub(crate) fn python_encryption(
+    encrypt: &Bound<'_, PyAny>,
+    decrypt: &Bound<'_, PyAny>,
+    context: &HostContext,
+) -> PyResult<Arc<dyn SecretsCallbacks>> {
+    Ok(Arc::new(PythonSecrets {
+        encrypt: HostFunction::read("encryption of the host", encrypt, context)?,
+        decrypt: HostFunction::read("decryption of the host", decrypt, context)?,
+    }))
 }
 
 #[async_trait]

@@ -1,8 +1,11 @@
 //! The documents of edits of a state, and of their reports.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::SecretsDocument;
 use crate::{
     engine::Stack,
     error::{Error, Result},
@@ -10,6 +13,7 @@ use crate::{
     property::json::to_vec,
     resource::PendingOperationKind,
     runtime::Timestamp,
+    secrets::{CallbackProvider, SecretsCallbacks},
     state::edit::{
         Delete, EditKind, EditReport, EditedRecord, RemovedReference, Rename, Selection, StateEdit,
     },
@@ -42,8 +46,53 @@ pub struct EditDocument {
     import_deployment: Option<ReplacementDocument>,
     /// Gives the stack another name.
     rename_stack: Option<StackNameDocument>,
+    /// Encrypts the secrets with another passphrase, or by another encryption.
+    change_secrets: Option<ChangeSecretsDocument>,
     /// Whether nothing is written, and the report has what the edit would do.
     dry_run: bool,
+}
+
+/// A change of the encryption of secrets, by one of the members.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "ChangeSecretsEdit")]
+struct ChangeSecretsDocument {
+    /// The new passphrase.
+    passphrase: Option<String>,
+    /// The host's own encryption.
+    secrets: Option<SecretsDocument>,
+}
+
+impl std::fmt::Debug for ChangeSecretsDocument {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ChangeSecretsDocument")
+            .field("secrets", &self.secrets.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl ChangeSecretsDocument {
+    async fn apply(
+        self,
+        stack: &Stack,
+        callbacks: Option<Arc<dyn SecretsCallbacks>>,
+        dry_run: bool,
+    ) -> Result<EditReport> {
+        match (self.passphrase, self.secrets, callbacks) {
+            (Some(passphrase), None, _) => stack.change_passphrase(&passphrase, dry_run).await,
+            (None, Some(SecretsDocument { kind, state }), Some(callbacks)) => {
+                let provider = CallbackProvider::new(kind, state, callbacks).or(stack.secrets());
+                stack.change_secrets(Arc::new(provider), dry_run).await
+            }
+            (None, Some(_), None) => Err(Error::invalid(
+                "the host has no encryption of its own for this stack",
+            )),
+            _ => Err(Error::invalid(
+                "a change of the encryption takes either a passphrase or an encryption of the host",
+            )),
+        }
+    }
 }
 
 /// A repair of a state.
@@ -161,14 +210,18 @@ pub fn edit_report_document(report: &EditReport) -> Result<Vec<u8>> {
 }
 
 impl EditDocument {
-    /// Applies the edit to a stack.
+    /// Applies the edit to a stack. `callbacks` are the new encryption of the host, where the edit changes to it.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for a document with no edit, or with several; those of the edit.
     ///
     /// # Cancel safety
     /// As for [`Stack::edit`].
-    pub async fn apply(self, stack: &Stack) -> Result<EditReport> {
+    pub async fn apply(
+        self,
+        stack: &Stack,
+        callbacks: Option<Arc<dyn SecretsCallbacks>>,
+    ) -> Result<EditReport> {
         let dry_run = self.dry_run;
         let edits = [
             self.rename.map(StateEdit::Rename).map(Chosen::Records),
@@ -181,6 +234,7 @@ impl EditDocument {
             self.restore.map(Chosen::Restore),
             self.import_deployment.map(Chosen::Import),
             self.rename_stack.map(Chosen::RenameStack),
+            self.change_secrets.map(Chosen::ChangeSecrets),
         ];
         let mut edits = edits.into_iter().flatten();
         let (Some(edit), None) = (edits.next(), edits.next()) else {
@@ -196,6 +250,7 @@ impl EditDocument {
                     .await
             }
             Chosen::RenameStack(rename) => stack.rename_stack(&rename.name, dry_run).await,
+            Chosen::ChangeSecrets(change) => change.apply(stack, callbacks, dry_run).await,
         }
     }
 }
@@ -206,6 +261,7 @@ enum Chosen {
     Restore(RestoreDocument),
     Import(ReplacementDocument),
     RenameStack(StackNameDocument),
+    ChangeSecrets(ChangeSecretsDocument),
 }
 
 impl RestoreDocument {
@@ -227,14 +283,21 @@ impl RestoreDocument {
     }
 }
 
-/// Reads an edit from JSON, applies it to a stack, and returns its report as JSON. `subject` names the call in errors.
+/// Reads an edit from JSON, applies it to a stack, and returns its report as JSON. `subject` names the call in errors, and
+/// `callbacks` are as for [`EditDocument::apply`].
 ///
 /// # Errors
 /// As [`super::read`] and [`EditDocument::apply`].
 ///
 /// # Cancel safety
 /// As for [`Stack::edit`].
-pub async fn edit(stack: &Stack, json: &[u8], language: Language, subject: &str) -> Result<Vec<u8>> {
+pub async fn edit(
+    stack: &Stack,
+    json: &[u8],
+    callbacks: Option<Arc<dyn SecretsCallbacks>>,
+    language: Language,
+    subject: &str,
+) -> Result<Vec<u8>> {
     let document: EditDocument = super::read(json, language, subject)?;
-    edit_report_document(&document.apply(stack).await?)
+    edit_report_document(&document.apply(stack, callbacks).await?)
 }

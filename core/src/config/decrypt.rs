@@ -1,9 +1,12 @@
 //! Decrypted configuration, and the forms of it that programs, providers and events receive.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
 
 use super::{
-    Config, ConfigKey, ConfigValue,
+    Config, ConfigKey, ConfigValue, RekeyedConfig,
     json::{self, Secrets},
 };
 use crate::{
@@ -127,6 +130,50 @@ impl Config {
             value.visit(&mut |inner| encrypted |= matches!(inner, ConfigValue::Secure(_)));
         }
         encrypted
+    }
+
+    /// Returns the ciphertexts, in the order of the keys.
+    #[must_use]
+    pub fn ciphertexts(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (_, value) in self.iter() {
+            value.visit(&mut |inner| {
+                if let ConfigValue::Secure(ciphertext) = inner {
+                    found.push(ciphertext.clone());
+                }
+            });
+        }
+        found
+    }
+
+    /// Replaces ciphertexts after a change of the secrets manager. Those that are new already stay.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] that names the key of one that `change` does not know. The configuration is then unchanged.
+    pub fn rekey(&mut self, change: &RekeyedConfig) -> Result<()> {
+        let known: HashSet<&String> = change.ciphertexts.values().collect();
+        let mut rekeyed = self.clone();
+        for (key, value) in &mut rekeyed.0 {
+            let mut unknown = false;
+            value.visit_mut(&mut |inner| {
+                if let ConfigValue::Secure(ciphertext) = inner {
+                    match change.ciphertexts.get(ciphertext.as_str()) {
+                        Some(new) => ciphertext.clone_from(new),
+                        None => unknown |= !known.contains(ciphertext),
+                    }
+                }
+            });
+            if unknown {
+                let text = format!(
+                    "the encrypted value of the configuration key '{key}' was written while the secrets manager of the stack changed"
+                );
+                return Err(Error::new(ErrorKind::Conflict, text)
+                    .with_config_key(key.to_string())
+                    .with_hint("remove the value, open the stack, and set the value again"));
+            }
+        }
+        *self = rekeyed;
+        Ok(())
     }
 
     /// Converts a configuration without encrypted values.

@@ -12,7 +12,7 @@ pub use decrypt::DecryptedConfig;
 pub use decrypt::DecryptedEntry;
 pub(crate) use json::float_as_text as number_as_text;
 pub use key::ConfigKey;
-pub use source::{ConfigSource, LoadedConfig};
+pub use source::{ConfigSource, LoadedConfig, RekeyedConfig};
 pub use value::ConfigValue;
 pub use value::Plaintext;
 

@@ -1,6 +1,9 @@
 //! Where a stack's configuration is read from when an operation begins.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use super::Config;
 use crate::error::Result;
@@ -15,6 +18,34 @@ pub trait ConfigSource: Send + Sync + 'static {
     /// # Errors
     /// Any, without a secret in its message. The operation fails with it before anything is changed.
     async fn load(&self, given: &Config, runs_program: bool) -> Result<LoadedConfig>;
+
+    /// Reads what is kept, without values of the host or defaults, for a change of the secrets manager. `None`, as by default,
+    /// for a source that keeps nothing encrypted, or that [`Self::rekey`] does not change.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    async fn kept(&self) -> Result<Option<LoadedConfig>> {
+        Ok(None)
+    }
+
+    /// Replaces salt and ciphertexts after a change of the secrets manager. It is called again when its result is not known, so
+    /// that it must accept ciphertexts that are new already. By default, it does nothing.
+    ///
+    /// # Errors
+    /// Any; the next opening of the stack repeats the call.
+    async fn rekey(&self, _change: &RekeyedConfig) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The encrypted part of a configuration after a change of the secrets manager.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RekeyedConfig {
+    /// The salt of the new passphrase; `None` when a manager of another kind encrypts.
+    pub encryption_salt: Option<String>,
+    /// The new ciphertexts by the former ones.
+    pub ciphertexts: BTreeMap<String, String>,
 }
 
 /// The configuration of one operation.

@@ -9,10 +9,11 @@ mod supplied;
 use std::sync::Arc;
 
 use crate::{
+    config::ConfigSource,
     error::{Error, Result},
-    operation::{EngineParts, Opening},
+    operation::{EngineParts, Opening, settle_secrets},
     secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
-    store::{StackName, StackSummary, summarize_stacks},
+    store::{StackName, StackStorage, StackSummary, summarize_stacks},
 };
 
 pub use builder::EngineBuilder;
@@ -128,6 +129,21 @@ impl Engine {
         secrets: &dyn SecretsProvider,
     ) -> Result<Option<Arc<dyn SecretsManager>>> {
         stack::secrets_manager(&self.0, StackName::parse(name)?, secrets).await
+    }
+
+    /// Finishes a change of a stack's secrets manager that was interrupted before `source` had the new key. Opening a stack with
+    /// a source does so, too.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for an invalid name; [`crate::ErrorKind::Conflict`] while the change is in progress; those
+    /// of the store and of the source.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves a change that the next call finishes.
+    pub async fn settle_secrets(&self, name: &str, source: &dyn ConfigSource) -> Result<()> {
+        let (store, runtime) = (Arc::clone(&self.0.store), self.0.runtime.clone());
+        let storage = StackStorage::new(store, StackName::parse(name)?, self.0.host.clone(), runtime);
+        settle_secrets(&storage, source).await
     }
 
     /// Opens a stack, named `project/stack`, according to [`StackSettings::opening`].

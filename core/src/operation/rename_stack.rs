@@ -1,6 +1,6 @@
 //! Renaming a stack: its URNs, and all that its store keeps of it.
 
-use super::{StackContext, replace_state::new_name};
+use super::{StackContext, change_secrets::unfinished, replace_state::new_name};
 use crate::{
     error::{Error, Result},
     state::{
@@ -49,6 +49,9 @@ pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool
 
 async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStorage) -> Result<EditReport> {
     from.settle_renaming_locked(to).await?;
+    if from.rekeying().await?.is_some() {
+        return Err(unfinished(from));
+    }
     if to.exists().await? {
         return Err(exists(to));
     }

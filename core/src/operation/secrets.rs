@@ -49,18 +49,27 @@ impl StackContext {
         if !self.config.is_encrypted() {
             return self.config.in_the_clear();
         }
-        let manager = match (&self.encryption_salt, of_state) {
-            (Some(salt), _) => open_or_lock(secrets, passphrase::KIND, Some(&json!({ "salt": salt }))).await,
-            (None, Some(manager)) if manager.kind() == base64::KIND => {
-                let own = secrets.create().await?;
-                match own.kind() {
-                    passphrase::KIND => Arc::clone(manager),
-                    _ => own,
-                }
-            }
-            (None, Some(manager)) => Arc::clone(manager),
-            (None, None) => secrets.create().await?,
-        };
+        let manager = config_manager(secrets, self.encryption_salt.as_deref(), of_state).await?;
         self.config.decrypt(&*manager).await
     }
+}
+
+/// Returns the manager of a configuration, see [`StackContext::decrypt_config`].
+pub(super) async fn config_manager(
+    secrets: &dyn SecretsProvider,
+    salt: Option<&str>,
+    of_state: Option<&Arc<dyn SecretsManager>>,
+) -> Result<Arc<dyn SecretsManager>> {
+    Ok(match (salt, of_state) {
+        (Some(salt), _) => open_or_lock(secrets, passphrase::KIND, Some(&json!({ "salt": salt }))).await,
+        (None, Some(manager)) if manager.kind() == base64::KIND => {
+            let own = secrets.create().await?;
+            match own.kind() {
+                passphrase::KIND => Arc::clone(manager),
+                _ => own,
+            }
+        }
+        (None, Some(manager)) => Arc::clone(manager),
+        (None, None) => secrets.create().await?,
+    })
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The result of the failing write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// It is not done and returns an error; later writes succeed.
     Refused,
     /// It is not done, nor is any later one: the process died before it.
@@ -29,7 +29,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Refused,
         Self::DeathBefore,
         Self::DeathWithin,
@@ -40,7 +40,7 @@ impl Fault {
 }
 
 /// Wraps a store and counts its writes.
-pub(super) struct FaultyStore {
+pub(crate) struct FaultyStore {
     inner: Arc<dyn Store>,
     fault: Fault,
     at: usize,
@@ -49,7 +49,7 @@ pub(super) struct FaultyStore {
 
 impl FaultyStore {
     /// Fails the write number `at`, counted from 0.
-    pub(super) fn new(inner: Arc<dyn Store>, fault: Fault, at: usize) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Store>, fault: Fault, at: usize) -> Self {
         Self {
             inner,
             fault,
@@ -59,7 +59,7 @@ impl FaultyStore {
     }
 
     /// Returns the number of attempted writes.
-    pub(super) fn writes(&self) -> usize {
+    pub(crate) fn writes(&self) -> usize {
         self.writes.load(Ordering::SeqCst)
     }
 

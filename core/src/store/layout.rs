@@ -123,6 +123,11 @@ impl StackName {
         format!(".pulumi/journals/{self}.renaming")
     }
 
+    /// Returns the key of the note about a change of the secrets manager that has begun.
+    pub(super) fn rekeying(&self) -> String {
+        format!(".pulumi/journals/{self}.rekeying")
+    }
+
     /// Returns the prefix of the keys of journals that were set aside.
     pub(super) fn orphans(&self) -> String {
         format!("{}.orphan-", self.journal())

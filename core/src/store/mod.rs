@@ -2,7 +2,7 @@
 
 mod compression;
 #[cfg(test)]
-mod faulty;
+pub(crate) mod faulty;
 mod file;
 mod history;
 mod host;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use stackwright::{
     Error, ErrorKind, Result,
-    config::{Config, ConfigKey, ConfigValue, DecryptedConfig},
+    config::{Config, ConfigKey, ConfigValue, DecryptedConfig, RekeyedConfig},
     secrets::SecretsProvider,
 };
 
@@ -171,6 +171,11 @@ impl Project {
         self.write_config(stack, &Change::Remove(paths)).await
     }
 
+    /// Gives the settings file of a stack the salt and the ciphertexts of its new secrets manager. A file that has them already stays.
+    pub(super) async fn rekey(&self, stack: &str, change: &RekeyedConfig) -> Result<()> {
+        self.write_config(stack, &Change::Rekey(change)).await.map(drop)
+    }
+
     /// Changes the settings file of a stack; starts again when another writer was first. Returns the number of removed
     /// values.
     async fn write_config(&self, stack: &str, change: &Change<'_>) -> Result<usize> {
@@ -199,6 +204,7 @@ enum Change<'a> {
         secrets: Arc<dyn SecretsProvider>,
     },
     Remove(&'a [String]),
+    Rekey(&'a RekeyedConfig),
 }
 
 impl Change<'_> {
@@ -230,6 +236,12 @@ impl Change<'_> {
                 for path in *paths {
                     removed += usize::from(config.remove_path(path, name)?.is_some());
                 }
+            }
+            Self::Rekey(change) => {
+                config.rekey(change).map_err(|error| settings.text.named(error))?;
+                settings
+                    .stack_file
+                    .name_passphrase(change.encryption_salt.clone());
             }
         }
         settings.stack_file.config = config;

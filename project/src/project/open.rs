@@ -24,7 +24,18 @@ impl Project {
     /// # Cancel safety
     /// As [`Engine::stack`].
     pub async fn stack(&self, name: &str, mut settings: StackSettings) -> Result<Stack> {
-        let files = self.settings_of(name).await?;
+        let mut files = self.settings_of(name).await?;
+        let source = FileSource {
+            project: self.clone(),
+            stack: files.name.stack().to_owned(),
+        };
+        if settings.deployment.is_none() {
+            // The file of an interrupted change has the salt of the former passphrase.
+            self.engine()
+                .settle_secrets(&files.name.to_string(), &source)
+                .await?;
+            files = self.settings_of(name).await?;
+        }
         files.check_environment()?;
         let secrets = self.secrets(settings.secrets.clone());
         files.check_secrets_provider(&*secrets).await?;
@@ -41,10 +52,7 @@ impl Project {
         let settings = StackSettings {
             runtime_options: options,
             root_directory: settings.root_directory.or_else(|| Some(self.folder().to_owned())),
-            config_source: Some(Arc::new(FileSource {
-                project: self.clone(),
-                stack: files.name.stack().to_owned(),
-            })),
+            config_source: Some(Arc::new(source)),
             encryption_salt: settings.encryption_salt.or(files.stack_file.encryption_salt),
             ..settings
         };

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use stackwright::{
     Result,
-    config::{Config, ConfigKey, ConfigSource, LoadedConfig},
+    config::{Config, ConfigKey, ConfigSource, LoadedConfig, RekeyedConfig},
 };
 
 use super::Project;
@@ -44,5 +44,18 @@ impl ConfigSource for FileSource {
             encryption_salt: settings.stack_file.encryption_salt,
             refresh: settings.project.refresh.as_deref() == Some(ALWAYS),
         })
+    }
+
+    async fn kept(&self) -> Result<Option<LoadedConfig>> {
+        let file = self.project.settings_of(&self.stack).await?.stack_file;
+        Ok(Some(LoadedConfig {
+            config: file.config,
+            encryption_salt: file.encryption_salt,
+            refresh: false,
+        }))
+    }
+
+    async fn rekey(&self, change: &RekeyedConfig) -> Result<()> {
+        self.project.rekey(&self.stack, change).await
     }
 }

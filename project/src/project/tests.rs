@@ -564,3 +564,43 @@ async fn documents_have_the_facts_and_no_hidden_secret() {
         json!({"value": "{\"b\":\"hunter2\"}", "objectValue": {"b": "hunter2"}, "secret": true})
     );
 }
+
+#[tokio::test]
+async fn a_change_of_the_passphrase_reaches_the_settings_file_and_keeps_the_rest_of_it() {
+    let secrets = passphrase("old");
+    let shop = Shop::new(PROJECT, secrets).await;
+    shop.put("Pulumi.dev.yaml", "# mine\nconfig:\n  shop:size: 3 # three\n");
+    let value = ConfigValue::secret("hunter2");
+    shop.project
+        .set_config("dev", "token", value, None)
+        .await
+        .unwrap();
+    let settings = StackSettings::default();
+    let stack = shop.project.stack("dev", settings).await.unwrap();
+    shop.seen(&stack).await.unwrap();
+    let before = shop.text("Pulumi.dev.yaml");
+    stack.change_passphrase("new", false).await.unwrap();
+    let after = shop.text("Pulumi.dev.yaml");
+    let kept = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.contains("v1:"));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(kept(&before), kept(&after));
+    assert_ne!(before, after);
+    let error = shop
+        .project
+        .stack("dev", StackSettings::default())
+        .await
+        .err()
+        .unwrap();
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
+    let secrets = Some(shop.project.engine().passphrase("new").unwrap());
+    let settings = StackSettings {
+        secrets: secrets.clone(),
+        ..StackSettings::default()
+    };
+    let stack = shop.project.stack("dev", settings).await.unwrap();
+    assert_eq!(shop.seen(&stack).await.unwrap()["shop:token"], "hunter2");
+    let entry = shop.project.get_config("dev", "token", secrets).await.unwrap();
+    assert_eq!(entry.value.unwrap().to_text().unwrap(), "hunter2");
+}

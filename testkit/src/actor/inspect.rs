@@ -51,7 +51,7 @@ async fn find(engine: &Engine, stack: &Stack, message: &Value) -> Result<Vec<u8>
         }
         "edit" => {
             let edit = message["edit"].to_string();
-            binding::edit(stack, edit.as_bytes(), Language::Rust, "an edit").await
+            binding::edit(stack, edit.as_bytes(), None, Language::Rust, "an edit").await
         }
         other => Err(stackwright::Error::invalid(format!(
             "this actor cannot read {other:?}"

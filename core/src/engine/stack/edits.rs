@@ -1,9 +1,12 @@
 //! Edits of the recorded state.
 
+use std::sync::Arc;
+
 use super::Stack;
 use crate::{
-    error::Result,
-    operation::{edit as apply, rename_stack, restore},
+    error::{Error, Result},
+    operation::{change_secrets, edit as apply, rename_stack, restore},
+    secrets::{PassphraseProvider, SecretsProvider},
     state::edit::{EditReport, StateEdit},
     store::HistoryPoint,
 };
@@ -115,5 +118,70 @@ impl Stack {
     pub async fn rename_stack(&self, name: &str, dry_run: bool) -> Result<EditReport> {
         let renamed = rename_stack(&self.context, name, dry_run).await;
         self.explained(renamed).await
+    }
+
+    /// Encrypts the secrets of the state, and those that the source of its configuration keeps, with a new manager of `secrets`,
+    /// and returns the records that have secrets. This handle keeps the former key: the engine opens the stack with the new one.
+    ///
+    /// The history, the copy of the previous state and journals that were set aside keep the former key: [`Self::restore`] of such
+    /// a state needs it. Stacks that refer to this one need the new key for it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Decrypt`] when the key with which the stack was opened is not that of its state or its configuration;
+    /// [`crate::ErrorKind::Secrets`] when the new manager fails; [`crate::ErrorKind::Conflict`] while an operation runs. The stack
+    /// then has the former key, except after an error of the configuration's source, whose hints say so.
+    ///
+    /// # Cancel safety
+    /// A dropped future, or the death of the process, leaves a state with the former key or the new one. The next opening of the
+    /// stack with that key finishes the change of the configuration.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::PassphraseProvider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let runtime = Runtime::system(Handle::current());
+    /// # let secrets = Arc::new(PassphraseProvider::new("correct horse", runtime.clone()));
+    /// # let engine = Engine::builder(Handle::current()).store(Arc::new(MemoryStore::new(runtime))).secrets(secrets).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let secrets = engine.passphrase("battery staple")?;
+    /// stack.change_secrets(Arc::clone(&secrets), false).await?;
+    /// let error = engine.stack("shop/dev", StackSettings::default()).await.err().unwrap();
+    /// assert_eq!(error.message(), "stack 'shop/dev': incorrect passphrase");
+    /// let settings = StackSettings { secrets: Some(secrets), ..StackSettings::default() };
+    /// engine.stack("shop/dev", settings).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn change_secrets(
+        &self,
+        secrets: Arc<dyn SecretsProvider>,
+        dry_run: bool,
+    ) -> Result<EditReport> {
+        let changed = change_secrets(&self.context, &*secrets, dry_run).await;
+        self.explained(changed).await
+    }
+
+    /// As [`Self::change_secrets`], with a new passphrase.
+    ///
+    /// # Errors
+    /// As [`Self::change_secrets`]; [`crate::ErrorKind::InvalidInput`] for an empty passphrase.
+    ///
+    /// # Cancel safety
+    /// As for [`Self::change_secrets`].
+    pub async fn change_passphrase(&self, passphrase: &str, dry_run: bool) -> Result<EditReport> {
+        if passphrase.is_empty() {
+            return Err(Error::invalid("the new passphrase of a stack is empty"));
+        }
+        let runtime = self.context.engine.runtime.clone();
+        let secrets = PassphraseProvider::new(passphrase, runtime);
+        self.change_secrets(Arc::new(secrets), dry_run).await
+    }
+
+    /// Returns the secrets provider with which the stack was opened.
+    pub(crate) fn secrets(&self) -> Arc<dyn SecretsProvider> {
+        Arc::clone(&self.context.secrets)
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     moves::AppliedMoves,
     operation::{
         EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun,
-        PendingWork, Session, SessionLease, StackContext,
+        PendingWork, Session, SessionLease, StackContext, settle_secrets,
     },
     program::Program,
     secrets::{SecretsManager, SecretsProvider},
@@ -65,6 +65,9 @@ impl Stack {
             }
             stated => stated.apply(&storage).await?,
         };
+        if let Some(source) = &settings.config_source {
+            settle_secrets(&storage, &**source).await?;
+        }
         let identity = match settings.deployment {
             None => name.qualified(),
             Some(_) => format!(

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{Edited, rewrite::rewrite_list};
 use crate::{
+    property::PropertyValue,
     resource::{PendingOperationKind, ResourceState},
     state::Snapshot,
     urn::Urn,
@@ -73,6 +74,37 @@ impl EditReport {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    /// Names every record with secrets, and the fields that have them.
+    pub(crate) fn of_secrets(snapshot: &Snapshot) -> Self {
+        let of_record = |record: &ResourceState, pending| {
+            let trigger = record.options.replacement_trigger.as_ref();
+            let fields = [
+                ("inputs", record.inputs.contains_secrets()),
+                ("outputs", record.outputs.contains_secrets()),
+                (
+                    "replacementTrigger",
+                    trigger.is_some_and(PropertyValue::contains_secrets),
+                ),
+            ];
+            let secret = fields.into_iter().filter(|(_, is_secret)| *is_secret);
+            let fields: Vec<_> = secret.map(|(name, _)| name).collect();
+            (!fields.is_empty()).then(|| EditedRecord {
+                fields,
+                ..EditedRecord::new(EditKind::Changed, record, pending)
+            })
+        };
+        let live = snapshot
+            .resources
+            .iter()
+            .filter_map(|record| of_record(record, None));
+        let pending = snapshot.pending_operations.iter();
+        let pending = pending.filter_map(|pending| of_record(&pending.resource, Some(pending.kind)));
+        Self {
+            records: live.chain(pending).collect(),
+            ..Self::default()
+        }
     }
 
     /// Compares the snapshot before an edit with the one after it.

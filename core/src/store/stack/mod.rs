@@ -2,6 +2,7 @@
 
 mod commit;
 mod list;
+mod rekey;
 mod remove;
 mod rename;
 mod summary;

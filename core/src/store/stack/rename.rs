@@ -218,7 +218,7 @@ impl StackStorage {
     }
 
     /// Returns the hash of the checkpoint; `None` when there is none.
-    async fn hash(&self) -> Result<Option<String>> {
+    pub(super) async fn hash(&self) -> Result<Option<String>> {
         let Some(key) = self.checkpoint_key().await? else {
             return Ok(None);
         };

@@ -1,0 +1,218 @@
+//! Changing the secrets manager of a stack: its state, and the configuration that its source keeps, get another key.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{StackContext, edit::announce, secrets::config_manager};
+use crate::{
+    config::{ConfigSource, RekeyedConfig},
+    error::{Error, ErrorKind, Result},
+    secrets::{SecretsManager, SecretsProvider, passphrase},
+    state::{Snapshot, edit::EditReport},
+    store::{LoadedStack, StackSession, StackStorage},
+};
+
+/// The name of the operation in locks and journals.
+const NAME: &str = "change-secrets";
+
+/// Encrypts the secrets of a state, and those of the configuration's source, with a new manager of `secrets`.
+///
+/// # Errors
+/// [`ErrorKind::Decrypt`] when the stack was opened with a key that is not its own; [`ErrorKind::Secrets`] when the new manager
+/// fails; [`ErrorKind::Conflict`] while the stack is locked elsewhere, and when an earlier change is not finished.
+pub(crate) async fn change_secrets(
+    stack: &StackContext,
+    secrets: &dyn SecretsProvider,
+    dry_run: bool,
+) -> Result<EditReport> {
+    if dry_run {
+        let loaded = stack.storage.load_unlocked(&*stack.secrets).await?;
+        require_key(stack, &loaded.snapshot).await?;
+        let report = report_of(stack, &loaded);
+        return Ok(EditReport { dry_run, ..report });
+    }
+    let lock = stack.storage.lock_for(NAME).await?;
+    let changed = change_locked(stack, secrets).await;
+    let released = lock.release().await;
+    changed.and_then(|report| released.map(|()| report))
+}
+
+async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> Result<EditReport> {
+    let storage = &stack.storage;
+    match &stack.config_source {
+        Some(source) => settle_locked(storage, &**source).await?,
+        None if storage.rekeying().await?.is_some() => return Err(unfinished(storage)),
+        None => {}
+    }
+    let loaded = storage.load(&*stack.secrets).await?;
+    require_key(stack, &loaded.snapshot).await?;
+    let report = report_of(stack, &loaded);
+    let manager = secrets.create().await?;
+    manager.ready().await?;
+    let config = rekeyed_config(stack, loaded.snapshot.secrets.as_ref(), &*manager).await?;
+    let mut edited = Snapshot {
+        secrets: Some(Arc::new(NewKey(Arc::clone(&manager)))),
+        ..loaded.snapshot.clone()
+    };
+    let mut current = loaded.snapshot.clone();
+    // A journal that a crash left becomes the checkpoint first.
+    let session = StackSession::begin(storage, loaded, &mut current, NAME).await?;
+    if let Some(config) = config.clone() {
+        storage.note_rekeying(&*manager, config).await?;
+    }
+    let committed = async {
+        announce(stack, &edited).await?;
+        session.commit(&mut edited).await
+    };
+    if let Err(error) = committed.await {
+        if let Some(source) = &stack.config_source
+            && config.is_some()
+        {
+            // The error of the change is reported. What stays is settled when the stack is next opened.
+            drop(settle_locked(storage, &**source).await);
+        }
+        return Err(error);
+    }
+    if let Some(source) = &stack.config_source
+        && let Some(config) = config
+    {
+        source.rekey(&config).await.map_err(|error| {
+            error.with_hint(format!(
+                "the state of stack '{}' has the new key; opening the stack with it finishes the change of its configuration",
+                storage.name()
+            ))
+        })?;
+        storage.forget_rekeying().await?;
+    }
+    Ok(report)
+}
+
+/// Finishes or forgets a change of the secrets manager that was interrupted.
+///
+/// # Errors
+/// [`ErrorKind::Conflict`] while the change is in progress; those of store and source.
+pub(crate) async fn settle_secrets(storage: &StackStorage, source: &dyn ConfigSource) -> Result<()> {
+    if storage.rekeying().await?.is_none() {
+        return Ok(());
+    }
+    let lock = storage.lock_for(NAME).await?;
+    let settled = settle_locked(storage, source).await;
+    let released = lock.release().await;
+    settled.and(released)
+}
+
+async fn settle_locked(storage: &StackStorage, source: &dyn ConfigSource) -> Result<()> {
+    let Some(rekeying) = storage.rekeying().await? else {
+        return Ok(());
+    };
+    if storage.has_rekeyed(&rekeying).await? {
+        source.rekey(&rekeying.config).await?;
+    }
+    storage.forget_rekeying().await
+}
+
+/// Fails when the stack was opened with another key than that of its state.
+async fn require_key(stack: &StackContext, snapshot: &Snapshot) -> Result<()> {
+    let Some(manager) = &snapshot.secrets else {
+        return Ok(());
+    };
+    let state = manager.state();
+    let opened = stack.secrets.open(manager.kind(), state.as_ref()).await;
+    opened
+        .map(drop)
+        .map_err(|error| error.of_stack(stack.storage.name()))
+}
+
+/// Encrypts what the configuration's source keeps with the new manager; `None` when it keeps nothing encrypted.
+async fn rekeyed_config(
+    stack: &StackContext,
+    former: Option<&Arc<dyn SecretsManager>>,
+    manager: &dyn SecretsManager,
+) -> Result<Option<RekeyedConfig>> {
+    let Some(source) = &stack.config_source else {
+        return Ok(None);
+    };
+    let Some(kept) = source.kept().await? else {
+        return Ok(None);
+    };
+    let ciphertexts = kept.config.ciphertexts();
+    if ciphertexts.is_empty() && kept.encryption_salt.is_none() {
+        return Ok(None);
+    }
+    let salt = kept.encryption_salt.as_deref();
+    let former = config_manager(&*stack.secrets, salt, former).await?;
+    // Names the key of a value that cannot be decrypted.
+    drop(kept.config.decrypt(&*former).await?);
+    let renewed = match ciphertexts.is_empty() {
+        true => Vec::new(),
+        false => {
+            let plaintexts = former.decrypt(ciphertexts.clone()).await?;
+            manager.encrypt(plaintexts).await?
+        }
+    };
+    if renewed.len() != ciphertexts.len() {
+        return Err(Error::internal("a secrets manager did not answer all values"));
+    }
+    let state = manager.state().filter(|_| manager.kind() == passphrase::KIND);
+    let salt = state.as_ref().and_then(|state| state.get("salt")?.as_str());
+    Ok(Some(RekeyedConfig {
+        encryption_salt: salt.map(str::to_owned),
+        ciphertexts: ciphertexts.into_iter().zip(renewed).collect(),
+    }))
+}
+
+fn report_of(stack: &StackContext, loaded: &LoadedStack) -> EditReport {
+    let mut report = EditReport::of_secrets(&loaded.snapshot);
+    let warnings = loaded.warnings.iter();
+    let warnings = warnings.map(|warning| warning.message.library().to_owned());
+    report.warnings.extend(warnings);
+    if stack.config.is_encrypted() {
+        let text = "the configuration that the stack was opened with stays encrypted with the former key";
+        report.warnings.push(text.to_owned());
+    }
+    report
+}
+
+/// The error for a stack whose change of the secrets manager is not finished.
+pub(super) fn unfinished(storage: &StackStorage) -> Error {
+    let text = format!(
+        "an earlier change of the secrets manager of stack '{}' was interrupted before its configuration had the new key",
+        storage.name()
+    );
+    Error::new(ErrorKind::Conflict, text)
+        .with_hint("open the stack with its project folder, which finishes that change")
+}
+
+/// A manager with an identity of its own: no ciphertext is kept, also where the former manager has the same name and state.
+struct NewKey(Arc<dyn SecretsManager>);
+
+#[async_trait]
+impl SecretsManager for NewKey {
+    fn kind(&self) -> &str {
+        self.0.kind()
+    }
+
+    async fn ready(&self) -> Result<()> {
+        self.0.ready().await
+    }
+
+    fn state(&self) -> Option<serde_json::Value> {
+        self.0.state()
+    }
+
+    fn identity(&self) -> Arc<str> {
+        format!("new:{}", self.0.identity()).into()
+    }
+
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
+        self.0.encrypt(plaintexts).await
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
+        self.0.decrypt(ciphertexts).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

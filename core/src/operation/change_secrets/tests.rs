@@ -1,0 +1,329 @@
+//! Changes of the secrets manager: after a fault at any write, the stack has one key everywhere once it was opened.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use crate::{
+    Engine, Stack, StackSettings,
+    config::{Config, ConfigKey, ConfigSource, ConfigValue, LoadedConfig, RekeyedConfig},
+    error::{Error, ErrorKind, Result},
+    runtime::Runtime,
+    secrets::{SecretsManager, SecretsProvider},
+    state::edit::EditReport,
+    store::{
+        MemoryStore, Store,
+        faulty::{Fault, FaultyStore},
+    },
+};
+
+/// Opens what was encrypted with its key: ciphertexts begin with the key's name.
+struct Key(&'static str);
+
+#[async_trait]
+impl SecretsProvider for Key {
+    async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
+        if kind != "test" || state != Some(&json!({ "key": self.0 })) {
+            return Err(Error::new(ErrorKind::Decrypt, "another key"));
+        }
+        self.create().await
+    }
+
+    fn verifies_key(&self) -> bool {
+        true
+    }
+
+    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
+        Ok(Arc::new(Key(self.0)))
+    }
+}
+
+#[async_trait]
+impl SecretsManager for Key {
+    fn kind(&self) -> &'static str {
+        "test"
+    }
+
+    fn state(&self) -> Option<Value> {
+        Some(json!({ "key": self.0 }))
+    }
+
+    fn identity(&self) -> Arc<str> {
+        self.0.into()
+    }
+
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
+        let sealed = plaintexts
+            .iter()
+            .map(|text| format!("{}:{}", self.0, reversed(text)));
+        Ok(sealed.collect())
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
+        let wrong = || Error::new(ErrorKind::Decrypt, "encrypted with another key");
+        let opened = ciphertexts.iter().map(|text| {
+            let (key, text) = text.split_once(':').ok_or_else(wrong)?;
+            if key == self.0 {
+                Ok(reversed(text))
+            } else {
+                Err(wrong())
+            }
+        });
+        opened.collect()
+    }
+}
+
+fn reversed(text: &str) -> String {
+    text.chars().rev().collect()
+}
+
+/// A configuration in memory, whose next change can fail before or after it is made.
+#[derive(Default)]
+struct Settings {
+    config: Mutex<Config>,
+    refuses: AtomicBool,
+}
+
+impl Settings {
+    fn ciphertexts(&self) -> Vec<String> {
+        self.config.lock().unwrap().ciphertexts()
+    }
+}
+
+#[async_trait]
+impl ConfigSource for Settings {
+    async fn load(&self, _given: &Config, _runs_program: bool) -> Result<LoadedConfig> {
+        Ok(self.kept().await?.unwrap_or_default())
+    }
+
+    async fn kept(&self) -> Result<Option<LoadedConfig>> {
+        Ok(Some(LoadedConfig {
+            config: self.config.lock().unwrap().clone(),
+            ..LoadedConfig::default()
+        }))
+    }
+
+    async fn rekey(&self, change: &RekeyedConfig) -> Result<()> {
+        if self.refuses.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Unavailable, "the disk is full"));
+        }
+        self.config.lock().unwrap().rekey(change)
+    }
+}
+
+const URN: &str = "urn:pulumi:dev::shop::my:index:Site::s";
+
+/// A stack with a secret in its state and one in its configuration.
+struct Case {
+    store: Arc<dyn Store>,
+    settings: Arc<Settings>,
+}
+
+impl Case {
+    async fn new() -> Self {
+        let case = Self {
+            store: Arc::new(MemoryStore::new(Runtime::system(Handle::current()))),
+            settings: Arc::default(),
+        };
+        let key = ConfigKey::new("shop", "token");
+        let token = ConfigValue::Secure("old:nekot".into());
+        case.settings.config.lock().unwrap().insert(key, token);
+        let stack = case.open("old").await.unwrap();
+        let secret = json!({ "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "plaintext": "\"hunter2\"" });
+        let document = json!({ "version": 3, "deployment": { "resources": [
+            { "urn": URN, "custom": false, "type": "my:index:Site", "inputs": { "password": secret } } ] } });
+        stack
+            .import_deployment(document.to_string().as_bytes())
+            .await
+            .unwrap();
+        case
+    }
+
+    fn engine(&self, store: Arc<dyn Store>, key: &'static str) -> Engine {
+        let builder = Engine::builder(Handle::current()).store(store);
+        builder.secrets(Arc::new(Key(key))).build().unwrap()
+    }
+
+    async fn open_in(&self, store: Arc<dyn Store>, key: &'static str) -> Result<Stack> {
+        let settings = StackSettings {
+            config_source: Some(Arc::clone(&self.settings) as _),
+            ..StackSettings::default()
+        };
+        self.engine(store, key).stack("shop/dev", settings).await
+    }
+
+    async fn open(&self, key: &'static str) -> Result<Stack> {
+        self.open_in(Arc::clone(&self.store), key).await
+    }
+
+    /// Opens the stack as a process that `fault` ends or hinders, and changes the key.
+    async fn change(&self, fault: Fault, at: usize, from: &'static str, to: &'static str) -> Result<usize> {
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&self.store), fault, at));
+        let stack = self.open_in(Arc::clone(&faulty) as _, from).await?;
+        stack.change_secrets(Arc::new(Key(to)), false).await?;
+        Ok(faulty.writes())
+    }
+
+    /// Opens the stack with the key that it has, and checks that state and configuration have only that key.
+    async fn settled_key(&self, place: &str) -> &'static str {
+        // Locks of processes that died are broken as the next process does it.
+        for lock in self.store.list(".pulumi/locks/").await.unwrap() {
+            self.store.delete(&lock.key).await.unwrap();
+        }
+        let mut found = Vec::new();
+        for key in ["old", "new", "newest"] {
+            if let Ok(stack) = self.open(key).await {
+                found.push((key, stack));
+            }
+        }
+        assert_eq!(found.len(), 1, "{place}");
+        let (key, stack) = found.remove(0);
+        assert_eq!(self.settings.ciphertexts(), [format!("{key}:nekot")], "{place}");
+        let shown = stack.export_deployment(true).await.unwrap();
+        assert!(String::from_utf8(shown).unwrap().contains("hunter2"), "{place}");
+        let sealed = String::from_utf8(stack.export_deployment(false).await.unwrap()).unwrap();
+        assert!(
+            sealed.contains(&format!("{key}:\\\"2retnuh\\\"")),
+            "{place}: {sealed}"
+        );
+        let notes = self.store.list(".pulumi/journals/").await.unwrap();
+        assert!(
+            !notes.iter().any(|note| note.key.ends_with("rekeying")),
+            "{place}"
+        );
+        key
+    }
+}
+
+#[tokio::test]
+async fn every_secret_is_encrypted_anew_and_the_report_names_the_records() {
+    let case = Case::new().await;
+    let stack = case.open("old").await.unwrap();
+    let planned = stack.change_secrets(Arc::new(Key("new")), true).await.unwrap();
+    assert_eq!(case.settled_key("dry run").await, "old");
+    let report: EditReport = stack.change_secrets(Arc::new(Key("new")), false).await.unwrap();
+    assert_eq!((planned.dry_run, &planned.records), (true, &report.records));
+    let names: Vec<_> = report
+        .records
+        .iter()
+        .map(|record| record.urn.to_string())
+        .collect();
+    assert_eq!(names, [URN]);
+    assert_eq!(report.records[0].fields, ["inputs"]);
+    assert_eq!(case.settled_key("changed").await, "new");
+}
+
+#[tokio::test]
+async fn a_wrong_former_key_changes_nothing() {
+    let case = Case::new().await;
+    assert_eq!(case.open("new").await.err().unwrap().kind(), ErrorKind::Decrypt);
+    let stack = case.open("old").await.unwrap();
+    stack.change_secrets(Arc::new(Key("new")), false).await.unwrap();
+    // This handle has the former key, which is a wrong one now.
+    for dry_run in [true, false] {
+        let error = stack
+            .change_secrets(Arc::new(Key("newest")), dry_run)
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Decrypt);
+    }
+    assert_eq!(case.settled_key("refused").await, "new");
+}
+
+#[tokio::test]
+async fn a_configuration_that_the_former_key_does_not_open_is_named_and_changes_nothing() {
+    let case = Case::new().await;
+    let key = ConfigKey::new("shop", "other");
+    let foreign = ConfigValue::Secure("foreign:x".into());
+    case.settings.config.lock().unwrap().insert(key.clone(), foreign);
+    let stack = case.open("old").await.unwrap();
+    let error = stack
+        .change_secrets(Arc::new(Key("new")), false)
+        .await
+        .unwrap_err();
+    assert!(error.message().contains("shop:other"), "{error}");
+    case.settings.config.lock().unwrap().remove(&key);
+    assert_eq!(case.settled_key("refused").await, "old");
+}
+
+#[tokio::test]
+async fn after_faults_at_any_write_twice_in_a_row_the_stack_opens_with_one_key() {
+    let writes = Case::new()
+        .await
+        .change(Fault::Refused, usize::MAX, "old", "new")
+        .await
+        .unwrap();
+    assert!(writes >= 4, "{writes}");
+    let mut finished = 0;
+    for fault in Fault::ALL {
+        for at in 0..writes {
+            for again in 0..writes {
+                let case = Case::new().await;
+                let place = format!("{fault:?} at {at}, then at {again}");
+                drop(case.change(fault, at, "old", "new").await);
+                for lock in case.store.list(".pulumi/locks/").await.unwrap() {
+                    case.store.delete(&lock.key).await.unwrap();
+                }
+                // The next process is hindered as well, while it finishes the change or makes another.
+                for from in ["old", "new"] {
+                    drop(case.change(fault, again, from, "newest").await);
+                    for lock in case.store.list(".pulumi/locks/").await.unwrap() {
+                        case.store.delete(&lock.key).await.unwrap();
+                    }
+                }
+                finished += usize::from(case.settled_key(&place).await != "old");
+            }
+        }
+    }
+    assert!(finished > 0);
+}
+
+#[tokio::test]
+async fn a_settings_file_that_cannot_be_written_is_changed_by_the_next_opening() {
+    let case = Case::new().await;
+    let stack = case.open("old").await.unwrap();
+    case.settings.refuses.store(true, Ordering::SeqCst);
+    let error = stack
+        .change_secrets(Arc::new(Key("new")), false)
+        .await
+        .unwrap_err();
+    assert_eq!(error.message(), "the disk is full");
+    assert!(error.hints().iter().any(|hint| hint.contains("has the new key")));
+    assert_eq!(
+        case.open("new").await.err().unwrap().message(),
+        "the disk is full"
+    );
+    // Without its source the stack opens, but gets no further key.
+    let engine = case.engine(Arc::clone(&case.store), "new");
+    let bare = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let error = bare
+        .change_secrets(Arc::new(Key("newest")), false)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    let error = bare.rename_stack("live", false).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    case.settings.refuses.store(false, Ordering::SeqCst);
+    assert_eq!(case.settled_key("finished").await, "new");
+}
+
+#[tokio::test]
+async fn a_state_of_the_history_needs_the_former_key_and_brings_it_back() {
+    use crate::{operation::OperationOptions, store::HistoryPoint};
+    let case = Case::new().await;
+    let stack = case.open("old").await.unwrap();
+    let refreshed = stack.refresh(OperationOptions::default()).wait().await;
+    assert!(refreshed.error.is_none(), "{:?}", refreshed.error);
+    stack.change_secrets(Arc::new(Key("new")), false).await.unwrap();
+    let opened = case.open("new").await.unwrap();
+    let point = HistoryPoint::Version(1);
+    let error = opened.restore(&point, false).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
+    stack.restore(&point, false).await.unwrap();
+    assert!(case.open("old").await.is_ok() && case.open("new").await.is_err());
+}

@@ -1,0 +1,90 @@
+//! The note of a change of the secrets manager, while the state has the new one and the configuration the former.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::StackStorage;
+use crate::{
+    config::RekeyedConfig,
+    error::{Error, ErrorKind, Result},
+    secrets::SecretsManager,
+    state::deployment::secrets_of_checkpoint,
+    store::Condition,
+};
+
+/// A change of the secrets manager that has begun. It has ciphertexts only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Rekeying {
+    /// Hex SHA-256 of the checkpoint with the former manager.
+    checkpoint: Option<String>,
+    /// The kind of the new manager.
+    kind: String,
+    /// Its state.
+    state: Option<Value>,
+    /// The change of the configuration.
+    pub(crate) config: RekeyedConfig,
+}
+
+impl StackStorage {
+    /// Writes the note, before the checkpoint is replaced. The caller holds the lock.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn note_rekeying(
+        &self,
+        manager: &dyn SecretsManager,
+        config: RekeyedConfig,
+    ) -> Result<()> {
+        let rekeying = Rekeying {
+            checkpoint: self.hash().await?,
+            kind: manager.kind().to_owned(),
+            state: manager.state(),
+            config,
+        };
+        let note = serde_json::to_vec(&rekeying)
+            .map_err(|error| Error::internal(format!("writing a change of the secrets manager: {error}")))?;
+        let key = self.name.rekeying();
+        self.store.put(&key, note.into(), Condition::Any).await.map(drop)
+    }
+
+    /// Returns the note; `None` when there is none.
+    ///
+    /// # Errors
+    /// Those of the store; [`ErrorKind::State`] for a note that cannot be read.
+    pub(crate) async fn rekeying(&self) -> Result<Option<Rekeying>> {
+        let key = self.name.rekeying();
+        let Some(note) = self.store.get(&key).await? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&note.bytes).map(Some).map_err(|error| {
+            let text = format!(
+                "the note {key} of an interrupted change of the secrets manager cannot be read: {error}"
+            );
+            Error::new(ErrorKind::State, text)
+        })
+    }
+
+    /// Returns whether the state has the new manager of a note.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn has_rekeyed(&self, rekeying: &Rekeying) -> Result<bool> {
+        let hash = self.hash().await?;
+        if hash.is_none() || hash == rekeying.checkpoint {
+            return Ok(false);
+        }
+        let named = secrets_of_checkpoint(&self.read().await?.checkpoint);
+        Ok(named.is_some_and(|(kind, state)| kind == rekeying.kind && state == rekeying.state))
+    }
+
+    /// Removes the note.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn forget_rekeying(&self) -> Result<()> {
+        self.store.delete(&self.name.rekeying()).await?;
+        self.store.tidy(&self.name.journals()).await;
+        Ok(())
+    }
+}
