@@ -19,11 +19,15 @@ export function checkMembers(values: object, checks: Checks, what: string): void
     }
 }
 
-/** Takes what `accepts` does. The error contains the type of a refused value, which may be secret. */
-export function where(accepts: (value: unknown) => boolean, wanted: string): Check {
+/**
+ * Takes what `accepts` does. The error contains a refused value of the type `shown`; of others, which may be secrets, it contains
+ * the type.
+ */
+export function where(accepts: (value: unknown) => boolean, wanted: string, shown?: "number"): Check {
     return (value, option, what) => {
         if (!accepts(value)) {
-            throw new InvalidInputError(`${option} takes ${wanted}, not ${described(value)}, in the options of ${what}`);
+            const given = typeof value === shown ? String(value) : described(value);
+            throw new InvalidInputError(`${option} takes ${wanted}, not ${given}, in the options of ${what}`);
         }
     };
 }

@@ -124,7 +124,7 @@ export interface AdoptionOptions extends OperationOptions {
 }
 
 /** Takes a number of entries or of a page. */
-const count = where((value) => Number.isInteger(value) && (value as number) > 0 && (value as number) < 2 ** 31, "a number above 0");
+const count = where((value) => Number.isInteger(value) && (value as number) > 0 && (value as number) < 2 ** 31, "a number above 0", "number");
 
 /** Refuses what is no text. */
 function requireText(what: string, value: unknown): void {
