@@ -185,11 +185,7 @@ impl ProjectFile {
             match config.get(key) {
                 Some(value) => faults.extend(declaration.fault(stack, &shown, value)),
                 None if declaration.fallback().is_none() && key.namespace() == self.name => {
-<<<<<<< HEAD
                     missing.push(shown);
-=======
-                    missing.push(shown)
->>>>>>> ee9e2c8b (Stack: change the passphrase or secrets manager in every binding, with fault-injection tests)
                 }
                 None => {}
             }
