@@ -39,7 +39,7 @@ impl SecretsProvider for Key {
     }
 
     async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
-        Ok(Arc::new(Key(self.0)))
+        Ok(Arc::new(Self(self.0)))
     }
 }
 
