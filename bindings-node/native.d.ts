@@ -152,8 +152,11 @@ export declare class Stack {
   analyze(options: string, policies: Array<PackEntry>): Promise<string>
   /** Returns the state as a deployment document. */
   export(showSecrets: boolean): Promise<string>
-  /** Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors. */
-  edit(edit: string, subject: string): Promise<string>
+  /**
+   * Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors, and
+   * `secrets` is the façade's number of a new encryption of the host.
+   */
+  edit(edit: string, subject: string, secrets?: number | undefined | null): Promise<string>
   /** Returns the stack's outputs. */
   outputs(): Promise<Record<string, unknown>>
   /** Returns a page of the history as JSON, newest first. */

@@ -2059,6 +2059,7 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  * `edit` is a JSON object with one kind of edit, and `dryRun`: `{"rename": {"urn": "urn:pulumi:…", "name": "new"}, "dryRun": true}`.
  * Its members:
  *
+ * - `changeSecrets` (ChangeSecretsEdit): Encrypts the secrets with another passphrase, or by another encryption.
  * - `delete` (DeleteEdit): Removes records.
  * - `dryRun` (boolean): Whether nothing is written, and the report has what the edit would do.
  * - `importDeployment` (ImportDeploymentEdit): Replaces the state by a deployment document.
@@ -2108,6 +2109,11 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  *
  * - `name` (string): The name, `stack` or `project/stack`.
  *
+ * Those of `changeSecrets`, whose `secrets` encrypts with `encrypt_for_stack` of the host's table:
+ *
+ * - `passphrase` (string): The new passphrase.
+ * - `secrets` (SecretsSettings): The host's own encryption.
+ *
  * Those of the report:
  *
  * - `dryRun` (boolean): Whether it was a dry run, which writes nothing.
@@ -2127,7 +2133,8 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  * - `urn` (string): Its URN after the edit; that of a removed record before it.
  *
  * An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; what protection, dependents or an existing resource refuse
- * is `CONFLICT`. A handle of a renamed stack keeps the former name.
+ * is `CONFLICT`. A handle of a renamed stack keeps the former name, and one whose encryption was changed the
+ * former key: the engine opens the stack with the new one. The history keeps the former key, with which it is restored.
  */
 sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
                           struct sw_bytes_view_t edit,

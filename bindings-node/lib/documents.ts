@@ -497,6 +497,14 @@ export interface ImportRequest {
     resources?: readonly ImportResource[];
 }
 
+/** A change of the encryption of secrets, by one of the members. */
+export interface ChangeSecretsEdit {
+    /** The new passphrase. */
+    passphrase?: string;
+    /** The host's own encryption. */
+    secrets?: { kind?: string; state?: unknown };
+}
+
 /** Removes records from the state. The resources themselves stay as they are, no provider is called. */
 export interface DeleteEdit {
     /** All records, in place of URNs. */
@@ -563,6 +571,8 @@ export interface RestoreEdit {
 
 /** An edit of a stack's state: exactly one of the members, besides `dryRun`. */
 export interface StateEdit {
+    /** Encrypts the secrets with another passphrase, or by another encryption. */
+    changeSecrets?: ChangeSecretsEdit;
     /** Removes records. */
     delete?: DeleteEdit;
     /** Whether nothing is written, and the report has what the edit would do. */

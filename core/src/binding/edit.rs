@@ -60,6 +60,7 @@ struct ChangeSecretsDocument {
     /// The new passphrase.
     passphrase: Option<String>,
     /// The host's own encryption.
+    #[schemars(extend("x-typescript" = "{ kind?: string; state?: unknown }"))]
     secrets: Option<SecretsDocument>,
 }
 
