@@ -70,7 +70,7 @@ def sdk_program(package: str, text: Callable[[], str], path: Path) -> sw.Program
 
 
 @pytest.mark.parametrize("written", [own_program, sdk_program], ids=["own", "sdk"])
-@pytest.mark.parametrize("package", ["pybox", "gobox", "tsbox"])
+@pytest.mark.parametrize("package", ["pybox", "tsbox"])
 @on_loop
 async def test_files_archives_and_references_reach_the_component_and_come_back(
     tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, package: str, written: Any

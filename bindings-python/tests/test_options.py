@@ -31,7 +31,7 @@ class Hasty(Memory):
         raise AssertionError("it is never called")
 
 
-FLAGS = [name for name, kind in sw.OperationOptions.__annotations__.items() if "bool" in str(kind) and name != "dry_run"]
+FLAGS = [name for name, kind in sw.OperationOptions.__annotations__.items() if "bool" in str(kind) and name not in ("accept_moves", "dry_run")]
 
 
 @pytest.mark.parametrize("make", [sw.Engine, sync.Engine])
@@ -114,6 +114,7 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
     ("option", "value", "expected"),
     [
         *((name, "yes", f"{name} takes True or False, not a string, in the options of up()") for name in FLAGS),
+        ("accept_moves", "yes", "accept_moves takes True, or a list of suggested moves, not a string, in the options of up()"),
         ("parallel", "3", "parallel takes a whole number from 0 to 2147483647, not a string"),
         ("parallel", -1, "parallel takes a whole number from 0 to 2147483647, not -1"),
         ("parallel", 2**31, "parallel takes a whole number from 0 to 2147483647, not 2147483648"),
@@ -132,7 +133,7 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
         ("on_evnt", print, "unknown option 'on_evnt' of up(); did you mean 'on_event'?"),
         ("local_policy_packs", [{"version": "1.0.0"}], "a policy pack in the options has neither a name nor a path"),
         ("holdSession", True, "unknown option 'holdSession' of up(); did you mean 'hold_session'?"),
-        ("nothing", True, "unknown option 'nothing' of up(); there are: allow_empty, callback_timeout, clear_pending_creates, "),
+        ("nothing", True, "unknown option 'nothing' of up(); there are: accept_moves, allow_empty, callback_timeout, "),
         ("on_event", lambda: None, "on_event takes a function that is called with one argument, not one without parameters"),
         ("program", lambda a, b: None, "program takes a function of the context"),
     ],

@@ -3,6 +3,7 @@
 The API here is ``async``; :mod:`stackwright.sync` has the same without.
 """
 
+from . import _work
 from . import output as _output
 from . import resource as _resource
 from ._stackwright import from_json, to_json
@@ -149,6 +150,7 @@ from .values import (
 # To import it there would be a circle; their annotations are evaluated there.
 for _module in (_output, _resource):
     setattr(_module, "Context", Context)
+setattr(_output, "Work", _work.Work)
 
 __all__ = [
     "Alias",
