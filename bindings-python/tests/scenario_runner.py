@@ -146,6 +146,8 @@ class Actor:
     def start(self, message: Message) -> Awaitable[Message]:
         stack = self.stacks[message["stack"]]
         named = {snake(name): value for name, value in (message.get("options") or {}).items()}
+        if isinstance(moves := named.get("accept_moves"), list):
+            named["accept_moves"] = [{snake(name): urn for name, urn in move.items()} for move in moves]
         if "planOf" in message:
             named["plan"] = self.results[message["planOf"]]
         if message["operation"] == "adopt":
