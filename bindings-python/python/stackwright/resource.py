@@ -58,7 +58,9 @@ class Resource(Deferred["Resource"]):
         return self
 
     def _all_sources(self) -> Sequence[Deferred[Any]]:
-        # A component stands for all that has been put below it.
+        # A component stands for all that has been put below it; a custom resource for itself alone.
+        if self.custom:
+            return [self]
         return [self, *(source for child in self._children for source in child._all_sources())]
 
     def _urns(self) -> Sequence[str]:
