@@ -1,6 +1,6 @@
 //! A project as Python holds it: its files to read and change.
 
-use std::{future::Future, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use pyo3::{prelude::*, types::PyBytes};
 use stackwright::{Error, config::ConfigValue, secrets::SecretsProvider};
@@ -39,20 +39,6 @@ impl Project {
         Ok(())
     }
 
-    fn settle<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        work: impl Future<Output = stackwright::Result<T>> + Send + 'static,
-        completion: PendingCompletion,
-        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
-    ) -> PyResult<()> {
-        drop(self.runtime.handle(py)?.spawn(async move {
-            let outcome = work.await;
-            completion.settle(outcome, convert);
-        }));
-        Ok(())
-    }
-
     fn secrets(
         &self,
         py: Python<'_>,
@@ -77,7 +63,8 @@ impl Project {
     fn facts(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let project = self.project.clone();
         let work = async move { binding::project_document(&project).await };
-        self.settle(py, work, PendingCompletion::new(completions, callback), bytes)
+        self.runtime
+            .settle(py, work, PendingCompletion::new(completions, callback), bytes)
     }
 
     /// Sets the value at a path of the project file.
@@ -95,7 +82,7 @@ impl Project {
         let project = self.project.clone();
         let work = async move { project.set(&path, &value).await };
         let completion = PendingCompletion::new(completions, callback);
-        self.settle(py, work, completion, |py, ()| Ok(py.None()))
+        self.runtime.settle(py, work, completion, |py, ()| Ok(py.None()))
     }
 
     /// Removes the value at a path of the project file; `callback(existed, error)`.
@@ -109,7 +96,7 @@ impl Project {
         let project = self.project.clone();
         let work = async move { project.remove(&path).await };
         let completion = PendingCompletion::new(completions, callback);
-        self.settle(py, work, completion, |py, existed| {
+        self.runtime.settle(py, work, completion, |py, existed| {
             Ok(existed.into_pyobject(py)?.to_owned().into_any().unbind())
         })
     }
@@ -124,7 +111,8 @@ impl Project {
     ) -> PyResult<()> {
         let project = self.project.clone();
         let work = async move { binding::stack_file_document(&project, &stack).await };
-        self.settle(py, work, PendingCompletion::new(completions, callback), bytes)
+        self.runtime
+            .settle(py, work, PendingCompletion::new(completions, callback), bytes)
     }
 
     /// Reads the value at a path of a stack's configuration; `callback(JSON, error)` gets it.
@@ -139,7 +127,8 @@ impl Project {
     ) -> PyResult<()> {
         let (project, secrets) = (self.project.clone(), self.secrets(py, passphrase)?);
         let work = async move { binding::entry_document(&project.get_config(&stack, &path, secrets).await?) };
-        self.settle(py, work, PendingCompletion::new(completions, callback), bytes)
+        self.runtime
+            .settle(py, work, PendingCompletion::new(completions, callback), bytes)
     }
 
     /// Reads a stack's configuration; `callback(JSON, error)` gets it by key.
@@ -157,7 +146,8 @@ impl Project {
             let entries = project.list_config(&stack, show_secrets, secrets).await?;
             binding::entries_document(&entries)
         };
-        self.settle(py, work, PendingCompletion::new(completions, callback), bytes)
+        self.runtime
+            .settle(py, work, PendingCompletion::new(completions, callback), bytes)
     }
 
     /// Sets values at paths of a stack's configuration.
@@ -179,7 +169,7 @@ impl Project {
         let (project, secrets) = (self.project.clone(), self.secrets(py, passphrase)?);
         let work = async move { project.set_all_config(&stack, values, secret, secrets).await };
         let completion = PendingCompletion::new(completions, callback);
-        self.settle(py, work, completion, |py, ()| Ok(py.None()))
+        self.runtime.settle(py, work, completion, |py, ()| Ok(py.None()))
     }
 
     /// Removes the values at paths of a stack's configuration; `callback(count, error)` gets how many there were.
@@ -194,7 +184,7 @@ impl Project {
         let project = self.project.clone();
         let work = async move { project.remove_config(&stack, &paths).await };
         let completion = PendingCompletion::new(completions, callback);
-        self.settle(py, work, completion, |py, removed| {
+        self.runtime.settle(py, work, completion, |py, removed| {
             Ok(removed.into_pyobject(py)?.into_any().unbind())
         })
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use stackwright::{Error, ErrorKind};
 use tokio::runtime::{Builder, Handle};
 
-use crate::errors::to_exception;
+use crate::{completions::PendingCompletion, errors::to_exception};
 
 /// A runtime with its threads; the last clone of the surrounding `Arc` ends it.
 pub(crate) struct Runtime {
@@ -50,6 +50,21 @@ impl Runtime {
             py,
             &Error::invalid("this engine was made before the process forked; make one in each process"),
         ))
+    }
+
+    /// Completes a call with the outcome of `work`; `convert` makes the Python value.
+    pub(crate) fn settle<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl Future<Output = stackwright::Result<T>> + Send + 'static,
+        completion: PendingCompletion,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<()> {
+        drop(self.handle(py)?.spawn(async move {
+            let outcome = work.await;
+            completion.settle(outcome, convert);
+        }));
+        Ok(())
     }
 
     /// Ends the threads without waiting for them; tasks end at their next await.

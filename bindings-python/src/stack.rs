@@ -1,6 +1,6 @@
 //! A stack as Python holds it: operations to start, its state to read and replace.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use pyo3::{prelude::*, types::PyBytes};
 use stackwright::{
@@ -38,20 +38,6 @@ impl Stack {
     ) -> PyResult<Py<PyAny>> {
         let stack = Self { stack, runtime, host };
         Ok(Bound::new(py, stack)?.into_any().unbind())
-    }
-
-    fn settle<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        work: impl Future<Output = stackwright::Result<T>> + Send + 'static,
-        completion: PendingCompletion,
-        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
-    ) -> PyResult<()> {
-        drop(self.runtime.handle(py)?.spawn(async move {
-            let outcome = work.await;
-            completion.settle(outcome, convert);
-        }));
-        Ok(())
     }
 }
 
@@ -136,7 +122,7 @@ impl Stack {
             let analysis = stack.analyze(&packs).await?;
             Ok(binding::analysis_document(&analysis))
         };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -154,7 +140,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.export_deployment(show_secrets).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -179,7 +165,7 @@ impl Stack {
             .map(|(encrypt, decrypt)| python_encryption(&encrypt, &decrypt, &self.host))
             .transpose()?;
         let work = async move { binding::edit(&stack, &edit, secrets, Language::Python, &subject).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -191,7 +177,7 @@ impl Stack {
     fn outputs(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.outputs().await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -211,7 +197,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.history_page(limit, page).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -226,7 +212,7 @@ impl Stack {
     fn resources(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.resources().await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -244,7 +230,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.resource(&urn).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -256,7 +242,7 @@ impl Stack {
     fn graph(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { Ok(binding::graph_document(&stack.graph().await?).to_string()) };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -268,7 +254,7 @@ impl Stack {
     fn pending(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.pending().await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -311,7 +297,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.read_pending(&pending, resource_id.as_deref()).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -333,7 +319,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.forget_pending(&pending, dry_run).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -345,7 +331,7 @@ impl Stack {
     fn unlock(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.unlock().await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -367,7 +353,7 @@ impl Stack {
     fn list_tags(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.list_tags().await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -386,7 +372,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.set_tag(&name, &value).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -404,7 +390,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.remove_tag(&name).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
@@ -422,7 +408,7 @@ impl Stack {
     ) -> PyResult<()> {
         let stack = self.stack.clone();
         let work = async move { stack.remove(force).await };
-        self.settle(
+        self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),

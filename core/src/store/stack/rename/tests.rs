@@ -1,0 +1,147 @@
+//! Tests of renamings: what moves, and what a crash at any write leaves.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::*;
+use crate::{
+    runtime::Runtime,
+    store::{
+        HostFacts, MemoryStore, Store, SystemProcesses,
+        faulty::{Fault, FaultyStore},
+    },
+};
+
+fn storage(store: Arc<dyn Store>, name: &str) -> StackStorage {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let facts = HostFacts {
+        pid: std::process::id(),
+        username: "me".into(),
+        hostname: "here".into(),
+        system: "boot 1".into(),
+        processes: Arc::new(SystemProcesses),
+    };
+    StackStorage::new(store, StackName::parse(name).unwrap(), facts, runtime)
+}
+
+const OLD: &str = r#"{"version":3,"checkpoint":{"stack":"organization/shop/dev"}}"#;
+const NEW: &str = r#"{"version":3,"checkpoint":{"stack":"organization/shop/live"}}"#;
+
+async fn with_stack() -> Arc<dyn Store> {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime));
+    let objects = [
+        (".pulumi/meta.yaml", "version: 1\n"),
+        (".pulumi/stacks/shop/dev.json", OLD),
+        (".pulumi/stacks/shop/dev.json.bak", "previous"),
+        (".pulumi/stacks/shop/dev.pulumi-tags", "tags"),
+        (".pulumi/history/shop/dev/dev-1.history.json", "{}"),
+        (".pulumi/history/shop/dev/dev-1.checkpoint.json", OLD),
+        (".pulumi/journals/shop/dev.journal.orphan-1", "orphan"),
+        (".pulumi/stacks/shop/other.json", OLD),
+    ];
+    for (key, text) in objects {
+        store.put(key, text.into(), Condition::Absent).await.unwrap();
+    }
+    store
+}
+
+async fn keys(store: &Arc<dyn Store>) -> BTreeSet<String> {
+    let objects = store.list("").await.unwrap().into_iter().map(|object| object.key);
+    objects.filter(|key| !key.contains("/locks/")).collect()
+}
+
+async fn rename(store: Arc<dyn Store>) -> Result<()> {
+    let (from, to) = (
+        storage(Arc::clone(&store), "shop/dev"),
+        storage(store, "shop/live"),
+    );
+    from.rename_locked(&to, OLD.as_bytes(), NEW.into()).await
+}
+
+#[tokio::test]
+async fn everything_of_a_stack_moves_to_its_new_name() {
+    let store = with_stack().await;
+    let before = keys(&store).await;
+    rename(Arc::clone(&store)).await.unwrap();
+    let renamed = |key: &String| match key.contains("shop/dev") {
+        true => key.replace("/dev", "/live"),
+        false => key.clone(),
+    };
+    let expected: BTreeSet<_> = before
+        .iter()
+        .map(|key| renamed(key).replace("live/dev-", "live/live-"))
+        .collect();
+    assert_eq!(keys(&store).await, expected);
+    let checkpoint = store.get(".pulumi/stacks/shop/live.json").await.unwrap().unwrap();
+    assert_eq!(checkpoint.bytes, NEW);
+    let error = rename(store).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+}
+
+#[tokio::test]
+async fn after_a_crash_at_any_write_the_next_opening_of_either_name_leaves_one_whole_stack() {
+    let counting = Arc::new(FaultyStore::new(with_stack().await, Fault::Refused, usize::MAX));
+    rename(Arc::clone(&counting) as _).await.unwrap();
+    let writes = counting.writes();
+    assert!(writes > 12, "{writes}");
+    for fault in Fault::ALL {
+        for at in 0..writes {
+            for opened in ["shop/dev", "shop/live"] {
+                let store = with_stack().await;
+                let before = keys(&store).await;
+                drop(rename(Arc::new(FaultyStore::new(Arc::clone(&store), fault, at))).await);
+                storage(Arc::clone(&store), opened)
+                    .settle_renaming()
+                    .await
+                    .unwrap();
+                let place = format!("{fault:?} at {at}, then {opened}");
+                let notes = |left: &BTreeSet<String>, name: &str| {
+                    left.iter().any(|key| key.ends_with(&format!("{name}.renaming")))
+                };
+                let is_new = storage(Arc::clone(&store), "shop/live").exists().await.unwrap();
+                let is_old = storage(Arc::clone(&store), "shop/dev").exists().await.unwrap();
+                assert!(is_new != is_old, "{place}");
+                let left = keys(&store).await;
+                if is_old {
+                    // A copy of the previous checkpoint and the note may stay under the other name.
+                    assert!(!notes(&left, "dev"), "{place}");
+                    let may_stay =
+                        |key: &String| key.ends_with("live.json.bak") || key.ends_with(".renaming");
+                    let left: BTreeSet<_> = left.into_iter().filter(|key| !may_stay(key)).collect();
+                    assert_eq!(left, before, "{place}");
+                    rename(Arc::clone(&store)).await.unwrap();
+                } else {
+                    assert!(!notes(&left, "live"), "{place}");
+                    storage(Arc::clone(&store), "shop/dev")
+                        .settle_renaming()
+                        .await
+                        .unwrap();
+                    let left = keys(&store).await;
+                    assert_eq!(left.len(), before.len(), "{place}");
+                    assert!(!left.iter().any(|key| key.contains("/dev")), "{place}: {left:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_state_that_has_changed_since_is_neither_removed_nor_replaced() {
+    let store = with_stack().await;
+    let counting = FaultyStore::new(Arc::clone(&store), Fault::DeathAfter, 8);
+    drop(rename(Arc::new(counting)).await);
+    let (from, to) = (
+        storage(Arc::clone(&store), "shop/dev"),
+        storage(Arc::clone(&store), "shop/live"),
+    );
+    assert!(from.exists().await.unwrap() && to.exists().await.unwrap());
+    let key = ".pulumi/stacks/shop/dev.json";
+    store
+        .put(key, "another state".into(), Condition::Any)
+        .await
+        .unwrap();
+    let error = to.settle_renaming().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("'shop/dev' to 'shop/live'"), "{error}");
+    assert!(from.exists().await.unwrap() && to.exists().await.unwrap());
+}
