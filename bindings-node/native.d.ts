@@ -10,11 +10,11 @@ export declare class Bridge {
   /** Answers provider calls: a flat list of `number, succeeded, value`. */
   answer(answers: unknown[]): void
   /**
-   * Adds a transform of the stack: of resources, or of calls of functions. `number` is the façade's number of the object
+   * Adds a transform of the stack: of resources, or of calls of functions. `number` is the package's number of the object
    * that runs it.
    */
   addTransform(run: number, number: number, ofInvokes: boolean): void
-  /** Returns the façade's number of the hook that has this name in the operation of a run. */
+  /** Returns the package's number of the hook that has this name in the operation of a run. */
   hookNamed(run: number, name: string): number | null
   /** Registers a hook for the rest of the operation of a run. */
   registerHook(run: number, hook: HookEntry): void
@@ -154,7 +154,7 @@ export declare class Stack {
   export(showSecrets: boolean): Promise<string>
   /**
    * Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors, and
-   * `secrets` is the façade's number of a new encryption of the host.
+   * `secrets` is the package's number of a new encryption of the host.
    */
   edit(edit: string, subject: string, secrets?: number | undefined | null): Promise<string>
   /** Returns the stack's outputs. */
@@ -204,19 +204,19 @@ export interface EngineSettings {
   providers: Array<ProviderEntry>
   /** The resolver of packages, described as a provider. */
   resolver?: ProviderEntry
-  /** The façade's number of the object that reads other stacks. */
+  /** The package's number of the object that reads other stacks. */
   stackReader?: number
   /** The host's own encryption. */
   secrets?: SecretsEntry
-  /** The façade's number of the object that fetches remote assets. */
+  /** The package's number of the object that fetches remote assets. */
   fetch?: number
-  /** The façade's number of the autonamer. */
+  /** The package's number of the autonamer. */
   autonamer?: number
-  /** The façade's number of the object that installs plugins. */
+  /** The package's number of the object that installs plugins. */
   installer?: number
 }
 
-/** A kind of error: the name that its class of the façade carries as `kind`, and what it carries as `errorClass`. */
+/** A kind of error: the name that its class of the package carries as `kind`, and what it carries as `errorClass`. */
 export interface ErrorKindName {
   /** The kind's name. */
   kind: string
@@ -224,16 +224,16 @@ export interface ErrorKindName {
   errorClass: string
 }
 
-/** Every kind of error: the table that the classes of the façade are checked against. */
+/** Every kind of error: the table that the classes of the package are checked against. */
 export declare function errorKinds(): Array<ErrorKindName>
 
-/** A hook as the façade describes it. */
+/** A hook as the package describes it. */
 export interface HookEntry {
   /** The name. */
   name: string
-  /** The façade's number of the hook: the same hook is registered once. */
+  /** The package's number of the hook: the same hook is registered once. */
   identity: number
-  /** The façade's number of the object that runs it. */
+  /** The package's number of the object that runs it. */
   number: number
   /** Whether it runs after failures, and decides on further attempts. */
   ofErrors: boolean
@@ -253,7 +253,7 @@ export interface PackEntry {
   required: boolean
   /** Its place among those of the options. */
   index: number
-  /** The façade's number of the object that runs the functions. */
+  /** The package's number of the object that runs the functions. */
   number: number
   /** The policies, in the order of their numbers. */
   policies: Array<PolicyEntry>
@@ -277,9 +277,9 @@ export interface PolicyEntry {
   ofStack: boolean
 }
 
-/** The façade's description of a program. */
+/** The package's description of a program. */
 export interface ProgramEntry {
-  /** The façade's number of a program in this process. */
+  /** The package's number of a program in this process. */
   number?: number
   /** Whether it uses this package's own API. */
   own?: boolean
@@ -287,11 +287,11 @@ export interface ProgramEntry {
   address?: string
 }
 
-/** A provider object, by the façade's number. */
+/** A provider object, by the package's number. */
 export interface ProviderEntry {
   /** The package. */
   package: string
-  /** The façade's number of the object. */
+  /** The package's number of the object. */
   number: number
   /** The methods that the object has, as bits. */
   methods: number
@@ -313,7 +313,7 @@ export declare function roundTrip(bridge: Bridge, value: unknown): unknown
 
 /** A host's own encryption. */
 export interface SecretsEntry {
-  /** The façade's number of the object. */
+  /** The package's number of the object. */
   number: number
   /** The name of its kind in states. */
   kind: string
@@ -325,7 +325,7 @@ export interface SecretsEntry {
 export interface StackEntry {
   /** The program. */
   program?: ProgramEntry
-  /** The façade's number of the object that receives the journal. */
+  /** The package's number of the object that receives the journal. */
   journal?: number
   /** The state, as a deployment document, in place of one in the store. */
   deployment?: string

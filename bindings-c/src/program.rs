@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    context::{error_of, sw_context_t},
+    context::sw_context_t,
     failure::{Failure, Outcome},
     foreign::{Inside, Place, UserData, sw_free_t},
     guard::{VersionedStruct, sized},
@@ -102,11 +102,7 @@ impl Program for Run {
     }
 
     async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
-        let root = context
-            .monitor
-            .register_root_stack()
-            .await
-            .map_err(|status| error_of(&status))?;
+        let root = context.monitor.register_root_stack().await.map_err(Error::from)?;
         let context = sw_context_t::of_program(context, &root, Arc::clone(&self.shared))?;
         let (sender, receiver) = oneshot::channel();
         let (program, shared) = (Arc::clone(&self.program), Arc::clone(&self.shared));

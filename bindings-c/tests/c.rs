@@ -107,7 +107,8 @@ fn under_valgrind(program: &Path) -> Command {
     let mut command = Command::new("valgrind");
     command
         .args(["--quiet", "--leak-check=full", "--error-exitcode=1"])
-        .arg(program);
+        .arg(program)
+        .env("STACKWRIGHT_TEST_WITHOUT_KEYS", "1");
     command
 }
 

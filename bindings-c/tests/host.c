@@ -313,12 +313,14 @@ static void a_stack_overrides_the_encryption_of_the_engine(void)
     }
     CHECK(tenants.of_a.encrypted && tenants.of_a.decrypted && tenants.of_b.encrypted && tenants.of_b.decrypted);
     /* Without the setting a stack uses the engine's encryption. */
-    OK(sw_stack_open(engine, sw_text("shop/c"), sw_text(""), &program, &stack, &error));
-    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
-    OK(sw_stack_export_deployment(stack, false, &document, &error));
-    expect_at(document, "/deployment/secrets_providers/type", "\"passphrase\"");
-    sw_bytes_free(document);
-    sw_stack_free(stack);
+    if (derives_keys()) {
+        OK(sw_stack_open(engine, sw_text("shop/c"), sw_text(""), &program, &stack, &error));
+        sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+        OK(sw_stack_export_deployment(stack, false, &document, &error));
+        expect_at(document, "/deployment/secrets_providers/type", "\"passphrase\"");
+        sw_bytes_free(document);
+        sw_stack_free(stack);
+    }
     sw_engine_free(engine);
     options.host = NULL;
     OK(sw_engine_new(&options, &engine, &error));

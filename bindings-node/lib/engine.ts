@@ -287,7 +287,7 @@ export class Engine {
     }
 }
 
-/** Refuses what can not be a provider, a class in place of an instance above all. */
+/** Refuses what cannot be a provider, a class in place of an instance above all. */
 function refuseClass(name: string, provider: unknown): void {
     if (typeof provider === "function") {
         const hint = provider.name === "" ? "" : `, new ${provider.name}()`;

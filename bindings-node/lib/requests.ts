@@ -61,8 +61,7 @@ export async function sendMethodCall(
     if (of !== undefined) {
         sources.add(typeof of === "string" ? new KnownOrigin([of]) : of);
     }
-    // In previews, what is missing may be there later.
-    return { value: run.info.dryRun && isEmpty(value) ? new Unknown() : value, sources };
+    return { value, sources };
 }
 
 /** Returns whether an object has no members. */

@@ -27,7 +27,7 @@ export function owned<T>(owner: Owner, work: () => T): T {
 /** Runs and operations whose code may still run. */
 let active = 0;
 const left = new WeakSet<object>();
-/** A run that is collected can not run any more: its context is gone. */
+/** A run that is collected cannot run any more: its context is gone. */
 const registry = new FinalizationRegistry(() => uncount());
 
 /** Attributes failures from now on, until `leave` is called with the same object. */

@@ -40,6 +40,6 @@ fn named(name: &str, error: &Error) -> Error {
 /// Makes a configuration value from the engine's plain JSON form, which marks secrets.
 fn config_value(value: PropertyValue) -> stackwright::Result<ConfigValue> {
     let json = serde_json::to_value(PlainValue(value))
-        .map_err(|error| Error::invalid(format!("the value can not be written: {error}")))?;
+        .map_err(|error| Error::invalid(format!("the value cannot be written: {error}")))?;
     ConfigValue::from_plain_json(json)
 }

@@ -1,4 +1,4 @@
-//! The engine object of the façade.
+//! The engine object of the package.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{
 /// A host's own encryption.
 #[napi(object)]
 pub struct SecretsEntry {
-    /// The façade's number of the object.
+    /// The package's number of the object.
     pub number: u32,
     /// The name of its kind in states.
     pub kind: String,
@@ -45,15 +45,15 @@ pub struct EngineSettings {
     pub providers: Vec<ProviderEntry>,
     /// The resolver of packages, described as a provider.
     pub resolver: Option<ProviderEntry>,
-    /// The façade's number of the object that reads other stacks.
+    /// The package's number of the object that reads other stacks.
     pub stack_reader: Option<u32>,
     /// The host's own encryption.
     pub secrets: Option<SecretsEntry>,
-    /// The façade's number of the object that fetches remote assets.
+    /// The package's number of the object that fetches remote assets.
     pub fetch: Option<u32>,
-    /// The façade's number of the autonamer.
+    /// The package's number of the autonamer.
     pub autonamer: Option<u32>,
-    /// The façade's number of the object that installs plugins.
+    /// The package's number of the object that installs plugins.
     pub installer: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ pub struct EngineSettings {
 pub struct StackEntry {
     /// The program.
     pub program: Option<ProgramEntry>,
-    /// The façade's number of the object that receives the journal.
+    /// The package's number of the object that receives the journal.
     pub journal: Option<u32>,
     /// The state, as a deployment document, in place of one in the store.
     pub deployment: Option<String>,
@@ -108,7 +108,7 @@ impl Engine {
     ) -> Result<Stack> {
         let napi = |error: Error| errors::to_napi(&error);
         let has_program = entry.program.is_some();
-        // Taken first: the façade releases taken objects when they are dropped, also after an error.
+        // Taken first: the package releases taken objects when they are dropped, also after an error.
         let program = entry.program.map(|program| program.take(&self.shared));
         let journal = entry.journal.map(|number| JsHost::new(&self.shared, number) as _);
         let host = entry

@@ -1,4 +1,4 @@
-//! Errors on their way to JavaScript: all their facts as JSON in the message, from which the façade makes its classes.
+//! Errors on their way to JavaScript: all their facts as JSON in the message, from which the package makes its classes.
 
 use stackwright::{Error, ErrorKind, Language, binding};
 
@@ -17,7 +17,7 @@ pub(crate) fn invalid(place: &str, error: &napi::Error) -> napi::Error {
     to_napi(&Error::invalid(format!("{place}: {}", error.reason)))
 }
 
-/// A kind of error: the name that its class of the façade carries as `kind`, and what it carries as `errorClass`.
+/// A kind of error: the name that its class of the package carries as `kind`, and what it carries as `errorClass`.
 #[napi_derive::napi(object)]
 pub struct ErrorKindName {
     /// The kind's name.
@@ -26,7 +26,7 @@ pub struct ErrorKindName {
     pub error_class: String,
 }
 
-/// Every kind of error: the table that the classes of the façade are checked against.
+/// Every kind of error: the table that the classes of the package are checked against.
 #[napi_derive::napi(catch_unwind)]
 #[must_use]
 pub fn error_kinds() -> Vec<ErrorKindName> {

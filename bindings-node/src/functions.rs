@@ -19,14 +19,14 @@ use crate::{
     provider::{Answered, FunctionCall, FunctionResult, Request},
 };
 
-/// A hook as the façade describes it.
+/// A hook as the package describes it.
 #[napi(object)]
 pub struct HookEntry {
     /// The name.
     pub name: String,
-    /// The façade's number of the hook: the same hook is registered once.
+    /// The package's number of the hook: the same hook is registered once.
     pub identity: u32,
-    /// The façade's number of the object that runs it.
+    /// The package's number of the object that runs it.
     pub number: u32,
     /// Whether it runs after failures, and decides on further attempts.
     pub of_errors: bool,
@@ -42,7 +42,7 @@ pub(crate) struct JsFunction {
 }
 
 impl JsFunction {
-    /// Wraps the façade's object `number`, which is released when this is dropped.
+    /// Wraps the package's object `number`, which is released when this is dropped.
     pub(crate) fn new(shared: &Arc<Shared>, number: u32) -> Self {
         Self {
             host: JsHost::new(shared, number),
@@ -163,11 +163,11 @@ impl Bridge {
 
 #[napi]
 impl Bridge {
-    /// Adds a transform of the stack: of resources, or of calls of functions. `number` is the façade's number of the object
+    /// Adds a transform of the stack: of resources, or of calls of functions. `number` is the package's number of the object
     /// that runs it.
     #[napi(catch_unwind)]
     pub fn add_transform(&self, run: u32, number: u32, of_invokes: bool) -> napi::Result<()> {
-        // Taken first: the façade releases the object when this is dropped, also after an error.
+        // Taken first: the package releases the object when this is dropped, also after an error.
         let function = Arc::new(JsFunction::new(&self.shared, number));
         let run = self.run(run)?;
         if of_invokes {
@@ -178,7 +178,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Returns the façade's number of the hook that has this name in the operation of a run.
+    /// Returns the package's number of the hook that has this name in the operation of a run.
     #[napi(catch_unwind)]
     pub fn hook_named(&self, run: u32, name: String) -> napi::Result<Option<u32>> {
         let monitor = self.operation(run)?;
@@ -199,13 +199,7 @@ impl Bridge {
             };
             monitor.register_resource_hook(&hook.name, function, options)
         };
-        registered.map_err(|status| {
-            let error = match status.is_shut_down() {
-                true => status.into(),
-                false => Error::invalid(status.message),
-            };
-            errors::to_napi(&error)
-        })?;
+        registered.map_err(|error| errors::to_napi(&error))?;
         self.shared.keep_hook(&monitor, hook.name, hook.identity);
         Ok(())
     }

@@ -22,7 +22,7 @@ use crate::{
     provider::{Answered, JsProvider, Request},
 };
 
-/// A component of the host, by the façade's number.
+/// A component of the host, by the package's number.
 pub(crate) struct JsHost {
     object: JsProvider,
     shared: Arc<Shared>,
@@ -30,7 +30,7 @@ pub(crate) struct JsHost {
 }
 
 impl JsHost {
-    /// Wraps the façade's object `number`.
+    /// Wraps the package's object `number`.
     pub(crate) fn new(shared: &Arc<Shared>, number: u32) -> Arc<Self> {
         Arc::new(Self {
             object: JsProvider::of_host(Arc::clone(shared), number),

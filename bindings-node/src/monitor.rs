@@ -27,7 +27,7 @@ const AT_ONCE: [&str; 3] = [
     "ResourceMonitor/RegisterPackage",
 ];
 
-/// The severities, by the façade's numbers.
+/// The severities, by the package's numbers.
 const SEVERITIES: [Severity; 4] = [
     Severity::Debug,
     Severity::Info,
@@ -141,7 +141,7 @@ impl Bridge {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "the façade's numbers are small; others are taken as debug messages"
+                reason = "the package's numbers are small; others are taken as debug messages"
             )]
             let (severity, stream) = (scope.as_number(at(0)?)? as usize, scope.as_number(at(3)?)? as i32);
             let severity = SEVERITIES.get(severity).copied().unwrap_or(Severity::Debug);
@@ -168,7 +168,7 @@ impl Bridge {
         document: Option<String>,
         transforms: Option<Vec<u32>>,
     ) -> Result<()> {
-        // Taken first: the façade releases the functions when these are dropped, also after an error.
+        // Taken first: the package releases the functions when these are dropped, also after an error.
         let transforms: Vec<Arc<dyn ResourceTransform>> = transforms
             .unwrap_or_default()
             .into_iter()

@@ -31,7 +31,7 @@ pub struct PackEntry {
     pub required: bool,
     /// Its place among those of the options.
     pub index: u32,
-    /// The façade's number of the object that runs the functions.
+    /// The package's number of the object that runs the functions.
     pub number: u32,
     /// The policies, in the order of their numbers.
     pub policies: Vec<PolicyEntry>,
@@ -100,7 +100,7 @@ fn pack(shared: &Arc<Shared>, entry: PackEntry) -> Result<PolicyPack> {
     })
 }
 
-/// Reads a name of a fixed set, which the façade has checked.
+/// Reads a name of a fixed set, which the package has checked.
 fn named<T: serde::de::DeserializeOwned>(name: String) -> Result<T> {
     serde_json::from_value(name.into()).map_err(|error| Error::invalid(format!("a policy has an {error}")))
 }

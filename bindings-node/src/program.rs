@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 
 use crate::bridge::{Ended, Facts, Message, OpenRun, Run, Shared};
 
-/// The façade's description of a program.
+/// The package's description of a program.
 #[napi_derive::napi(object)]
 pub struct ProgramEntry {
-    /// The façade's number of a program in this process.
+    /// The package's number of a program in this process.
     pub number: Option<u32>,
     /// Whether it uses this package's own API.
     pub own: Option<bool>,
@@ -24,7 +24,7 @@ pub struct ProgramEntry {
 }
 
 impl ProgramEntry {
-    /// Makes the program. The façade sets either `number` or `address`.
+    /// Makes the program. The package sets either `number` or `address`.
     pub(crate) fn take(self, shared: &Arc<Shared>) -> Arc<dyn Program> {
         match self.address {
             Some(address) => Arc::new(LanguageRuntimeProgram::new(address)),
@@ -37,7 +37,7 @@ impl ProgramEntry {
     }
 }
 
-/// A program in JavaScript, by the façade's number.
+/// A program in JavaScript, by the package's number.
 pub(crate) struct JsProgram {
     shared: Arc<Shared>,
     number: u32,
@@ -46,7 +46,7 @@ pub(crate) struct JsProgram {
 }
 
 impl JsProgram {
-    /// Creates a program from the façade's number.
+    /// Creates a program from the package's number.
     pub(crate) const fn new(shared: Arc<Shared>, number: u32, own: bool) -> Self {
         Self { shared, number, own }
     }

@@ -1,4 +1,4 @@
-//! Registrations, reads and calls from the façade: common members as arguments, all others in one JSON document.
+//! Registrations, reads and calls from the package: common members as arguments, all others in one JSON document.
 
 use stackwright::{
     Error, Language, Result,
@@ -26,7 +26,7 @@ pub(crate) fn registration(
     registration.name = name;
     registration.custom = custom;
     registration.inputs = inputs;
-    // The façade tracks the origin of each value: a missing list means no dependency.
+    // The package tracks the origin of each value: a missing list means no dependency.
     registration.property_dependencies.get_or_insert_default();
     Ok(registration)
 }
@@ -55,7 +55,7 @@ pub(crate) fn method(document: &str, arguments: PropertyMap) -> Result<MethodCal
 /// Writes a value in the engine's plain JSON form; secrets are in plain text.
 pub(crate) fn value_to_json(value: PropertyValue) -> Result<String> {
     serde_json::to_string(&PlainValue(value))
-        .map_err(|error| Error::invalid(format!("the value can not be written: {error}")))
+        .map_err(|error| Error::invalid(format!("the value cannot be written: {error}")))
 }
 
 /// Reads a value from the engine's plain JSON form.

@@ -32,7 +32,7 @@ impl PendingCall for FunctionCall {
     fn answer(self: Box<Self>, reader: &Reader, succeeded: bool, value: Js) {
         let scope = reader.scope();
         let unreadable = |error: napi::Error| {
-            let text = format!("the answer of a function can not be read: {}", error.reason);
+            let text = format!("the answer of a function cannot be read: {}", error.reason);
             Error::new(ErrorKind::Program, text)
         };
         let answer = if succeeded {

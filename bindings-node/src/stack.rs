@@ -75,7 +75,7 @@ impl Stack {
         plan: Option<&Operation>,
         policies: Option<Vec<PackEntry>>,
     ) -> Result<Operation> {
-        // Taken first: the façade releases a program when the taken object is dropped, also after an error.
+        // Taken first: the package releases a program when the taken object is dropped, also after an error.
         let program = program.map(|program| program.take(&self.shared));
         let kind = match kind.as_str() {
             "update" => OperationKind::Update,
@@ -142,7 +142,7 @@ impl Stack {
     }
 
     /// Applies an edit to the state, as JSON, and returns its report as JSON; `subject` names the call in errors, and
-    /// `secrets` is the façade's number of a new encryption of the host.
+    /// `secrets` is the package's number of a new encryption of the host.
     #[napi]
     pub async fn edit(&self, edit: String, subject: String, secrets: Option<u32>) -> Result<String> {
         let secrets = secrets.map(|number| JsHost::new(&self.shared, number) as _);

@@ -35,7 +35,7 @@ for (const [method, answer, key, known] of wrongs) {
         const operation = method === "read" ? stack.refresh() : stack.up({ program: thing({ content: "2" }) });
         const error = await failureOf(operation);
         const messages = [error.message, ...error.result.diagnostics.map(({ message }) => message)].join("\n");
-        const expected = `the provider's answer to ${method} can not be read: it has the unknown key "${key}"; there are: ${known}`;
+        const expected = `the provider's answer to ${method} cannot be read: it has the unknown key "${key}"; there are: ${known}`;
         assert.ok(messages.includes(expected), messages);
     });
 }

@@ -82,7 +82,7 @@ test("cyclic outputs of a provider are refused by the path", async () => {
     const own = {};
     own.self = own;
     for (const [outputs, message] of [
-        [{ box: cycle() }, /create can not be read: outputs\.box\.list\[1\]\.inner\.box: it is the same object as box, which so holds itself/],
+        [{ box: cycle() }, /create cannot be read: outputs\.box\.list\[1\]\.inner\.box: it is the same object as box, which so holds itself/],
         [own, /outputs\.self: the value holds itself there/],
         [{ deep: deep(300) }, /outputs\.deep\.in\.in\S*: it is nested more than 200 levels deep/],
     ]) {

@@ -436,7 +436,7 @@ test("the error of a create that returns nothing names the expected answer", asy
     });
     assert.match(
         (await failureOf(stack.up())).message,
-        /answer to create can not be read: it returned undefined, expected an object with an id/,
+        /answer to create cannot be read: it returned undefined, expected an object with an id/,
     );
     // The effect of the create is unknown, so it stays a pending operation.
     const { deployment } = await stack.exportDeployment();

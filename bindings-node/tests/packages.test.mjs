@@ -59,7 +59,7 @@ test("a language runtime gets the schemas of the host's providers", async (t) =>
     });
     assert.deepEqual([found.object, found.text], [{ name: "object", version: 3 }, { name: "text" }]);
     assert.match(found.none, /"none" has no schema/);
-    assert.match(found.wrong, /answer to getSchema can not be read: expected a JSON text or an object/);
+    assert.match(found.wrong, /answer to getSchema cannot be read: expected a JSON text or an object/);
 });
 
 test("a language runtime gets the mappings of the host's providers", async (t) => {
@@ -93,6 +93,6 @@ test("a language runtime gets the mappings of the host's providers", async (t) =
     });
     assert.deepEqual([found.one, found.two], ["terraform/one\xff", "terraform/two\xff"]);
     assert.deepEqual([found.three, found.only], ["", "{}"]);
-    assert.match(found.bad, /answer to getMapping can not be read: expected an object with provider and data/);
-    assert.match(found.strange, /answer to getMappings can not be read: the answer: expected a list/);
+    assert.match(found.bad, /answer to getMapping cannot be read: expected an object with provider and data/);
+    assert.match(found.strange, /answer to getMappings cannot be read: the answer: expected a list/);
 });

@@ -308,7 +308,7 @@ test("a missing copy of the SDK is reported", async () => {
         program: sdkProgram(async () => undefined, { sdk: "/nowhere/at/all.js" }),
     });
     const error = await failureOf(stack.up());
-    assert.match(error.message, /@pulumi\/pulumi can not be found from \/nowhere/);
+    assert.match(error.message, /@pulumi\/pulumi cannot be found from \/nowhere/);
     assert.throws(() => memoryEngine(new Memory(), { sdk: "/nowhere/at/all.js" }), NotFoundError);
 });
 

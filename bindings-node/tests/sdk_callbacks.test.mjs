@@ -13,7 +13,7 @@ import { failureOf, Memory, memoryEngine } from "./support.mjs";
 const callbacks = createRequire(import.meta.url)("@pulumi/pulumi/runtime/callbacks.js");
 const Original = callbacks.CallbackServer;
 
-/** A class of the SDK whose objects can not be used without its constructor, as a later version might have it. */
+/** A class of the SDK whose objects cannot be used without its constructor, as a later version might have it. */
 class Changed extends Original {
     #ready = true;
 

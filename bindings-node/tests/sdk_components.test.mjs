@@ -187,7 +187,7 @@ test("wrong arguments are refused where the code is run", async (t) => {
     const stack = await stackOf(t, async (context) => {
         await assert.rejects(context.runSdk(7), InvalidInputError);
         await assert.rejects(context.runSdk(() => ({}), 7), InvalidInputError);
-        await assert.rejects(context.runSdk(() => ({}), {}, { sdk: "/nowhere" }), /can not be found/);
+        await assert.rejects(context.runSdk(() => ({}), {}, { sdk: "/nowhere" }), /cannot be found/);
     });
     await stack.up();
 });

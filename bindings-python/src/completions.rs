@@ -39,7 +39,7 @@ enum Waker {
         read: std::os::fd::OwnedFd,
         write: std::os::fd::OwnedFd,
     },
-    /// A function that is called from any thread, for loops that can not watch a pipe.
+    /// A function that is called from any thread, for loops that cannot watch a pipe.
     Call(Py<PyAny>),
     /// No wake-up: the owner only waits in [`Completions::wait`].
     Silent,

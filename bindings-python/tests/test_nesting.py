@@ -31,7 +31,7 @@ def deep(levels: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (cycle(), "the inputs of \"b\": x.children[0].parent: leads back to x, and a value can not contain itself"),
+        (cycle(), "the inputs of \"b\": x.children[0].parent: leads back to x, and a value cannot contain itself"),
         (sw.secret(cycle()), "the inputs of \"b\": x.children[0].parent: leads back to x, and"),
         (deep(10_000), "the inputs of \"b\": x.d.d.d…d.d.d.d: is nested more than 400 levels deep"),
     ],

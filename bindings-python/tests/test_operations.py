@@ -213,7 +213,6 @@ def test_a_listener_may_be_a_coroutine_function(make_engine: MakeEngine, memory:
     asyncio.run(run())
 
 
-# demand 3.2 trap 12
 def test_a_slow_listener_delays_no_operation_and_receives_all_events(make_engine: MakeEngine) -> None:
     count = 300
     received: list[sw.Event] = []

@@ -181,7 +181,6 @@ def test_callbacks_may_have_optional_parameters() -> None:
     sw.Engine(store="memory://", stack_reader=Reader(), fetch=fetch, secrets=Vault(), installer=lambda plugin: None)
 
 
-# demand 3.2 trap 5
 @pytest.mark.parametrize("verb", ["preview", "up", "refresh", "destroy"])
 def test_errors_about_resources_of_a_missing_plugin_have_hints(make_engine: MakeEngine, verb: str) -> None:
     def urn(type: str, name: str) -> str:

@@ -83,7 +83,7 @@ def test_an_invalid_value_is_named_with_its_path(values: dict[str, sw.PropertyVa
 def test_a_list_that_contains_itself_is_refused() -> None:
     endless: list[object] = []
     endless.append(endless)
-    with pytest.raises(sw.InvalidInputError, match=r"x\[0\]: leads back to x, and a value can not contain itself"):
+    with pytest.raises(sw.InvalidInputError, match=r"x\[0\]: leads back to x, and a value cannot contain itself"):
         round_trip({"x": endless})
     assert find_outputs({"x": endless}) == []
 

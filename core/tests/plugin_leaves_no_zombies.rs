@@ -42,7 +42,6 @@ async fn host() {
     assert_eq!(waitid(WaitId::All, any).unwrap_err(), rustix::io::Errno::CHILD);
 }
 
-// demand 3.2 trap 11
 #[test]
 fn a_host_that_inherits_orphans_keeps_no_zombies_of_plugins() {
     let host = output(&mut host_process::host(), TEST_TIMEOUT);

@@ -3,7 +3,7 @@
 
 use std::{ffi::c_void, future::Future, sync::Arc};
 
-use stackwright::{Error, ErrorKind, monitor::WireStatus};
+use stackwright::{Error, ErrorKind};
 
 use super::{failed_calls::CallKind, sw_context_t, usable};
 use crate::{
@@ -18,19 +18,6 @@ use crate::{
 
 /// The result of a call: bytes, or none.
 pub(super) type Answer = Outcome<Option<Vec<u8>>>;
-
-/// Converts a status of the monitor to an error of the engine.
-pub(crate) fn error_of(status: &WireStatus) -> Error {
-    const INVALID_ARGUMENT: i32 = 3;
-    const NOT_FOUND: i32 = 5;
-    let kind = match status.code {
-        _ if status.is_shut_down() => ErrorKind::Cancelled,
-        INVALID_ARGUMENT => ErrorKind::InvalidInput,
-        NOT_FOUND => ErrorKind::NotFound,
-        _ => ErrorKind::Provider,
-    };
-    Error::new(kind, status.message.clone())
-}
 
 impl sw_context_t {
     /// Drops `call` with a cancellation error when the run ends first.

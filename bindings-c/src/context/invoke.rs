@@ -6,7 +6,7 @@ use stackwright::{Language, binding, property::json::to_plain_json};
 use tokio_util::either::Either;
 
 use super::{
-    call::{Answer, call_async, call_blocking, error_of},
+    call::{Answer, call_async, call_blocking},
     failed_calls::CallKind,
     sw_context_t,
 };
@@ -26,7 +26,7 @@ impl sw_context_t {
             None => Either::Right(self.program.monitor.invoke(invoke)),
         };
         Ok(async move {
-            let result = invoking.await.map_err(|status| error_of(&status))?;
+            let result = invoking.await.map_err(Error::from)?;
             Ok(Some(to_plain_json(&result)?))
         })
     }

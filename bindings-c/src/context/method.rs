@@ -5,7 +5,7 @@ use std::{ffi::c_void, future::Future};
 use stackwright::{Language, binding};
 
 use super::{
-    call::{Answer, call_async, call_blocking, error_of},
+    call::{Answer, call_async, call_blocking},
     failed_calls::CallKind,
     sw_context_t,
 };
@@ -22,7 +22,7 @@ impl sw_context_t {
         let call = binding::method_call(json, Language::C)?;
         let calling = self.program.monitor.call_method(call);
         Ok(async move {
-            let result = calling.await.map_err(|status| error_of(&status))?;
+            let result = calling.await.map_err(Error::from)?;
             Ok(Some(result.to_json()?))
         })
     }

@@ -32,7 +32,6 @@ use crate::{
 
 use body::Body;
 pub(crate) use body::OpenContext;
-pub(crate) use call::error_of;
 pub(crate) use failed_calls::{CallKind, FailedCalls};
 
 /// The context of a running program, or of the code of a component or method, which borrows it and never frees it.

@@ -8,7 +8,7 @@ use stackwright::{
 };
 
 use super::{
-    call::{Answer, call_async, call_blocking, error_of},
+    call::{Answer, call_async, call_blocking},
     failed_calls::CallKind,
     sw_context_t, usable,
 };
@@ -31,7 +31,7 @@ impl sw_context_t {
         let outputs = from_plain_json(json)?;
         let registering = self.program.monitor.register_outputs(&urn, outputs);
         Ok(async move {
-            registering.await.map_err(|status| error_of(&status))?;
+            registering.await.map_err(Error::from)?;
             Ok(None)
         })
     }

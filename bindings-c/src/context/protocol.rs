@@ -3,7 +3,7 @@
 use std::{ffi::c_void, future::Future};
 
 use super::{
-    call::{Answer, call_async, call_blocking, error_of},
+    call::{Answer, call_async, call_blocking},
     failed_calls::CallKind,
     sw_context_t,
 };
@@ -20,7 +20,7 @@ impl sw_context_t {
             .program
             .monitor
             .call(method, bytes::Bytes::copy_from_slice(request));
-        async move { Ok(Some(calling.await.map_err(|status| error_of(&status))?)) }
+        async move { Ok(Some(calling.await.map_err(Error::from)?)) }
     }
 }
 

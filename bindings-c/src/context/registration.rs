@@ -10,7 +10,7 @@ use stackwright::{Language, binding, monitor::ResourceTransform};
 use tokio_util::either::Either;
 
 use super::{
-    call::{Answer, call_async, call_blocking, error_of},
+    call::{Answer, call_async, call_blocking},
     failed_calls::CallKind,
     sw_context_t,
 };
@@ -48,7 +48,7 @@ impl sw_context_t {
             None => Either::Right(self.program.monitor.register(registration)),
         };
         Ok(async move {
-            let registered = registering.await.map_err(|status| error_of(&status))?;
+            let registered = registering.await.map_err(Error::from)?;
             Ok(Some(registered.to_json()?))
         })
     }
@@ -60,7 +60,7 @@ impl sw_context_t {
             None => Either::Right(self.program.monitor.read(read)),
         };
         Ok(async move {
-            let read = reading.await.map_err(|status| error_of(&status))?;
+            let read = reading.await.map_err(Error::from)?;
             Ok(Some(read.to_json()?))
         })
     }

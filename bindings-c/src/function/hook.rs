@@ -13,7 +13,7 @@ use stackwright::{
 use super::{CFunction, add_function, response, sw_function_t};
 use crate::{
     bytes::sw_bytes_view_t,
-    context::{CallKind, error_of, sw_context_t},
+    context::{CallKind, sw_context_t},
     error::sw_error_t,
     failure::{Failure, Outcome},
     status::sw_status_t,
@@ -67,14 +67,6 @@ fn hook_options(flags: u32) -> Outcome<HookOptions> {
         on_dry_run: flags & SW_HOOK_ON_DRY_RUN != 0,
         ignore_errors: flags & SW_HOOK_IGNORE_ERRORS != 0,
     })
-}
-
-/// Returns the failure of a registration: its name is at fault, unless the run has ended.
-fn refused(status: &WireStatus) -> Failure {
-    if status.is_shut_down() {
-        return error_of(status).into();
-    }
-    Error::invalid(status.message.clone()).into()
 }
 
 /// Registers a hook for the rest of the run. Resources name it in their member `resourceHooks`, by the moment at which it

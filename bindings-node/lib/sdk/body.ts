@@ -73,7 +73,7 @@ function partsOf(sdk: Sdk): Parts {
     ];
     const missing = needed.filter(([, one]) => typeof one !== "function").map(([name]) => name);
     if (missing.length !== 0) {
-        throw new InvalidInputError(`@pulumi/pulumi ${sdk.version} can not run in a component: it has no ${missing.join(", ")}`);
+        throw new InvalidInputError(`@pulumi/pulumi ${sdk.version} cannot run in a component: it has no ${missing.join(", ")}`);
     }
     found.set(sdk, parts);
     return parts;

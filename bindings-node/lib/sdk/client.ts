@@ -99,7 +99,7 @@ function makeMethod(method: SdkMethod, run: Run): Call {
                 try {
                     response = method.responseDeserialize(bytes as Uint8Array);
                 } catch (failure) {
-                    answer(serviceError(new WireError(UNKNOWN, `the answer to ${path} can not be read: ${textOf(failure)}`)));
+                    answer(serviceError(new WireError(UNKNOWN, `the answer to ${path} cannot be read: ${textOf(failure)}`)));
                     return;
                 }
                 answer(null, response);

@@ -139,7 +139,7 @@ export function findDirectory(from?: string | URL): string {
             return copies[0] as string;
         }
     }
-    throw new NotFoundError(`${NAME} can not be found${start === undefined ? "" : ` from ${start}`}`, {
+    throw new NotFoundError(`${NAME} cannot be found${start === undefined ? "" : ` from ${start}`}`, {
         hints: [`install ${NAME} beside the program, or say where it is with the option "sdk"`],
     });
 }
@@ -192,7 +192,7 @@ function load(directory: string): Sdk {
     ];
     const missing = needed.filter(([, found]) => typeof found !== "function").map(([name]) => name);
     if (missing.length !== 0 || ResourceMonitorService === undefined || EngineService === undefined) {
-        throw new InvalidInputError(`${NAME} ${version} can not be used: it has no ${missing.join(", ")}`);
+        throw new InvalidInputError(`${NAME} ${version} cannot be used: it has no ${missing.join(", ")}`);
     }
     return {
         directory,

@@ -1,4 +1,4 @@
-//! The hooks of the operations that run, by their names: the façade registers a hook that many resources have once.
+//! The hooks of the operations that run, by their names: the package registers a hook that many resources have once.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
 
 use stackwright::monitor::RunInfo;
 
-/// The façade's numbers of registered hooks, by operation and name. All runs of an operation share its facts.
+/// The package's numbers of registered hooks, by operation and name. All runs of an operation share its facts.
 #[derive(Default)]
 pub(crate) struct HookNames(Mutex<Vec<OfOperation>>);
 

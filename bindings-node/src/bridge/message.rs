@@ -17,7 +17,7 @@ use crate::{
 /// The number of list elements of one message: tag, number, a, b.
 pub(super) const STRIDE: usize = 4;
 
-/// The tags; the façade has the same.
+/// The tags; the package has the same.
 mod tag {
     pub(super) const ANSWERED: f64 = 0.0;
     pub(super) const FAILED: f64 = 1.0;
@@ -119,7 +119,7 @@ impl Message {
                 method,
                 request,
             } => {
-                // One number for object and method, which the façade splits.
+                // One number for object and method, which the package splits.
                 let target = scope.number(f64::from(provider * 32 + method))?;
                 (tag::PROVIDER_CALL, call, target, request.write(writer)?)
             }

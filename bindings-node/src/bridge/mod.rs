@@ -40,7 +40,7 @@ use crate::{
 
 /// A weak function without arguments: it wakes the JavaScript side.
 type Wake = ThreadsafeFunction<(), Unknown<'static>, (), Status, false, true>;
-/// Makes instances of the façade's value classes.
+/// Makes instances of the package's value classes.
 type Revive = FunctionRef<FnArgs<(u32, (), (), ())>, Unknown<'static>>;
 
 /// A call that JavaScript has not answered.

@@ -1,7 +1,7 @@
 //! Converts property values to JavaScript values and back, without a serialized form in between.
 //!
-//! Plain values become plain values. Kinds that JavaScript lacks become instances of the façade's classes, which are
-//! identified by a number under a shared symbol on their prototypes: several copies of the façade are compatible.
+//! Plain values become plain values. Kinds that JavaScript lacks become instances of the package's classes, which are
+//! identified by a number under a shared symbol on their prototypes: several copies of the package are compatible.
 
 mod circle;
 mod raw;
@@ -20,7 +20,7 @@ pub(crate) use write::Writer;
 /// The symbol of the property with a value class's number.
 const BRAND: &str = "stackwright.value";
 
-/// The numbers of the façade's value classes.
+/// The numbers of the package's value classes.
 mod brand {
     pub(super) const SECRET: u32 = 1;
     pub(super) const UNKNOWN: u32 = 2;
@@ -33,7 +33,7 @@ mod brand {
 /// The maximum nesting of values; the recursion fits the stack.
 const MAX_DEPTH: usize = 200;
 
-/// The names of unknowns; the façade has the same.
+/// The names of unknowns; the package has the same.
 const UNKNOWNS: [(stackwright::property::Unknown, &str); 7] = {
     use stackwright::property::Unknown;
     [

@@ -146,7 +146,7 @@ impl Scope {
         ))
     }
 
-    /// Returns the symbol `name` that all copies of the façade in this process share.
+    /// Returns the symbol `name` that all copies of the package in this process share.
     pub(crate) fn shared_symbol(self, name: &str) -> Result<Js> {
         make!(self, "a symbol", |out| sys::node_api_symbol_for(
             self.env,

@@ -242,7 +242,7 @@ impl Reader {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "the façade's numbers are small and whole; anything else matches no class"
+            reason = "the package's numbers are small and whole; anything else matches no class"
         )]
         match number as u32 {
             brand::SECRET => {

@@ -12,7 +12,7 @@ use super::{Js, Scope, UNKNOWNS, brand};
 #[derive(Clone, Copy)]
 pub(crate) struct Writer {
     scope: Scope,
-    /// `(brand, a, b, c) => instance`: instantiates the façade's value classes.
+    /// `(brand, a, b, c) => instance`: instantiates the package's value classes.
     revive: Js,
 }
 

@@ -162,7 +162,7 @@ fn refuse_unknown(reader: &Reader, known: &[&str], value: Js) -> Result<()> {
     })
 }
 
-/// Reads the façade's form of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, `{ yes }`,
+/// Reads the package's form of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, `{ yes }`,
 /// `{ version }`, or `{ refused: { code, message } }`.
 fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
     if let Some(refused) = reader.field(value, "refused")? {
@@ -201,7 +201,7 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
     })
 }
 
-/// Reads the façade's description of a proposed name.
+/// Reads the package's description of a proposed name.
 fn read_proposal(reader: &Reader, value: Js) -> Result<Proposal> {
     let name = reader.text_field(value, "mode")?.unwrap_or_default();
     let mode = AutonamingMode::ALL.into_iter().find(|mode| mode.name() == name);
@@ -217,7 +217,7 @@ fn read_proposal(reader: &Reader, value: Js) -> Result<Proposal> {
     })
 }
 
-/// Reads `{ address }`, or the façade's description of a provider in this process.
+/// Reads `{ address }`, or the package's description of a provider in this process.
 fn resolution(reader: &Reader, shared: &Arc<Shared>, value: Js) -> Result<Answered> {
     if let Some(address) = reader.text_field(value, "address")? {
         return Ok(Answered::Resolution(Resolution::Address(address)));
@@ -225,7 +225,7 @@ fn resolution(reader: &Reader, shared: &Arc<Shared>, value: Js) -> Result<Answer
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "the façade's numbers are small and whole"
+        reason = "the package's numbers are small and whole"
     )]
     let number = |name| -> Result<u32> { Ok(reader.number_field(value, name)?.unwrap_or_default() as u32) };
     let flag = |name| -> Result<bool> { Ok(reader.bool_field(value, name)?.unwrap_or_default()) };
@@ -352,10 +352,10 @@ pub(super) fn detailed_diff(reader: &Reader, value: Js) -> Result<DetailedDiff> 
     Ok(result)
 }
 
-/// Reads the façade's description of an exception.
+/// Reads the package's description of an exception.
 pub(super) fn error(reader: &Reader, value: Js) -> ProviderError {
     read_error(reader, value).unwrap_or_else(|error| {
-        let message = format!("the provider's error can not be read: {}", error.reason);
+        let message = format!("the provider's error cannot be read: {}", error.reason);
         let failure = reader.field(value, "initFailure").ok().flatten();
         ProviderError::unreadable(
             failure.map_or_else(String::new, |failure| id(reader, failure)),

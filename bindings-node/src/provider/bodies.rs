@@ -128,7 +128,7 @@ pub(crate) struct Returned {
     failures: Vec<CheckFailure>,
 }
 
-/// Reads the façade's form of an answer: `{ values, dependencies, failures? }`, with the URNs that each value comes from.
+/// Reads the package's form of an answer: `{ values, dependencies, failures? }`, with the URNs that each value comes from.
 pub(super) fn returned(reader: &Reader, value: Js) -> Result<Returned> {
     let dependencies = dependencies(reader, value)?;
     let values = reader.map_field(value, "values")?.unwrap_or_default();

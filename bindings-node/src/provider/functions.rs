@@ -44,7 +44,7 @@ pub(crate) struct FunctionResult {
     pub(crate) retry: bool,
 }
 
-/// Reads the façade's form of a result: `{ inputs?, arguments?, dependencies?, options?, retry? }`.
+/// Reads the package's form of a result: `{ inputs?, arguments?, dependencies?, options?, retry? }`.
 pub(super) fn result(reader: &Reader, value: Js) -> Result<FunctionResult> {
     let dependencies = bodies::dependencies(reader, value)?;
     let inputs = reader.map_field(value, "inputs")?;

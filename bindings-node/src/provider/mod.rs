@@ -31,7 +31,7 @@ use crate::{
     convert::{Js, Reader},
 };
 
-/// The methods that an object may have: their names and bit numbers, which the façade shares.
+/// The methods that an object may have: their names and bit numbers, which the package shares.
 pub(crate) mod method {
     pub(crate) const NAMES: [&str; 30] = [
         "checkConfig",
@@ -107,12 +107,12 @@ pub fn provider_methods() -> Vec<String> {
     method::NAMES.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// A provider object, by the façade's number.
+/// A provider object, by the package's number.
 #[napi(object)]
 pub struct ProviderEntry {
     /// The package.
     pub package: String,
-    /// The façade's number of the object.
+    /// The package's number of the object.
     pub number: u32,
     /// The methods that the object has, as bits.
     pub methods: u32,
@@ -126,7 +126,7 @@ pub struct ProviderEntry {
     pub waits: bool,
 }
 
-/// Makes a provider from the façade's description.
+/// Makes a provider from the package's description.
 pub(crate) fn provider_of(shared: &Arc<Shared>, entry: ProviderEntry) -> JsProvider {
     let capabilities = Capabilities {
         accept_secrets: entry.secrets,
@@ -141,7 +141,7 @@ pub(crate) fn provider_of(shared: &Arc<Shared>, entry: ProviderEntry) -> JsProvi
 /// A provider whose methods run on the JavaScript thread.
 pub(crate) struct JsProvider {
     shared: Arc<Shared>,
-    /// The façade's number of the object.
+    /// The package's number of the object.
     number: u32,
     methods: u32,
     capabilities: Capabilities,
@@ -173,7 +173,7 @@ impl PendingCall for ObjectCall {
                 Answered::read(reader, &shared, method, value, inputs)
             });
             read.map_err(|error| {
-                let message = format!("{} can not be read: {}", answer_of(method), error.reason);
+                let message = format!("{} cannot be read: {}", answer_of(method), error.reason);
                 let id = match method {
                     method::CREATE => answer::id(reader, value),
                     _ => String::new(),
@@ -214,7 +214,7 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 impl JsProvider {
-    /// Wraps the façade's object `number`, which has the methods with set bits in `methods`.
+    /// Wraps the package's object `number`, which has the methods with set bits in `methods`.
     pub(crate) fn new(shared: Arc<Shared>, number: u32, methods: u32, capabilities: Capabilities) -> Self {
         Self {
             shared,

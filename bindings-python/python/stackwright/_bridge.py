@@ -31,7 +31,7 @@ def _watch(loop: asyncio.AbstractEventLoop) -> Completions:
         queue = Completions()
         loop.add_reader(queue.fileno(), queue.drain)
     except (NotImplementedError, RuntimeError):
-        # This loop can not watch a file descriptor (Windows): it is called instead.
+        # This loop cannot watch a file descriptor (Windows): it is called instead.
         def wake() -> None:
             try:
                 loop.call_soon_threadsafe(queue.drain)

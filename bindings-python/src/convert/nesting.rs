@@ -99,7 +99,7 @@ impl Misfit {
             Some(steps) if !steps.is_empty() => abbreviated(steps),
             _ => what.to_owned(),
         };
-        format!("{place}: leads back to {outer}, and a value can not contain itself")
+        format!("{place}: leads back to {outer}, and a value cannot contain itself")
     }
 }
 

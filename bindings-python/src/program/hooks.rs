@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
     callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook},
-    monitor::{Monitor, WireStatus},
+    monitor::Monitor,
     property::PropertyMap,
     resource::ResourceState,
     token::ResourceId,
@@ -31,7 +31,7 @@ pub(super) fn register(
     host: &HostContext,
     (name, object, function, options): Described<'_>,
     derived: bool,
-) -> PyResult<Result<String, WireStatus>> {
+) -> PyResult<stackwright::Result<String>> {
     let mut free = name.clone();
     let mut number = 1;
     while let Some(known) = host.hooks.get(py, monitor, &free) {

@@ -34,7 +34,7 @@ pub(crate) use run::Run;
 /// How long a program may take to unwind after its run has ended. A slower one keeps running, detached from the engine.
 const UNWIND_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// The same after a second cancellation. A thread that computes or sleeps can not be stopped.
+/// The same after a second cancellation. A thread that computes or sleeps cannot be stopped.
 const FORCED_UNWIND_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// A program written in Python. `start(run)` starts it on a thread or an event loop of its choice and returns;

@@ -305,7 +305,7 @@ impl Run {
     fn register_hook(&self, py: Python<'_>, hook: hooks::Described<'_>, derived: bool) -> PyResult<String> {
         self.require_open(py)?;
         let registered = hooks::register(py, self.monitor(), &self.host, hook, derived)?;
-        registered.map_err(|status| to_exception(py, &Error::from(status)))
+        registered.map_err(|error| to_exception(py, &error))
     }
 
     /// Registers a resource, whose kind is `custom`, `component` or `remote`; `callback(registered, error)` gets the answer. Registrations count in the order of

@@ -1,5 +1,9 @@
 //! Each coded message: its two texts, its arguments, and terms that library texts must not contain.
 
+use std::borrow::Cow;
+
+use serde_json::json;
+
 use super::*;
 
 const URN: &str = "urn:pulumi:dev::shop::test:index:Thing::a";
@@ -155,15 +159,13 @@ fn scrubbing_covers_both_texts_and_the_arguments() {
     let text = Text::from(Message::TargetNotFound { target: "hunter2" });
     let scrubbed = text.scrubbed(scrub).unwrap();
     assert!(!format!("{scrubbed:?} {} {:?}", scrubbed.reference(), scrubbed.arguments()).contains("hunter2"));
-    let nested = Text(Form::Coded(Box::new(Coded {
-        code: "x",
-        arguments: json!({ "changes": [{ "old": "hunter2", "path": "a" }] })
-            .as_object()
-            .cloned()
-            .unwrap(),
-        reference: String::new(),
-        library: String::new(),
-    })));
+    let nested = Text::from(Message::PlanViolated {
+        urn: URN,
+        what: "inputs",
+        reference: "",
+        library: "",
+        changes: &[json!({ "old": "hunter2", "path": "a" })],
+    });
     let scrubbed = nested.scrubbed(scrub).unwrap();
     assert_eq!(
         scrubbed.arguments().unwrap()["changes"],

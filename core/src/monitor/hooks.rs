@@ -13,13 +13,14 @@ impl Monitor {
     /// the moment at which it runs, from then on; records that name it from an earlier run are deleted with it.
     ///
     /// # Errors
-    /// `Unknown` for an empty name, or one that a hook of either kind has; `Unavailable` when the run has ended.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an empty name, or one that a hook of either kind
+    /// has; [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the run has ended.
     pub fn register_resource_hook(
         &self,
         name: &str,
         hook: Arc<dyn ResourceHook>,
         options: HookOptions,
-    ) -> Result<(), WireStatus> {
+    ) -> crate::Result<()> {
         self.register_hook(name, Hook::Resource(hook, options))
     }
 
@@ -27,16 +28,15 @@ impl Monitor {
     ///
     /// # Errors
     /// As [`Self::register_resource_hook`].
-    pub fn register_error_hook(&self, name: &str, hook: Arc<dyn ErrorHook>) -> Result<(), WireStatus> {
+    pub fn register_error_hook(&self, name: &str, hook: Arc<dyn ErrorHook>) -> crate::Result<()> {
         self.register_hook(name, Hook::Error(hook))
     }
 
-    fn register_hook(&self, name: &str, hook: Hook) -> Result<(), WireStatus> {
+    fn register_hook(&self, name: &str, hook: Hook) -> crate::Result<()> {
         if self.is_closed() {
-            return Err(WireStatus::shut_down("registering a hook"));
+            return Err(WireStatus::shut_down("registering a hook").into());
         }
-        let registered = self.0.generator.executor().hooks().register(name, hook);
-        registered.map_err(|error| WireStatus::unknown(error.message()))
+        self.0.generator.executor().hooks().register(name, hook)
     }
 }
 

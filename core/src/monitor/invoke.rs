@@ -94,7 +94,7 @@ impl Monitor {
         };
         let referred = invoke.depends_on.iter().chain(&invoke.parent);
         self.until_claimed(self.0.transforms.announced(referred)).await?;
-        if self.waits_in_vain(&invoke.depends_on).await? {
+        if self.depends_on_missing(&invoke.depends_on).await? {
             return Ok(Invoked::Unknown);
         }
         let mut choice = invoke.package.clone();
@@ -158,7 +158,7 @@ impl Monitor {
     }
 
     /// Waits for the resources that a call depends on; returns whether one of them does not exist (yet).
-    async fn waits_in_vain(&self, depends_on: &[Urn]) -> Result<bool, Refused> {
+    async fn depends_on_missing(&self, depends_on: &[Urn]) -> Result<bool, Refused> {
         if depends_on.is_empty() {
             return Ok(false);
         }

@@ -377,12 +377,12 @@ impl Monitor {
 
     /// Registers a client that must be notified of a cancellation before the operation returns; dropping the guard
     /// acknowledges. `None` once the operation no longer waits.
-    pub(crate) fn hears_of_cancellation(&self) -> Option<impl Send + use<>> {
+    pub(crate) fn enter_cancellation(&self) -> Option<impl Send + use<>> {
         self.0.hearing.enter()
     }
 
     /// Waits until all registered clients have been notified of the cancellation.
-    pub(crate) async fn all_have_heard(&self) {
+    pub(crate) async fn cancellation_delivered(&self) {
         self.0.hearing.seal().await;
     }
 

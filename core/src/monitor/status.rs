@@ -72,10 +72,10 @@ impl std::error::Error for WireStatus {}
 impl From<WireStatus> for Error {
     fn from(status: WireStatus) -> Self {
         let kind = match ProviderStatus::from_code(status.code) {
+            _ if status.is_shut_down() => ErrorKind::Cancelled,
             ProviderStatus::InvalidArgument => ErrorKind::InvalidInput,
             ProviderStatus::NotFound => ErrorKind::NotFound,
-            ProviderStatus::Unavailable => ErrorKind::Cancelled,
-            _ => ErrorKind::Failed,
+            _ => ErrorKind::Provider,
         };
         Self::new(kind, status.message)
     }

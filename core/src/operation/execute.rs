@@ -144,7 +144,7 @@ impl OperationRun {
             drop(watcher.await);
             let runtime = async {
                 if let Some(monitor) = self.session.monitor() {
-                    monitor.all_have_heard().await;
+                    monitor.cancellation_delivered().await;
                 }
             };
             tokio::join!(registry.cancel(), runtime);

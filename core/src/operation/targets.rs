@@ -33,7 +33,7 @@ pub(super) fn warn_of_idle_globs<'a>(
 ) {
     let Some(targeting) = targeting else { return };
     let targets = std::iter::once(("targets", &targeting.targets));
-    for (option, set) in targets.chain(targeting.spared_and_replaced()) {
+    for (option, set) in targets.chain(targeting.excluded_and_replaced()) {
         for glob in set.idle_globs(resources.clone()) {
             let text = format!(
                 "no resource matches '{glob}' of the option {}",
@@ -54,7 +54,7 @@ pub(super) fn warn_of_idle_literals(
     is_idle: impl Fn(&str) -> bool,
 ) {
     let Some(targeting) = targeting else { return };
-    for (option, set) in targeting.spared_and_replaced() {
+    for (option, set) in targeting.excluded_and_replaced() {
         for literal in set.literals().filter(|literal| is_idle(literal)) {
             let text = format!(
                 "no resource matches '{literal}' of the option {}",

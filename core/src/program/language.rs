@@ -29,8 +29,6 @@ use crate::{
 
 /// How long to try to connect to a runtime.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause between two attempts to connect.
-const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// How long to wait for a program after the end of its run, so that it can emit its last messages.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 /// How long to wait for a runtime's response to Cancel.
@@ -69,23 +67,16 @@ impl LanguageRuntimeProgram {
                 self.address
             ))
         })?;
-        let deadline = runtime.clock.elapsed() + CONNECT_TIMEOUT;
-        loop {
-            match transport::connect(&endpoint, runtime).await {
-                Ok(channel) => {
-                    return Ok(LanguageRuntimeClient::new(channel)
-                        .max_decoding_message_size(MESSAGE_LIMIT)
-                        .max_encoding_message_size(MESSAGE_LIMIT));
-                }
-                Err(error) if runtime.clock.elapsed() >= deadline => {
-                    return Err(self.failed("connection failed").with_source(error));
-                }
-                Err(_) => runtime.clock.wait(CONNECT_RETRY_INTERVAL).await,
-            }
+        let ended = std::future::pending();
+        match transport::connect_when_ready(&endpoint, CONNECT_TIMEOUT, ended, runtime).await {
+            Ok(channel) => Ok(LanguageRuntimeClient::new(channel)
+                .max_decoding_message_size(MESSAGE_LIMIT)
+                .max_encoding_message_size(MESSAGE_LIMIT)),
+            Err(why) => Err(self.failed(&format!("connection failed: {why}"))),
         }
     }
 
-    fn verdict(&self, answer: Result<RunResponse, Status>) -> Result<()> {
+    fn outcome(&self, answer: Result<RunResponse, Status>) -> Result<()> {
         let answer = answer.map_err(|status| self.refusal(&status))?;
         if answer.bail {
             return Err(Error::new(ErrorKind::Program, "the program failed").already_reported());
@@ -151,7 +142,7 @@ impl LanguageRuntimeProgram {
                 return Ok(());
             }
             let answer = client.run(request).await;
-            self.verdict(answer.map(tonic::Response::into_inner))
+            self.outcome(answer.map(tonic::Response::into_inner))
         };
         tokio::pin!(running);
         let cancelled = async {
@@ -191,7 +182,7 @@ impl Program for LanguageRuntimeProgram {
 
     async fn run(&self, context: ProgramContext) -> Result<()> {
         // Held until the runtime has received a cancellation, or runs no program.
-        let Some(cancellation_guard) = context.monitor.hears_of_cancellation() else {
+        let Some(cancellation_guard) = context.monitor.enter_cancellation() else {
             return Ok(());
         };
         let client = tokio::select! {

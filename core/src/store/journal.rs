@@ -1,6 +1,9 @@
 //! The journal in a store: an object beside the checkpoint, created with the first entry, with one writer.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,7 +17,7 @@ use crate::{
     secrets::SecretsManager,
     state::{
         JournalEntry, Rebase,
-        journal::{Chain, JournalEnd, JournalHeader, JournalSink, codec},
+        journal::{Chain, JournalEnd, JournalHeader, JournalSecrets, JournalSink, codec},
     },
 };
 
@@ -29,6 +32,9 @@ pub(crate) struct StoreJournal {
     /// The pending computation of the checkpoint hash for the header.
     checkpoint: Option<Shared<Task<String>>>,
     secrets: Option<Arc<dyn SecretsManager>>,
+    /// Whether the object names the manager. A new manager has no state until its key is derived; entries without secrets
+    /// do not wait for that.
+    names_secrets: AtomicBool,
     tail: Mutex<Tail>,
 }
 
@@ -73,6 +79,7 @@ impl StoreJournal {
             header: Some(header),
             checkpoint: None,
             secrets,
+            names_secrets: AtomicBool::new(false),
             tail: Mutex::new(Tail::Absent),
         }
     }
@@ -99,6 +106,7 @@ impl StoreJournal {
             header: None,
             checkpoint: None,
             secrets: None,
+            names_secrets: AtomicBool::new(false),
             tail: Mutex::new(tail),
         }
     }
@@ -113,7 +121,7 @@ impl StoreJournal {
         }
     }
 
-    async fn encode_header(&self, chain: &mut Chain) -> Result<Vec<u8>> {
+    async fn encode_header(&self, secrets: Option<JournalSecrets>, chain: &mut Chain) -> Result<Vec<u8>> {
         let Some(header) = &self.header else {
             return Err(Error::internal("a recovered journal takes no entries"));
         };
@@ -121,11 +129,19 @@ impl StoreJournal {
         if let Some(checkpoint) = &self.checkpoint {
             header.checkpoint = checkpoint.clone().await?;
         }
-        if let (Some(named), Some(manager)) = (&mut header.secrets, &self.secrets) {
-            manager.ready().await?;
-            named.state = manager.state();
-        }
+        header.secrets = secrets;
         codec::encode_header(&header, chain)
+    }
+
+    /// Returns the manager, unless the key of a new one is still being derived.
+    fn named_secrets(&self) -> Result<Option<JournalSecrets>> {
+        let Some(manager) = &self.secrets else {
+            return Ok(None);
+        };
+        match manager.ready().now_or_never() {
+            None => Ok(None),
+            Some(ready) => ready.map(|()| Some(JournalSecrets::new(&**manager))),
+        }
     }
 
     /// Writes, before the checkpoint is replaced, the [`crate::state::deployment::content_hash`] of the one that will
@@ -289,16 +305,28 @@ impl JournalSink for StoreJournal {
         let mut tail = self.tail.lock().await;
         let before = self.settle(&mut tail).await?;
         let mut chain = before.as_ref().map_or_else(Chain::default, |end| end.chain);
-        let mut lines = match before {
-            Some(_) => Vec::new(),
-            None => self.encode_header(&mut chain).await?,
+        // Secrets wait for the key, so entries that have some never precede the name of their manager.
+        let ciphertexts = codec::encrypt_entries(entries, self.secrets.as_deref()).await?;
+        let secrets = match self.names_secrets.load(Ordering::Relaxed) {
+            true => None,
+            false => self.named_secrets()?,
         };
-        let entries = codec::encode_entries(entries, self.secrets.as_deref(), &mut chain).await?;
+        let names_secrets = secrets.is_some();
+        let mut lines = match (&before, secrets) {
+            (None, secrets) => self.encode_header(secrets, &mut chain).await?,
+            (Some(_), Some(secrets)) => codec::encode_secrets(&secrets, &mut chain)?,
+            (Some(_), None) => Vec::new(),
+        };
+        let entries = codec::encode_entries(entries, &ciphertexts, &mut chain)?;
         if lines.is_empty() {
             lines = entries;
         } else {
             lines.extend_from_slice(&entries);
         }
-        self.write(&mut tail, before, lines.into(), chain).await
+        self.write(&mut tail, before, lines.into(), chain).await?;
+        if names_secrets {
+            self.names_secrets.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 mod corked;
 mod single_task;
 
-use std::{io::Result as IoResult, time::Duration};
+use std::{error::Error as _, future::Future, io::Result as IoResult, time::Duration};
 
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -13,6 +13,8 @@ use crate::runtime::{Peer, Runtime};
 use corked::Corked;
 use single_task::{SingleTask, Turns};
 
+/// The pause between two attempts to connect to a server that does not listen yet.
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a server may take to accept a connection.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest pause between two checks whether it has accepted.
@@ -49,6 +51,48 @@ pub(crate) async fn connect(endpoint: &Endpoint, runtime: &Runtime) -> Result<Ch
         .executor(task)
         .connect_with_connector(connector)
         .await
+}
+
+/// Connects to an endpoint as [`connect`] does, with attempts until a server listens there, `ended` resolves or `timeout`
+/// has passed.
+///
+/// # Errors
+/// The reason: that with which `ended` resolves, or that of the last attempt.
+pub(crate) async fn connect_when_ready(
+    endpoint: &Endpoint,
+    timeout: Duration,
+    ended: impl Future<Output = String>,
+    runtime: &Runtime,
+) -> Result<Channel, String> {
+    let mut last = None;
+    let attempts = async {
+        loop {
+            match connect(endpoint, runtime).await {
+                Ok(channel) => return channel,
+                Err(error) => {
+                    last = Some(with_causes(&error));
+                    runtime.clock.wait(CONNECT_RETRY_INTERVAL).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        channel = attempts => return Ok(channel),
+        end = ended => return Err(end),
+        () = runtime.clock.wait(timeout) => {}
+    }
+    Err(last.unwrap_or_else(|| "it does not answer".to_owned()))
+}
+
+/// Returns the text of an error with those of its causes.
+fn with_causes(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }
 
 async fn dial(uri: &Uri, runtime: &Runtime) -> IoResult<TcpStream> {

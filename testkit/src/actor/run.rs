@@ -192,7 +192,9 @@ impl Run {
             };
             self.monitor.register_resource_hook(name, hook, options)
         };
-        registered.map(|()| json!({})).map_err(|status| refused(&status))
+        registered
+            .map(|()| json!({}))
+            .map_err(|error| json!({ "kind": "program", "message": error.message() }))
     }
 
     fn finish(&self, message: &Value) -> Value {

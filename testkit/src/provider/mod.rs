@@ -224,7 +224,7 @@ impl Provider for ScriptedProvider {
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
         if self.limits.without_delete {
-            let text = format!("{} can not be deleted", request.urn);
+            let text = format!("{} cannot be deleted", request.urn);
             return Err(ProviderError::unimplemented(text));
         }
         let json = json!({

@@ -19,6 +19,24 @@ pub(crate) enum WaitError {
     RunEnded,
 }
 
+/// The wait of a registration for another one, as the search for cycles sees it. It ends when the value is dropped, also
+/// with the future of the waiting registration.
+struct Waiting<'a> {
+    claims: &'a Claims,
+    urn: &'a Urn,
+    is_forward: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.claims.state();
+        state.forward_waits -= usize::from(self.is_forward);
+        if let Some(own) = state.registrations.get_mut(self.urn) {
+            own.waits_for = None;
+        }
+    }
+}
+
 impl Claims {
     /// Waits, for the registration of `urn`, until every resource of this run among `others` has a record.
     pub(crate) async fn wait_for(&self, urn: &Urn, others: Vec<Urn>) -> Result<(), WaitError> {
@@ -29,15 +47,17 @@ impl Claims {
             let Some((turn, is_forward)) = self.enter_wait(urn, &other)? else {
                 continue;
             };
+            let waiting = Waiting {
+                claims: self,
+                urn,
+                is_forward,
+            };
             let ended = self.turn(turn).await;
-            let mut state = self.state();
-            state.forward_waits -= usize::from(is_forward);
-            if let Some(own) = state.registrations.get_mut(urn) {
-                own.waits_for = None;
-            }
+            drop(waiting);
             if ended.is_err() {
                 return Err(WaitError::RunEnded);
             }
+            let state = self.state();
             match state.registrations.get(&other) {
                 None => return Err(WaitError::Withdrawn(other)),
                 Some(registration) if registration.failed => return Err(WaitError::Failed(other)),

@@ -78,7 +78,7 @@ impl Targeting {
     }
 
     /// Returns excludes and replace targets, by the names of the options; excludes only where they are effective.
-    pub(crate) fn spared_and_replaced(&self) -> impl Iterator<Item = (&'static str, &TargetSet)> {
+    pub(crate) fn excluded_and_replaced(&self) -> impl Iterator<Item = (&'static str, &TargetSet)> {
         let excludes = self.targets.is_empty().then_some(("excludes", &self.excludes));
         excludes.into_iter().chain([("replaceTargets", &self.replaced)])
     }

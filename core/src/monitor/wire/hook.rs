@@ -6,6 +6,7 @@ use stackwright_proto::pulumirpc::{Callback, RegisterErrorHookRequest, RegisterR
 
 use crate::{
     callback::{HookOptions, RemoteFunction, RemoteHook},
+    error::{Error, ErrorKind},
     monitor::{Monitor, WireStatus},
 };
 
@@ -21,7 +22,8 @@ pub(in crate::monitor) fn register_resource_hook(
         ignore_errors: request.ignore_errors,
     };
     let hook = remote(monitor, request.callback)?;
-    monitor.register_resource_hook(&request.name, Arc::new(hook), options)
+    let registered = monitor.register_resource_hook(&request.name, Arc::new(hook), options);
+    registered.map_err(status_of)
 }
 
 /// Registers the hook of a RegisterErrorHook request.
@@ -30,7 +32,16 @@ pub(in crate::monitor) fn register_error_hook(
     request: RegisterErrorHookRequest,
 ) -> Result<()> {
     let hook = remote(monitor, request.callback)?;
-    monitor.register_error_hook(&request.name, Arc::new(hook))
+    let registered = monitor.register_error_hook(&request.name, Arc::new(hook));
+    registered.map_err(status_of)
+}
+
+/// Returns the status of a refused hook.
+fn status_of(error: Error) -> WireStatus {
+    match error.kind() {
+        ErrorKind::Cancelled => WireStatus::shut_down("registering a hook"),
+        _ => WireStatus::unknown(error.message()),
+    }
 }
 
 fn remote(monitor: &Monitor, callback: Option<Callback>) -> Result<RemoteHook> {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 
 use super::{
-    check::{Parent, Row, RowKind, RowProvider},
     order::edges,
     providers::{ImportProviders, ReadyProvider},
+    row::{Parent, Row, RowKind, RowProvider},
 };
 use crate::{
     error::{Error, ErrorKind},

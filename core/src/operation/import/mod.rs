@@ -1,11 +1,14 @@
 //! Import: existing resources are read from their providers, and recorded as managed from then on.
 
 mod check;
+mod faults;
 mod importer;
+mod names;
 mod order;
 mod providers;
 mod report;
 mod request;
+mod row;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -25,9 +28,10 @@ use crate::{
 pub use report::{ImportConfiguration, ImportOutcome, ImportReport, ImportedResource, SourceCode};
 pub use request::{GivenInputs, ImportExtension, ImportParameterization, ImportRequest, ImportResource};
 
-use check::{Row, check};
+use check::check;
 use importer::Importer;
 use providers::ImportProviders;
+use row::Row;
 
 /// Imports the resources of the request; returns what has become of them, with their source code.
 pub(super) async fn import(

@@ -1,6 +1,6 @@
 //! The order of the rows of an import: parents and providers come first.
 
-use super::check::{Parent, Row, RowProvider};
+use super::row::{Parent, Row, RowProvider};
 
 /// Returns the rows that must be imported before a row.
 pub(super) fn edges(row: &Row) -> Vec<usize> {

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    check::{Parent, Row, RowKind},
     importer::Settled,
+    row::{Parent, Row, RowKind},
 };
 use crate::{
     error::Error,

@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
-    check::{Row, RowKind},
     importer::Settled,
     order::edges,
     report::{ImportConfiguration, ImportReport, ImportedResource, SourceCode},
+    row::{Row, RowKind},
 };
 use crate::{
     codegen::{

@@ -1,8 +1,9 @@
 //! Tests of the check of requests.
 
 use super::{
-    check::{Parent, Row, RowProvider, check},
+    check::check,
     request::ImportRequest,
+    row::{Parent, Row, RowProvider},
 };
 
 fn checked(json: &str) -> Result<Vec<Row>, String> {

@@ -13,9 +13,6 @@ use crate::{
     transport,
 };
 
-/// The pause between attempts to connect to an analyzer that does not listen yet.
-const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
-
 /// The address of an analyzer, with the timeouts of its calls.
 pub(super) struct AnalyzerConnection {
     /// The name of the pack in errors.
@@ -39,19 +36,10 @@ impl AnalyzerConnection {
             .with_phase("load")
         };
         let endpoint = transport::endpoint(address).map_err(|error| failed(&error.to_string()))?;
-        let attempts = async {
-            loop {
-                match transport::connect(&endpoint, &self.runtime).await {
-                    Ok(channel) => return channel,
-                    Err(_) => self.runtime.clock.wait(CONNECT_RETRY_INTERVAL).await,
-                }
-            }
-        };
-        let channel = tokio::select! {
-            channel = attempts => channel,
-            end = self.process_ended() => return Err(failed(&end)),
-            () = self.runtime.clock.wait(self.timeouts.ready) => return Err(failed("it does not answer")),
-        };
+        let (timeout, ended) = (self.timeouts.ready, self.process_ended());
+        let channel = transport::connect_when_ready(&endpoint, timeout, ended, &self.runtime)
+            .await
+            .map_err(|why| failed(&why))?;
         Ok(AnalyzerClient::new(channel)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT))

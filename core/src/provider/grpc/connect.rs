@@ -201,38 +201,13 @@ async fn reach(peer: &Peer, runtime: &Runtime) -> Result<Channel> {
         .map_err(|error| failed(error.to_string()))?
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
-    let mut last = String::new();
-    let attempts = async {
-        loop {
-            match transport::connect(&endpoint, runtime).await {
-                Ok(channel) => return Ok(channel),
-                Err(error) => {
-                    last = causes(&error);
-                    if let Some(end) = peer.process.as_ref().and_then(PluginProcess::exit) {
-                        return Err(failed(end));
-                    }
-                    runtime.clock.wait(CONNECT_RETRY_INTERVAL).await;
-                }
-            }
+    let ended = async {
+        match &peer.process {
+            Some(process) => process.exited().await,
+            None => std::future::pending().await,
         }
     };
-    tokio::select! {
-        channel = attempts => return channel,
-        () = runtime.clock.wait(peer.timeouts.ready) => {}
-    }
-    Err(failed(if last.is_empty() {
-        "it does not answer".to_owned()
-    } else {
-        last
-    }))
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+    transport::connect_when_ready(&endpoint, peer.timeouts.ready, ended, runtime)
+        .await
+        .map_err(failed)
 }

@@ -1,14 +1,12 @@
 //! The first line of a journal: the checkpoint that it extends, the operation, and its secrets manager.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{runtime::Timestamp, secrets::SecretsManager};
 
 /// The version of the journal format that this engine writes.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// The content of the first line of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,7 +22,7 @@ pub(crate) struct JournalHeader {
     pub started: String,
     /// The version of the engine that writes.
     pub engine: String,
-    /// The manager that encrypts the secrets in the entries; `None` when there are none.
+    /// The manager that encrypts the secrets in the entries; `None` when there is none, or a later line names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<JournalSecrets>,
 }
@@ -44,16 +42,25 @@ pub(crate) struct JournalSecrets {
     pub state: Option<Value>,
 }
 
+impl JournalSecrets {
+    /// Names `manager`, whose state is known.
+    pub(crate) fn new(manager: &dyn SecretsManager) -> Self {
+        Self {
+            kind: manager.kind().to_owned(),
+            state: manager.state(),
+        }
+    }
+}
+
 impl JournalHeader {
     /// Creates the header for the journal of an operation on the checkpoint with that hash (see
-    /// [`crate::state::deployment::content_hash`]).
+    /// [`crate::state::deployment::content_hash`]). The journal names its secrets manager when it writes the header.
     #[must_use]
     pub(crate) fn new(
         checkpoint: String,
         operation: impl Into<String>,
         started: Timestamp,
         engine: impl Into<String>,
-        secrets: Option<&Arc<dyn SecretsManager>>,
     ) -> Self {
         Self {
             format: FORMAT,
@@ -61,10 +68,7 @@ impl JournalHeader {
             operation: operation.into(),
             started: started.to_string(),
             engine: engine.into(),
-            secrets: secrets.map(|manager| JournalSecrets {
-                kind: manager.kind().to_owned(),
-                state: manager.state(),
-            }),
+            secrets: None,
         }
     }
 }

@@ -11,7 +11,7 @@ mod writer;
 
 pub(crate) use codec::{Chain, JournalEnd, Torn};
 pub use entry_json::EntryJson;
-pub(crate) use header::JournalHeader;
+pub(crate) use header::{JournalHeader, JournalSecrets};
 pub(crate) use host::HostJournal;
 pub use host::JournalReceiver;
 pub(crate) use recover::{Recovery, recover};
@@ -40,5 +40,7 @@ pub(crate) fn secrets_of_journal(journal: &[u8]) -> Option<(String, Option<serde
     header.secrets.map(|secrets| (secrets.kind, secrets.state))
 }
 
+#[cfg(test)]
+mod late_key_tests;
 #[cfg(test)]
 mod tests;

@@ -113,7 +113,7 @@ impl StackSession {
             }
         }
         let now = storage.runtime().clock.now();
-        let header = JournalHeader::new(String::new(), kind, now, WRITER, snapshot.secrets.as_ref());
+        let header = JournalHeader::new(String::new(), kind, now, WRITER);
         let hash = move || content_hash(&written);
         let hash = storage.runtime().spawner.spawn_blocking(hash);
         let journal = StoreJournal::new(

@@ -5,21 +5,22 @@
 //! sequence, with gaps where elided ones are left out. `{"folded": hash}` is written before the checkpoint with that
 //! hash, which contains all entries, replaces the one in the header. When that checkpoint was never written, the line
 //! has no effect. Likewise `{"rebase": {…}}` ([`Rebase`]) is written before a checkpoint that contains the entries so
-//! far.
+//! far. `{"secrets": {…}}` ([`JournalSecrets`]) precedes the first entry with a secret when the header names no manager,
+//! because its key was still being derived.
 //!
-//! In formats 2 and 3 the checksum of a line continues that of the line before, so that a removed, doubled, moved or
-//! changed line is detected. Format 2, which has no entries of extensions, and format 1, in which each checksum covers its
-//! own line, are only read.
+//! From format 2 on, the checksum of a line continues that of the line before, so that a removed, doubled, moved or
+//! changed line is detected. Format 3, which has no lines of secrets, format 2, which has no entries of extensions either,
+//! and format 1, in which each checksum covers its own line, are only read.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     entry_json::{EntryFields, EntryJson, for_each_state},
-    header::{FORMAT, JournalHeader},
+    header::{FORMAT, JournalHeader, JournalSecrets},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    property::json::{self, SecretForm},
+    property::json::{self, Ciphertexts, SecretForm},
     secrets::SecretsManager,
     state::{
         JournalEntry, Rebase,
@@ -32,6 +33,9 @@ const PREFIX_LEN: usize = 9;
 
 /// The format in which each line has a checksum of its own.
 const UNCHAINED_FORMAT: u32 = 1;
+
+/// The first format with lines of secrets.
+const SECRETS_FORMAT: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,6 +52,14 @@ struct RebaseLine<T> {
 }
 
 const REBASE: &[u8] = br#"{"rebase":"#;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SecretsLine<T> {
+    secrets: T,
+}
+
+const SECRETS: &[u8] = br#"{"secrets":"#;
 
 /// The checksum state that the next line of a journal continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,25 +155,45 @@ pub(crate) fn encode_header(header: &JournalHeader, chain: &mut Chain) -> Result
     Ok(lines)
 }
 
-/// Encodes a batch of entries; their secrets are encrypted in one batch, too.
+/// Encodes the line that names the manager of the entries' secrets.
+///
+/// # Errors
+/// [`ErrorKind::State`] when it cannot be written as JSON.
+pub(crate) fn encode_secrets(secrets: &JournalSecrets, chain: &mut Chain) -> Result<Vec<u8>> {
+    let mut lines = Vec::with_capacity(256);
+    chain.push_line(&mut lines, &SecretsLine { secrets })?;
+    Ok(lines)
+}
+
+/// Encrypts the secrets of a batch of entries together.
 ///
 /// # Errors
 /// [`ErrorKind::Secrets`] when a secret cannot be encrypted, or there is no manager for it.
-pub(crate) async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
+pub(crate) async fn encrypt_entries<E: AsRef<JournalEntry> + Sync>(
     entries: &[E],
     secrets: Option<&dyn SecretsManager>,
-    chain: &mut Chain,
-) -> Result<Vec<u8>> {
+) -> Result<Ciphertexts> {
     let mut states = Vec::with_capacity(entries.len());
     entries
         .iter()
         .for_each(|entry| for_each_state(entry.as_ref(), |state| states.push(state)));
-    let ciphertexts = encrypt(states.into_iter(), secrets).await?;
+    encrypt(states.into_iter(), secrets).await
+}
+
+/// Encodes a batch of entries.
+///
+/// # Errors
+/// [`ErrorKind::State`] when one cannot be written as JSON.
+pub(crate) fn encode_entries<E: AsRef<JournalEntry>>(
+    entries: &[E],
+    ciphertexts: &Ciphertexts,
+    chain: &mut Chain,
+) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(entries.len() * 768);
     for entry in entries {
         chain.push_line(
             &mut lines,
-            &EntryJson::new(entry.as_ref(), SecretForm::Encrypted(&ciphertexts)).identifying(),
+            &EntryJson::new(entry.as_ref(), SecretForm::Encrypted(ciphertexts)).identifying(),
         )?;
     }
     Ok(lines)
@@ -303,6 +335,9 @@ impl Decoded {
         } else if text.starts_with(REBASE) && !is_unchained {
             let line: RebaseLine<Rebase> = parse(text).map_err(|error| error.to_string())?;
             self.rebases.push(line.rebase);
+        } else if text.starts_with(SECRETS) && self.end.chain.format >= SECRETS_FORMAT {
+            let line: SecretsLine<JournalSecrets> = parse(text).map_err(|error| error.to_string())?;
+            self.header.secrets = Some(line.secrets);
         } else {
             let entry = EntryFields::read(text).map_err(|error| error.to_string())?;
             if let Some(last) = self.entries.last().filter(|last| last.sequence >= entry.sequence) {

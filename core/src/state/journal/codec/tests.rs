@@ -41,7 +41,8 @@ const fn chain(format: u32) -> Chain {
 
 fn entries(numbers: std::ops::Range<u64>, chain: &mut Chain) -> Vec<u8> {
     let entries: Vec<_> = numbers.map(|number| Boxed(entry(number))).collect();
-    block_on(encode_entries(&entries, None, chain)).unwrap()
+    let ciphertexts = block_on(encrypt_entries(&entries, None)).unwrap();
+    encode_entries(&entries, &ciphertexts, chain).unwrap()
 }
 
 /// A header, four entries, and the announcement of a checkpoint.
@@ -244,7 +245,7 @@ fn an_unknown_format_is_an_error_that_names_the_writer() {
     lines.extend_from_slice(b"anything");
     assert_eq!(
         read(&lines).unwrap_err(),
-        "the journal has format 7, written by engine v9.1.0; this engine reads formats 1 to 3"
+        "the journal has format 7, written by engine v9.1.0; this engine reads formats 1 to 4"
     );
 }
 
