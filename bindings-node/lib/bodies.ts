@@ -1,22 +1,16 @@
 /** The code of components and methods: what the engine calls, with a context of its own for each call. */
-import type { Bridge, RunInfo } from "./bridge";
+import type { Bridge } from "./bridge";
 import { type Place, ProgramContext } from "./context";
 import { InvalidInputError } from "./errors";
 import { refuseGenerator } from "./generators";
 import { requireValues } from "./option_checks";
 import { described, refuseUnknown } from "./options";
 import { type Inputs, Output } from "./output";
-import type { CheckFailure, ConstructRequest, MethodAnswer, MethodRequest } from "./provider";
+import type { BodyStart, CheckFailure, ConstructRequest, MethodAnswer, MethodRequest } from "./provider";
 import type { Named } from "./references";
 import { Resource } from "./resource";
 import { Run, runBody } from "./run";
 import { type PropertyMap, withoutOutputs } from "./values";
-
-/** The methods of a provider that get a context. */
-export type BodyName = "construct" | "call";
-
-/** The request of the native side: that of the method, with the number and the facts of the code's run. */
-export type BodyStart = (ConstructRequest | MethodRequest) & { run: number; info: RunInfo };
 
 /** A method of a provider's object. */
 type Method = (context: ProgramContext, request: ConstructRequest | MethodRequest, signal: AbortSignal) => unknown;
@@ -24,11 +18,6 @@ type Method = (context: ProgramContext, request: ConstructRequest | MethodReques
 /** What code has returned, as the native side takes it. */
 interface Returned extends Named {
     readonly failures: readonly CheckFailure[] | undefined;
-}
-
-/** Returns whether a method of a provider gets a context. */
-export function isBody(name: unknown): name is BodyName {
-    return name === "construct" || name === "call";
 }
 
 /**

@@ -1,13 +1,13 @@
 /** The JavaScript side of the bridge to the engine: takes waiting messages in one call, and dispatches each to its receiver. */
-import { type BodyStart, callBody, isBody } from "./bodies";
 import { fromNative, fromText, guarded } from "./errors";
 import { native, type Native } from "./native";
 import type { HostObject } from "./host";
-import { type Callee, describeError, methodBits, methodName, type Resolver } from "./provider";
+import { type BodyStart, type Callee, describeError, isBody, methodBits, methodName, type Resolver } from "./provider";
 import { Raised } from "./raised";
 import { owned, type Owner } from "./strays";
 import { textOf } from "./thrown";
 import { revive } from "./values";
+import { WireError } from "./wire_error";
 
 /** The parameters of a program's run. */
 export interface RunInfo {
@@ -26,22 +26,19 @@ export interface RunInfo {
     readonly parallel: number;
 }
 
-/** A protocol error: its gRPC status and its text. */
-export class WireError extends Error {
-    constructor(
-        readonly code: number,
-        readonly details: string,
-    ) {
-        super(details);
-        this.name = "WireError";
-    }
-}
-
 /** Takes an answer: an error, or a value. */
 export type Callback = (error: Error | undefined, value: unknown) => void;
 
 /** Starts a program; `run` is the number of its run on the bridge. */
 export type ProgramStart = (run: number, info: RunInfo) => void;
+
+/** Runs a method of a provider that gets a context. */
+type CallBody = (
+    bridge: Bridge,
+    start: BodyStart,
+    keepsOutputs: boolean,
+    method: (...given: unknown[]) => unknown,
+) => Promise<unknown>;
 
 /** The places of one message in the list that the native side gives. */
 const STRIDE = 4;
@@ -111,7 +108,8 @@ export class Bridge {
     #nextCall = 0;
     #nextProgram = 0;
 
-    constructor() {
+    /** `callBody` runs the methods of providers that get a context. */
+    constructor(private readonly callBody?: CallBody) {
         this.native = new native.Bridge(() => this.#drain(), revive as never);
     }
 
@@ -310,9 +308,9 @@ export class Bridge {
         try {
             // The native side asks only for methods that the object had when it was given.
             const method = provider?.[name as keyof Callee] as (...given: unknown[]) => unknown;
-            if (isBody(name)) {
+            if (this.callBody !== undefined && isBody(name)) {
                 const keepsOutputs = provider?.capabilities?.outputs ?? false;
-                result = callBody(this, asked.request as BodyStart, keepsOutputs, (...given) =>
+                result = this.callBody(this, asked.request as BodyStart, keepsOutputs, (...given) =>
                     Reflect.apply(method, provider, given),
                 );
             } else if (method.length === 1) {

@@ -1,6 +1,6 @@
 /** Values that contain themselves or are nested too deep: refused before they are sent, by an error with the path. */
 import { InvalidInputError } from "./errors";
-import { brandOf } from "./values";
+import { brandOf } from "./brands";
 
 /** How deep values may be nested; the native module refuses what is nested deeper. */
 export const DEPTH_LIMIT = 200;

@@ -1,4 +1,5 @@
 /** The engine: its store, its encryption and its providers. */
+import { callBody } from "./bodies";
 import { Bridge } from "./bridge";
 import { checkMembers, type Checks, flag, where } from "./checks";
 import {
@@ -134,7 +135,7 @@ export class Engine {
         for (const [name, provider] of Object.entries(options.providers ?? {})) {
             refuseClass(name, provider);
         }
-        const bridge = new Bridge();
+        const bridge = new Bridge(callBody);
         const { providers, resolver, installer, stackReader, secrets, fetch, autonamer, sdk, ...unread } = options;
         const plugins = { ...options.plugins, ...membersOf(options.plugins ?? {}, PLUGINS_MEMBERS) };
         requireObject("plugins.commands", plugins.commands ?? undefined);

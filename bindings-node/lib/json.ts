@@ -1,13 +1,12 @@
 /** Values as the engine writes them in JSON: special values are objects with a signature, unknowns a fixed text. */
-import { Bridge } from "./bridge";
 import { guarded, InvalidInputError } from "./errors";
-import { native } from "./native";
+import { native, type Native } from "./native";
 import { described, isCollection, STAND_IN } from "./options";
 import { attempt, isWellFormed, textOf } from "./thrown";
-import type { PropertyValue } from "./values";
+import { type PropertyValue, revive } from "./values";
 
 /** Makes the instances of values that are read. */
-let reader: Bridge | undefined;
+let reader: Native.Bridge | undefined;
 
 /** Makes plain JSON of a value. Its secrets are readable. */
 export function toPlainJson(value: PropertyValue): unknown {
@@ -16,8 +15,8 @@ export function toPlainJson(value: PropertyValue): unknown {
 
 /** Makes a value of plain JSON. */
 export function fromPlainJson(json: unknown): PropertyValue {
-    const bridge = (reader ??= new Bridge());
-    return guarded(() => native.valueFromJson(bridge.native, jsonOf(json, "the value"))) as PropertyValue;
+    const bridge = (reader ??= new native.Bridge(() => undefined, revive as never));
+    return guarded(() => native.valueFromJson(bridge, jsonOf(json, "the value"))) as PropertyValue;
 }
 
 /** How deep values may nest. */

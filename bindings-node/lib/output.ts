@@ -1,8 +1,9 @@
 /** Values that come from resources: they carry the resources that they came from. */
+import { brandOf, OUTPUT_BRAND } from "./brands";
 import { DEPTH_LIMIT, explained, TOO_DEEP } from "./cycles";
 import { type AnyResource, Resource } from "./resource";
 import { currentTrace, Trace } from "./tracing";
-import { brandOf, isSecret, isUnknown, OUTPUT_BRAND, type PropertyValue, Secret, withoutOutputs } from "./values";
+import { isSecret, isUnknown, type PropertyValue, Secret, withoutOutputs } from "./values";
 
 /** What a program can pass as an input: values, outputs, resources, and promises of them, at any depth. */
 export type Input =

@@ -1,4 +1,5 @@
 /** Providers that are JavaScript objects: their shape, their errors, and how their answers are given back. */
+import type { RunInfo } from "./bridge";
 import type { ProgramContext } from "./context";
 import type { StepOp } from "./documents";
 import type { HostObject } from "./host";
@@ -417,6 +418,14 @@ export type Resolver = (
 
 /** Everything that the engine calls: a provider's methods, a resolver's one, and those of other objects of the host. */
 export type Callee = Provider & HostObject & { resolve?(request: ResolutionRequest): unknown };
+
+/** The request of a method that gets a context, as the native side gives it, with the number and the facts of the code's run. */
+export type BodyStart = (ConstructRequest | MethodRequest) & { run: number; info: RunInfo };
+
+/** Returns whether a method of a provider gets a context. */
+export function isBody(name: unknown): name is "construct" | "call" {
+    return name === "construct" || name === "call";
+}
 
 /** The names of the methods, at their numbers. */
 const METHODS = native.providerMethods() as (keyof Callee)[];

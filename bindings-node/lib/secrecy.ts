@@ -1,12 +1,9 @@
 /** Registers the secrets of a program's values where the program makes or passes them, before any later text is emitted. */
+import { brandOf, OUTPUT_BRAND, SECRET_BRAND } from "./brands";
 import { type Run, runOfCode } from "./run";
-import { brandOf } from "./values";
 
 /** Values are not searched below this depth; what is nested deeper is refused when it is sent. */
 const DEPTH_LIMIT = 200;
-/** The brands of secrets and outputs. */
-const SECRET = 1;
-const OUTPUT = 6;
 
 /** Redacts a secret value in later texts of the current run; outside of a run it has no effect. */
 export function learnSecret(value: unknown): void {
@@ -41,10 +38,10 @@ function search(value: unknown, isSecret: boolean, texts: string[], scalars: str
         }
     } else if (typeof value === "object" && value !== null && depth <= DEPTH_LIMIT) {
         const brand = brandOf(value);
-        if (brand === OUTPUT) {
+        if (brand === OUTPUT_BRAND) {
             const output = value as { value: unknown; secret: boolean };
             search(output.value, isSecret || output.secret, texts, scalars, depth + 1);
-        } else if (brand === SECRET) {
+        } else if (brand === SECRET_BRAND) {
             search((value as { value: unknown }).value, true, texts, scalars, depth + 1);
         } else if (Array.isArray(value)) {
             for (const element of value) {

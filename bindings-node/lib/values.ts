@@ -1,8 +1,6 @@
 /** Property values: plain JavaScript values, and classes for kinds that JavaScript lacks. */
+import { BRAND, brandOf, OUTPUT_BRAND, SECRET_BRAND } from "./brands";
 import { learnSecret } from "./secrecy";
-
-/** The symbol of the property with a value class's number; shared by all copies of this package in a process. */
-const BRAND = Symbol.for("stackwright.value");
 
 /** The kind of an unknown's value. */
 export type UnknownKind = "bool" | "number" | "string" | "array" | "asset" | "archive" | "object";
@@ -169,7 +167,7 @@ export function secret<T extends PropertyValue>(value: T): Secret<T> {
 
 /** Returns whether a value is a secret, regardless of the copy of this package that made it. */
 export function isSecret(value: unknown): value is Secret {
-    return brandOf(value) === 1;
+    return brandOf(value) === SECRET_BRAND;
 }
 
 /** Returns whether a value is an unknown, regardless of the copy of this package that made it. */
@@ -180,7 +178,7 @@ export function isUnknown(value: unknown): value is Unknown {
 /** Returns whether a value wraps another one: a secret, or an output. */
 function isWrapper(value: unknown): value is Secret | OutputValue {
     const brand = brandOf(value);
-    return brand === 1 || brand === OUTPUT_BRAND;
+    return brand === SECRET_BRAND || brand === OUTPUT_BRAND;
 }
 
 /** Returns whether an unknown is anywhere in a value. */
@@ -235,17 +233,6 @@ export function withoutOutputs(value: PropertyValue, urns: Set<string>): Propert
     }
     const members = Object.entries(value as PropertyMap);
     return Object.fromEntries(members.map(([name, member]) => [name, withoutOutputs(member, urns)]));
-}
-
-/** The number of `OutputValue`. */
-export const OUTPUT_BRAND = 6;
-
-/**
- * Returns the number of a value's class; `undefined` for plain values.
- * @internal
- */
-export function brandOf(value: unknown): number | undefined {
-    return typeof value === "object" && value !== null ? (value as { [BRAND]?: number })[BRAND] : undefined;
 }
 
 /**

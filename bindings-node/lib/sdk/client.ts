@@ -2,9 +2,9 @@
 import { AsyncResource } from "node:async_hooks";
 
 import { StackwrightError } from "../errors";
-import { WireError } from "../bridge";
 import type { Run } from "../run";
 import { textOf } from "../thrown";
+import { WireError } from "../wire_error";
 import type { SdkMethod, SdkService } from "./find";
 
 /** The numbers of gRPC that the SDK looks at. */

@@ -1,0 +1,13 @@
+/** The numbers by which value classes are known, regardless of the copy of this package that made a value. */
+
+/** The symbol of the property with a value class's number; shared by all copies of this package in a process. */
+export const BRAND = Symbol.for("stackwright.value");
+/** The number of `Secret`. */
+export const SECRET_BRAND = 1;
+/** The number of `OutputValue`. */
+export const OUTPUT_BRAND = 6;
+
+/** Returns the number of a value's class; `undefined` for plain values. */
+export function brandOf(value: unknown): number | undefined {
+    return typeof value === "object" && value !== null ? (value as { [BRAND]?: number })[BRAND] : undefined;
+}
