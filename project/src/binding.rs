@@ -30,6 +30,9 @@ pub fn secrets_of(engine: &Engine, passphrase: Option<String>) -> Result<Option<
 ///
 /// # Errors
 /// As [`Project::file`].
+///
+/// # Cancel safety
+/// Cancel safe.
 pub async fn project_document(project: &Project) -> Result<Vec<u8>> {
     let path = project.path().await?;
     let file = project.file().await?;
@@ -61,6 +64,9 @@ pub async fn project_document(project: &Project) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`Project::stack_file`].
+///
+/// # Cancel safety
+/// Cancel safe.
 pub async fn stack_file_document(project: &Project, stack: &str) -> Result<Vec<u8>> {
     let (file, path, exists) = project.stack_file_at(stack).await?;
     written(&StackFileDocument {

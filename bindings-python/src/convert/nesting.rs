@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 /// The maximum nesting of values; the recursion fits the stack.
-const MAX_DEPTH: usize = 400;
+pub(crate) const MAX_DEPTH: usize = 400;
 
 /// How many steps of a long path are shown at each end.
 const MAX_STEPS_PER_END: usize = 4;

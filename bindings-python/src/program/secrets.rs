@@ -6,12 +6,10 @@ use pyo3::{
 };
 use stackwright::secrets::Redactor;
 
-use crate::convert;
+use crate::convert::{self, MAX_DEPTH};
 
-/// Values are not searched below this depth; deeper ones are rejected when they are read.
-const MAX_DEPTH: usize = 200;
-
-/// Registers the secrets of a value: all of it when `is_secret`, else the content of each `Secret`.
+/// Registers the secrets of a value: all of it when `is_secret`, else the content of each `Secret`. Deeper values than
+/// [`MAX_DEPTH`] are not searched: they are refused when they are read.
 ///
 /// Only the language's own types are searched, so that no code of the program runs. Values of other types are
 /// registered when they are read.

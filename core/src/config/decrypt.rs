@@ -102,6 +102,9 @@ impl Config {
     ///
     /// # Errors
     /// [`ErrorKind::Decrypt`] in the phase `decrypt`; the message names the key, the source is the manager's error.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub async fn decrypt(&self, manager: &dyn SecretsManager) -> Result<DecryptedConfig> {
         let mut ciphertexts = Vec::new();
         let mut keys = Vec::new();

@@ -90,6 +90,9 @@ impl Config {
     ///
     /// # Errors
     /// The errors of the manager.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the configuration is changed at the end.
     pub async fn seal(&mut self, manager: &dyn SecretsManager) -> Result<()> {
         let mut plaintexts = Vec::new();
         for value in self.0.values() {

@@ -87,6 +87,9 @@ impl Component {
     ///
     /// # Errors
     /// As [`Monitor::register`].
+    ///
+    /// # Cancel safety
+    /// As [`Monitor::register`].
     pub fn register_child(
         &self,
         mut registration: Registration,
@@ -101,6 +104,9 @@ impl Component {
     ///
     /// # Errors
     /// As [`Monitor::read`].
+    ///
+    /// # Cancel safety
+    /// As [`Monitor::read`].
     pub fn read_child(
         &self,
         mut read: Read,
@@ -114,6 +120,9 @@ impl Component {
     /// Calls a function; with the component's providers, unless the invoke names another parent.
     ///
     /// # Errors
+    /// As [`Monitor::invoke`].
+    ///
+    /// # Cancel safety
     /// As [`Monitor::invoke`].
     pub fn invoke(
         &self,

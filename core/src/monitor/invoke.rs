@@ -27,6 +27,9 @@ impl Monitor {
     ///
     /// # Errors
     /// `Unknown` with the function's own message; `InvalidArgument` with what is wrong with the arguments.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call.
     pub fn invoke(
         &self,
         invoke: Invoke,
@@ -40,6 +43,9 @@ impl Monitor {
     ///
     /// # Errors
     /// As [`Self::invoke`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call.
     pub fn invoke_known(
         &self,
         invoke: Invoke,

@@ -28,6 +28,9 @@ impl Monitor {
     ///
     /// # Errors
     /// `InvalidArgument` for an invalid registration; `Unavailable` when the run ended first.
+    ///
+    /// # Cancel safety
+    /// The registration continues when the future is dropped.
     pub fn register(
         &self,
         registration: Registration,
@@ -363,6 +366,9 @@ impl Monitor {
     ///
     /// # Errors
     /// `InvalidArgument` for an asset that cannot be read; `Unavailable` when the run ended first.
+    ///
+    /// # Cancel safety
+    /// The outputs are published also when the future is dropped.
     pub fn register_outputs(
         &self,
         urn: &Urn,

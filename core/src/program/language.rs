@@ -67,8 +67,7 @@ impl LanguageRuntimeProgram {
                 self.address
             ))
         })?;
-        let ended = std::future::pending();
-        match transport::connect_when_ready(&endpoint, CONNECT_TIMEOUT, ended, runtime).await {
+        match transport::connect_when_ready(&endpoint, CONNECT_TIMEOUT, || None, runtime).await {
             Ok(channel) => Ok(LanguageRuntimeClient::new(channel)
                 .max_decoding_message_size(MESSAGE_LIMIT)
                 .max_encoding_message_size(MESSAGE_LIMIT)),

@@ -3,7 +3,7 @@
 mod corked;
 mod single_task;
 
-use std::{error::Error as _, future::Future, io::Result as IoResult, time::Duration};
+use std::{error::Error as _, io::Result as IoResult, time::Duration};
 
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -53,23 +53,26 @@ pub(crate) async fn connect(endpoint: &Endpoint, runtime: &Runtime) -> Result<Ch
         .await
 }
 
-/// Connects to an endpoint as [`connect`] does, with attempts until a server listens there, `ended` resolves or `timeout`
-/// has passed.
+/// Connects to an endpoint as [`connect`] does, with attempts until a server listens there, or `timeout` has passed. After
+/// a failed attempt, `end` returns the reason for which none will listen.
 ///
 /// # Errors
-/// The reason: that with which `ended` resolves, or that of the last attempt.
+/// The reason: that of `end`, or that of the last attempt.
 pub(crate) async fn connect_when_ready(
     endpoint: &Endpoint,
     timeout: Duration,
-    ended: impl Future<Output = String>,
+    end: impl Fn() -> Option<String>,
     runtime: &Runtime,
 ) -> Result<Channel, String> {
     let mut last = None;
     let attempts = async {
         loop {
             match connect(endpoint, runtime).await {
-                Ok(channel) => return channel,
+                Ok(channel) => return Ok(channel),
                 Err(error) => {
+                    if let Some(end) = end() {
+                        return Err(end);
+                    }
                     last = Some(with_causes(&error));
                     runtime.clock.wait(CONNECT_RETRY_INTERVAL).await;
                 }
@@ -77,8 +80,7 @@ pub(crate) async fn connect_when_ready(
         }
     };
     tokio::select! {
-        channel = attempts => return Ok(channel),
-        end = ended => return Err(end),
+        channel = attempts => return channel,
         () = runtime.clock.wait(timeout) => {}
     }
     Err(last.unwrap_or_else(|| "it does not answer".to_owned()))

@@ -36,21 +36,13 @@ impl AnalyzerConnection {
             .with_phase("load")
         };
         let endpoint = transport::endpoint(address).map_err(|error| failed(&error.to_string()))?;
-        let (timeout, ended) = (self.timeouts.ready, self.process_ended());
-        let channel = transport::connect_when_ready(&endpoint, timeout, ended, &self.runtime)
+        let end = || self.process.as_ref().and_then(PluginProcess::exit);
+        let channel = transport::connect_when_ready(&endpoint, self.timeouts.ready, end, &self.runtime)
             .await
             .map_err(|why| failed(&why))?;
         Ok(AnalyzerClient::new(channel)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT))
-    }
-
-    /// Waits for the end of the process; for ever without one.
-    async fn process_ended(&self) -> String {
-        match &self.process {
-            Some(process) => process.exited().await,
-            None => std::future::pending().await,
-        }
     }
 
     /// Awaits a response; `None` if the pack does not implement the call.

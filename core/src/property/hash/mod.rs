@@ -41,6 +41,9 @@ pub trait Fetch: Send + Sync {
 /// [`crate::ErrorKind::InvalidInput`] if contents cannot be read, are not of their declared kind, are neither regular
 /// files nor directories, or have more than 16 GiB (1 GiB for a packed archive inside another archive), or for a URI
 /// other than `file` without `fetch`; otherwise the error of `fetch`.
+///
+/// # Cancel safety
+/// Dropping the future loses the map; a file that is being read is read to its end in the background.
 pub async fn fill_hashes(
     map: PropertyMap,
     directory: &Path,

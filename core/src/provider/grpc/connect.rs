@@ -31,6 +31,9 @@ impl GrpcProvider {
     ///
     /// # Errors
     /// [`ErrorKind::Plugin`] if it does not respond within the time limit.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the connection and the handle of the process.
     pub async fn over_process(
         name: &str,
         process: PluginProcess,
@@ -51,6 +54,9 @@ impl GrpcProvider {
     ///
     /// # Errors
     /// [`ErrorKind::Plugin`] if the address is invalid, or no server responds within the time limit.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the connection.
     pub async fn at_address(
         name: &str,
         address: &str,
@@ -87,6 +93,9 @@ impl GrpcProvider {
     ///
     /// # Errors
     /// The provider's error.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call; the provider may have the address already.
     pub async fn attach(&self, engine_address: &str) -> ProviderResult<()> {
         let request = PluginAttach {
             address: engine_address.to_owned(),
@@ -201,13 +210,8 @@ async fn reach(peer: &Peer, runtime: &Runtime) -> Result<Channel> {
         .map_err(|error| failed(error.to_string()))?
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
-    let ended = async {
-        match &peer.process {
-            Some(process) => process.exited().await,
-            None => std::future::pending().await,
-        }
-    };
-    transport::connect_when_ready(&endpoint, peer.timeouts.ready, ended, runtime)
+    let end = || peer.process.as_ref().and_then(PluginProcess::exit);
+    transport::connect_when_ready(&endpoint, peer.timeouts.ready, end, runtime)
         .await
         .map_err(failed)
 }

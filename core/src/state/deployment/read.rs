@@ -47,6 +47,9 @@ pub struct Checkpoint {
 /// # Errors
 /// [`ErrorKind::State`] when the text is malformed, of an unknown version or violates an integrity rule;
 /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
+///
+/// # Cancel safety
+/// Cancel safe.
 pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Checkpoint> {
     if let Some(whole) = WholeCheckpoint::read(bytes) {
         return whole.complete(secrets, verify).await;
@@ -104,6 +107,9 @@ pub(crate) async fn read_large_checkpoint(
 ///
 /// # Errors
 /// As [`read_checkpoint`].
+///
+/// # Cancel safety
+/// Cancel safe.
 pub async fn read_deployment(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Snapshot> {
     let envelope: Envelope<'_> = parse_document(bytes)?;
     let readable = format!("versions 1 to {NEWEST_VERSION} can be read");

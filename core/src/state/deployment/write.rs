@@ -47,6 +47,9 @@ pub enum Layout {
 ///
 /// # Errors
 /// [`ErrorKind::Secrets`] when a secret cannot be encrypted, or there is no manager for it.
+///
+/// # Cancel safety
+/// Cancel safe.
 pub async fn write_checkpoint(stack: &str, snapshot: &Snapshot, secrets: SecretsShown) -> Result<Vec<u8>> {
     write(snapshot, secrets, Layout::Compact, Some(stack)).await
 }
@@ -55,6 +58,9 @@ pub async fn write_checkpoint(stack: &str, snapshot: &Snapshot, secrets: Secrets
 ///
 /// # Errors
 /// As [`write_checkpoint`].
+///
+/// # Cancel safety
+/// Cancel safe.
 pub async fn write_deployment(snapshot: &Snapshot, secrets: SecretsShown, layout: Layout) -> Result<Vec<u8>> {
     write(snapshot, secrets, layout, None).await
 }

@@ -187,6 +187,9 @@ impl Journal {
     ///
     /// # Errors
     /// The error of the first failed write.
+    ///
+    /// # Cancel safety
+    /// As [`Self::close`].
     pub async fn finish(&self) -> Result<JournalReplay> {
         let (replay, result) = self.close().await?;
         result.map(|()| replay)
@@ -196,6 +199,9 @@ impl Journal {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Internal`] when the journal was finished before.
+    ///
+    /// # Cancel safety
+    /// Entries that were appended are written also when the future is dropped; the replay is lost then.
     pub async fn close(&self) -> Result<(JournalReplay, Result<()>)> {
         let writer = {
             self.0.shared.lock().closed = true;
