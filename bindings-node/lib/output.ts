@@ -1,7 +1,7 @@
 /** Values that come from resources: they carry the resources that they came from. */
-import { brandOf, OUTPUT_BRAND } from "./brands";
+import { brandOf, isResource, OUTPUT_BRAND } from "./brands";
 import { DEPTH_LIMIT, explained, TOO_DEEP } from "./cycles";
-import { type AnyResource, Resource } from "./resource";
+import type { AnyResource } from "./resource";
 import { currentTrace, Trace } from "./tracing";
 import { isSecret, isUnknown, type PropertyValue, Secret, withoutOutputs } from "./values";
 
@@ -148,7 +148,7 @@ export function isPlain(value: Input, depth = 0): boolean {
     if (depth > DEPTH_LIMIT) {
         throw TOO_DEEP;
     }
-    if (value instanceof Output || value instanceof Resource || isPromise(value)) {
+    if (value instanceof Output || isResource(value) || isPromise(value)) {
         return false;
     }
     if (Array.isArray(value)) {
@@ -206,7 +206,7 @@ async function settle(input: Input, sources: Set<Origin>, holder?: Holder): Prom
         }
         return traced.value;
     }
-    if (input instanceof Resource) {
+    if (isResource(input)) {
         sources.add(input);
         return input.reference();
     }

@@ -1,4 +1,5 @@
 /** Resources of our own API: registered as soon as they are made, whether or not they are awaited. */
+import { RESOURCE_BRAND } from "./brands";
 import { type Origin, Output, type Traced, type Track } from "./output";
 import { currentTrace } from "./tracing";
 import { type PropertyMap, ResourceReference, Unknown } from "./values";
@@ -147,6 +148,8 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
         }
     }
 }
+
+Object.defineProperty(Resource.prototype, RESOURCE_BRAND, { value: true });
 
 /** A component: a resource that groups others, and whose outputs the program itself registers. */
 export class Component extends Resource {

@@ -253,3 +253,61 @@ fn the_table_of_the_architecture_lists_the_modules_of_the_core_in_their_order() 
     let listed = &listed[..found.modules.len().min(listed.len())];
     assert_eq!(listed, found.modules);
 }
+
+/// Returns the modules that a module of TypeScript imports, apart from imports of types alone.
+fn imports_of(file: &Path, text: &str) -> Vec<PathBuf> {
+    let statements = text.split(';').map(str::trim_start).map(|statement| {
+        // Comments may precede a statement.
+        let begin = statement
+            .rfind("\nimport ")
+            .or_else(|| statement.rfind("\nexport "));
+        begin.map_or(statement, |begin| &statement[begin + 1..])
+    });
+    let imported = statements.filter_map(|statement| {
+        let names = statement
+            .strip_prefix("import ")
+            .or_else(|| statement.strip_prefix("export "))?;
+        let (names, target) = names.rsplit_once(" from \"")?;
+        let of_types = |name: &str| name.trim().is_empty() || name.trim().starts_with("type ");
+        let listed = names.strip_prefix('{').and_then(|names| names.strip_suffix('}'));
+        let is_typed =
+            names.starts_with("type ") || listed.is_some_and(|names| names.split(',').all(of_types));
+        let target = target
+            .strip_suffix('"')
+            .filter(|target| target.starts_with('.') && !is_typed)?;
+        let target = file.parent()?.join(target);
+        let found = [target.with_extension("ts"), target.join("index.ts")];
+        found.into_iter().find_map(|path| path.canonicalize().ok())
+    });
+    imported.collect()
+}
+
+fn collect_sources(folder: &Path, sources: &mut BTreeMap<PathBuf, Vec<PathBuf>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path().canonicalize().unwrap();
+        if path.is_dir() {
+            collect_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "ts") {
+            let imports = imports_of(&path, &fs::read_to_string(&path).unwrap());
+            sources.insert(path, imports);
+        }
+    }
+}
+
+#[test]
+fn modules_of_typescript_import_each_other_without_circles() {
+    let mut open = BTreeMap::new();
+    collect_sources(&repository().join("bindings-node/lib"), &mut open);
+    let count: usize = open.values().map(Vec::len).sum();
+    assert!(count > 100, "{count} imports");
+    // Removes modules whose imports are removed, until none is left.
+    while !open.is_empty() {
+        let closed: Vec<PathBuf> = open
+            .iter()
+            .filter(|(_, imports)| imports.iter().all(|import| !open.contains_key(import)))
+            .map(|(path, _)| path.clone())
+            .collect();
+        assert!(!closed.is_empty(), "a circle is among {:#?}", open.keys());
+        closed.iter().for_each(|path| drop(open.remove(path)));
+    }
+}
