@@ -13,6 +13,7 @@ mod execute;
 mod handle;
 mod import;
 mod migrate;
+mod move_resources;
 mod moves;
 mod opening;
 mod options;
@@ -36,6 +37,8 @@ mod secrets;
 mod session;
 mod stack_context;
 mod targets;
+#[cfg(test)]
+pub(crate) mod test_key;
 mod update;
 mod with_program;
 
@@ -50,6 +53,7 @@ pub use import::{
     GivenInputs, ImportConfiguration, ImportExtension, ImportOutcome, ImportParameterization, ImportReport,
     ImportRequest, ImportResource, ImportedResource, SourceCode,
 };
+pub(crate) use move_resources::move_resources;
 pub use opening::Opening;
 pub use options::OperationOptions;
 pub(crate) use rename_stack::rename_stack;

@@ -6,81 +6,21 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::Handle;
 
 use crate::{
     Engine, Stack, StackSettings,
     config::{Config, ConfigKey, ConfigSource, ConfigValue, LoadedConfig, RekeyedConfig},
     error::{Error, ErrorKind, Result},
+    operation::test_key::Key,
     runtime::Runtime,
-    secrets::{SecretsManager, SecretsProvider},
     state::edit::EditReport,
     store::{
         MemoryStore, Store,
         faulty::{Fault, FaultyStore},
     },
 };
-
-/// Opens what was encrypted with its key: ciphertexts begin with the key's name.
-struct Key(&'static str);
-
-#[async_trait]
-impl SecretsProvider for Key {
-    async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
-        if kind != "test" || state != Some(&json!({ "key": self.0 })) {
-            return Err(Error::new(ErrorKind::Decrypt, "another key"));
-        }
-        self.create().await
-    }
-
-    fn verifies_key(&self) -> bool {
-        true
-    }
-
-    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
-        Ok(Arc::new(Self(self.0)))
-    }
-}
-
-#[async_trait]
-impl SecretsManager for Key {
-    fn kind(&self) -> &'static str {
-        "test"
-    }
-
-    fn state(&self) -> Option<Value> {
-        Some(json!({ "key": self.0 }))
-    }
-
-    fn identity(&self) -> Arc<str> {
-        self.0.into()
-    }
-
-    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
-        let sealed = plaintexts
-            .iter()
-            .map(|text| format!("{}:{}", self.0, reversed(text)));
-        Ok(sealed.collect())
-    }
-
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
-        let wrong = || Error::new(ErrorKind::Decrypt, "encrypted with another key");
-        let opened = ciphertexts.iter().map(|text| {
-            let (key, text) = text.split_once(':').ok_or_else(wrong)?;
-            if key == self.0 {
-                Ok(reversed(text))
-            } else {
-                Err(wrong())
-            }
-        });
-        opened.collect()
-    }
-}
-
-fn reversed(text: &str) -> String {
-    text.chars().rev().collect()
-}
 
 /// A configuration in memory, whose next change can fail before or after it is made.
 #[derive(Default)]

@@ -152,7 +152,23 @@ impl StackSession {
     /// [`ErrorKind::Conflict`] when the checkpoint is no longer the loaded one, or the journal belongs to another
     /// writer. The journal stays then.
     pub(crate) async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
-        let bytes = checkpoint_of(&self.storage, snapshot).await?;
+        let checkpoint = self.checkpoint(snapshot).await?;
+        self.commit_checkpoint(checkpoint).await
+    }
+
+    /// Writes `snapshot` as [`Self::commit`] does, and returns the checkpoint without storing it.
+    ///
+    /// # Errors
+    /// Those of the secrets manager.
+    pub(crate) async fn checkpoint(&self, snapshot: &mut Snapshot) -> Result<Vec<u8>> {
+        checkpoint_of(&self.storage, snapshot).await
+    }
+
+    /// Makes a written checkpoint the stack's state, as [`Self::commit`] does.
+    ///
+    /// # Errors
+    /// As for [`Self::commit`].
+    pub(crate) async fn commit_checkpoint(&self, bytes: Vec<u8>) -> Result<()> {
         let mut head = self.head.lock().await;
         self.storage.commit(&mut head, bytes.into(), &self.journal).await
     }
