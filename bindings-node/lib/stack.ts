@@ -363,7 +363,7 @@ export class Stack {
      * itself. References between resources that move and others are removed, which the report names. Secrets are encrypted with the
      * key of the destination, and pending operations of the resources move, too. When the process ends during the move, the next
      * opening of either stack finishes or forgets it.
-     * @param urns The resources; the URN of the stack itself selects all below it. Providers cannot be named: they come along.
+     * @param urns The resources; the URN of the stack itself selects all below it. Providers cannot be named: they are copied where they are needed.
      */
     async moveResources(urns: readonly string[], destination: Stack, options: MoveOptions = {}): Promise<MoveReport> {
         options = given(options);

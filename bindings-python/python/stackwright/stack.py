@@ -411,7 +411,7 @@ class Stack:
 
         When the process ends during the move, the next opening of either stack finishes or forgets it.
 
-        :param urns: The resources; the URN of the stack itself selects all below it. Providers cannot be named: they come along.
+        :param urns: The resources; the URN of the stack itself selects all below it. Providers cannot be named: they are copied where they are needed.
         :param include_parents: Whether the parents of the resources move, too, up to the stack itself, and everything below them.
         :param dry_run: Whether nothing is written, and the report has what would change.
         """

@@ -8,6 +8,8 @@ mod base;
 mod change_secrets;
 mod destroy;
 mod edit;
+#[cfg(test)]
+mod edit_sequences;
 mod engine_parts;
 mod execute;
 mod handle;

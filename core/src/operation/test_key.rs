@@ -1,6 +1,9 @@
 //! A secrets provider for tests, whose ciphertexts show the key.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -68,4 +71,55 @@ impl SecretsManager for Key {
 
 fn reversed(text: &str) -> String {
     text.chars().rev().collect()
+}
+
+/// As [`Key`], with another ciphertext each time, so that one that is kept differs from another one of the same content.
+pub(crate) struct NumberedKey(pub(crate) &'static str);
+
+/// The number of the next ciphertext of all [`NumberedKey`]s.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+#[async_trait]
+impl SecretsProvider for NumberedKey {
+    async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
+        Key(self.0).open(kind, state).await?;
+        self.create().await
+    }
+
+    fn verifies_key(&self) -> bool {
+        true
+    }
+
+    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
+        Ok(Arc::new(Self(self.0)))
+    }
+}
+
+#[async_trait]
+impl SecretsManager for NumberedKey {
+    fn kind(&self) -> &'static str {
+        "test"
+    }
+
+    fn state(&self) -> Option<Value> {
+        Key(self.0).state()
+    }
+
+    fn identity(&self) -> Arc<str> {
+        self.0.into()
+    }
+
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
+        let sealed = Key(self.0).encrypt(plaintexts).await?;
+        let numbered = |text| format!("{}#{text}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        Ok(sealed.into_iter().map(numbered).collect())
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
+        let sealed = ciphertexts.iter().map(|text| match text.split_once('#') {
+            Some((_, sealed)) => sealed.to_owned(),
+            None => text.clone(),
+        });
+        Key(self.0).decrypt(sealed.collect()).await
+    }
 }

@@ -58,12 +58,13 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
     let session = StackSession::begin(storage, loaded, &mut current, NAME).await?;
+    edited.manifest = current.manifest;
     if let Some(config) = config.clone() {
         storage.note_rekeying(&*manager, config).await?;
     }
     let committed = async {
         announce(stack, &edited).await?;
-        session.commit(&mut edited).await
+        session.commit_edit(&mut edited).await
     };
     if let Err(error) = committed.await {
         if let Some(source) = &stack.config_source

@@ -85,9 +85,11 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     // A journal that a crash left becomes the checkpoint first.
     let leaving = StackSession::begin(from, loaded, &mut current, NAME).await?;
     let arriving = StackSession::begin(to, arrival, &mut present, NAME).await?;
+    left.manifest = current.manifest;
+    arrived.manifest.clone_from(&present.manifest);
     // All secrets are encrypted before the first write.
-    let arrived_checkpoint = arriving.checkpoint(&mut arrived).await?;
-    let left_checkpoint = leaving.checkpoint(&mut left).await?;
+    let arrived_checkpoint = arriving.edited_checkpoint(&mut arrived).await?;
+    let left_checkpoint = leaving.edited_checkpoint(&mut left).await?;
     announce(destination, &arrived).await?;
     announce(source, &left).await?;
     let moving = match Moving::note(from, to, moved.records).await {

@@ -200,9 +200,8 @@ impl Moving {
     /// Removes the resources from the source. Its secrets stay as they are encrypted.
     async fn finish(&self, from: &StackStorage, left: Sealed) -> Result<()> {
         let urns: FxHashSet<Urn> = self.records.iter().map(|record| record.from.clone()).collect();
-        let mut snapshot = withdraw(&left.snapshot, &urns)?.snapshot;
+        let snapshot = withdraw(&left.snapshot, &urns)?.snapshot;
         integrity::verify(&snapshot)?;
-        snapshot.manifest.time = Some(from.runtime.clock.now());
         let checkpoint = write_checkpoint(&from.name.qualified(), &snapshot, SecretsShown::Sealed).await?;
         let hash = content_hash(&checkpoint);
         let mut head = Head::new(left.stored.base);

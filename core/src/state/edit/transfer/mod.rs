@@ -1,5 +1,5 @@
-//! Moving resources to another stack: their records get its names, and their providers come along. References between both
-//! stacks are removed.
+//! Moving resources to another stack: their records get its names, and the providers that they need are copied. References between
+//! both stacks are removed.
 
 mod providers;
 mod selection;
@@ -33,7 +33,7 @@ pub(crate) use withdraw::withdraw;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "MoveEdit")]
 pub struct Move {
-    /// The URNs of the resources; that of the stack itself selects all below it. Providers cannot be named: they come along.
+    /// The URNs of the resources; that of the stack itself selects all below it. Providers cannot be named: they are copied where they are needed.
     #[schemars(with = "Vec<UrnText>", extend("x-takes" = "a list of URNs"))]
     pub urns: Vec<Urn>,
     /// The parents of the resources move, too, up to the stack itself, and everything below them.

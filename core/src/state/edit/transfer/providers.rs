@@ -1,4 +1,4 @@
-//! The providers that moved resources bring along: copies, or those that the other stack has already.
+//! The providers of moved resources in the other stack: copies, or those that it has already.
 
 use std::sync::Arc;
 

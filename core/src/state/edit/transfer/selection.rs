@@ -40,9 +40,8 @@ pub(super) fn select(source: &Snapshot, edit: &Move) -> Result<FxHashSet<Urn>> {
     };
     if let Some(provider) = edit.urns.iter().find(|urn| is_provider(urn)) {
         let reference = "cannot move providers. Only resources can be moved, and providers will be included automatically";
-        let library = format!(
-            "the provider '{provider}' cannot be moved: the resources that are moved bring their providers"
-        );
+        let library =
+            format!("the provider '{provider}' cannot be moved: those of the resources that move are copied");
         let error = Error::new(ErrorKind::InvalidInput, Text::pair(reference, library));
         return Err(error.with_urn(provider.clone()));
     }

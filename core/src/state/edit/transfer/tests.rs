@@ -152,7 +152,7 @@ fn what_is_below_moves_with_its_providers_and_references_between_both_stacks_are
 }
 
 #[test]
-fn a_resource_without_its_parent_is_below_the_stack_and_parents_come_along_on_request() {
+fn a_resource_without_its_parent_is_below_the_stack_and_its_parents_move_on_request() {
     let source = site();
     let page = urn(STACK, SITE, THING, "page");
     let moved = transfer(&source, &snapshot([root(OTHER)]), &Move::of([page.clone()]), TO).unwrap();
