@@ -441,6 +441,8 @@ function edited(stack, { dryRun, ...edit }) {
             return stack.rename(urn, { ...given, name });
         case "delete":
             return stack.deleteResources(urns, given);
+        case "changeSecrets":
+            return stack.changeSecrets(given);
         case "renameStack":
             return stack.renameStack(name, given);
         case "importDeployment":

@@ -11,10 +11,16 @@ use crate::{
 
 impl Player<'_, '_> {
     /// Makes the edits that an operation names, and checks their reports.
-    pub(super) async fn edit(&mut self, operation: &ScenarioOperation) -> Result<(), String> {
+    pub(super) async fn edit(&mut self, operation: &ScenarioOperation, config: &Value) -> Result<(), String> {
         for (index, edit) in operation.edits.iter().enumerate() {
             let edited = self.edit_once(edit).await;
             edited.map_err(|text| format!("edit {}: {text}", index + 1))?;
+            if let Some(passphrase) = new_passphrase(edit) {
+                // The stack that was edited has the former one.
+                self.passphrase = Some(passphrase.to_owned());
+                self.ask("close", json!({})).await?;
+                self.open(config.clone()).await?;
+            }
         }
         Ok(())
     }
@@ -59,6 +65,14 @@ impl Player<'_, '_> {
             (Err(error), Some(expected)) => check_error(&error, expected),
         }
     }
+}
+
+/// Returns the passphrase that an edit has given the stack.
+fn new_passphrase(edit: &Edit) -> Option<&str> {
+    let is_made = edit.expect.error.is_none() && edit.edit.get("dryRun") != Some(&json!(true));
+    edit.edit.get("changeSecrets")?["passphrase"]
+        .as_str()
+        .filter(|_| is_made)
 }
 
 /// Replaces `@name` by the URN of the recorded resource of that name, or by one that is not recorded.
