@@ -126,7 +126,7 @@ def test_resources_move_to_a_stack_of_another_engine_whose_program_keeps_them(
     make_engine: MakeEngine, memory: Memory, tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with make_engine(mem=memory) as engine, sw.Engine(store=f"file://{tmp_path}", passphrase="other") as other:
+        async with make_engine(mem=memory) as engine, sw.Engine(store=f"file://{tmp_path}/other", passphrase="other", providers={"mem": memory}) as other:
             stack = await engine.stack("shop/dev", program_of("a"))
             await stack.up()
             live = await other.create_stack("shop/live")

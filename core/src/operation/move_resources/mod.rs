@@ -44,10 +44,37 @@ pub(crate) async fn move_resources(
         (report.source.dry_run, report.destination.dry_run) = (true, true);
         return Ok(report);
     }
-    let locks = BothLocks::take(from, to, NAME).await?;
-    let result = move_locked(source, destination, edit).await;
+    let locks = BothLocks::take_unsettled(from, to, NAME).await?;
+    let result = async {
+        let finished = settle_locked(from, to).await?;
+        let moved = move_locked(source, destination, edit).await;
+        moved.map_err(|error| match finished {
+            Some(finished) => error.with_hint(format!("an interrupted move {finished} was finished first")),
+            None => error,
+        })
+    };
+    let result = result.await;
     let released = locks.release().await;
     result.and_then(|report| released.map(|()| report))
+}
+
+/// Finishes or forgets an interrupted move between both stacks, and describes one that it finished.
+async fn settle_locked(from: &StackStorage, to: &StackStorage) -> Result<Option<String>> {
+    let mut finished = None;
+    for side in [from, to] {
+        let Some(moving) = Moving::of(side).await? else {
+            continue;
+        };
+        let settled = match (moving.is_between(from, to), moving.is_between(to, from)) {
+            (true, _) => moving.settle_locked(from, to).await?,
+            (_, true) => moving.settle_locked(to, from).await?,
+            _ => return Err(moving.unfinished()),
+        };
+        if settled == Settled::Done {
+            finished = Some(moving.described());
+        }
+    }
+    Ok(finished)
 }
 
 async fn move_locked(source: &StackContext, destination: &StackContext, edit: &Move) -> Result<MoveReport> {

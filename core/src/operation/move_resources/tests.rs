@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
@@ -12,7 +14,7 @@ use crate::{
     runtime::Runtime,
     state::edit::{EditKind, Move},
     store::{
-        Condition, FileStore, MemoryStore, Store,
+        Condition, FileStore, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version,
         faulty::{Fault, FaultyStore},
     },
     urn::Urn,
@@ -274,11 +276,6 @@ async fn a_handle_from_before_a_crash_changes_nothing_until_one_of_the_stacks_is
         let error = stack.rename_stack("other", false).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     }
-    let error = source
-        .move_resources(&destination, &site(), false)
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(case.has_moved([TO, FROM], "opened").await);
     let refreshed = source.refresh(OperationOptions::default()).wait().await;
     assert!(refreshed.error.is_none(), "{:?}", refreshed.error);
@@ -391,4 +388,69 @@ async fn a_stack_that_is_new_is_created_by_a_move_that_succeeds() {
     assert_eq!(new.snapshot().await.unwrap_err().kind(), ErrorKind::NotFound);
     source.move_resources(&new, &site(), false).await.unwrap();
     assert_eq!(new.snapshot().await.unwrap().resources.len(), 3);
+}
+
+/// A store of the host, which its URL does not open.
+struct Remote(Arc<dyn Store>, &'static str);
+
+#[async_trait]
+impl Store for Remote {
+    fn url(&self) -> String {
+        format!("remote://{}", self.1)
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.0.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.0.put(key, bytes, condition).await
+    }
+
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.0.append(key, bytes, condition).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.0.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.0.delete(key).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.0.lock(name).await
+    }
+}
+
+#[tokio::test]
+async fn a_move_between_stores_of_the_host_is_finished_by_another_move_between_them() {
+    let memory = || Arc::new(MemoryStore::new(Runtime::system(Handle::current()))) as Arc<dyn Store>;
+    let [from, to] = [("a", memory()), ("b", memory())]
+        .map(|(name, store)| Arc::new(Remote(store, name)) as Arc<dyn Store>);
+    let case = Case::of(from, to).await;
+    // The lock, the note and the copy of the state of the source are written.
+    drop(case.move_with(Fault::DeathAfter, 2).await);
+    case.break_locks().await;
+    assert_eq!(case.notes().await, 2);
+    let (source, destination) = (case.open(FROM).await.unwrap(), case.open(TO).await.unwrap());
+    let error = destination.rename_stack("other", false).await.unwrap_err();
+    assert!(
+        error.hints()[0].contains("another move between them"),
+        "{:?}",
+        error.hints()
+    );
+    let error = source
+        .move_resources(&destination, &site(), false)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    let hint = "an interrupted move from stack 'shop/dev' to 'shop/live' was finished first";
+    assert!(
+        error.hints().iter().any(|found| found == hint),
+        "{:?}",
+        error.hints()
+    );
+    assert!(case.has_moved([FROM, TO], "finished").await);
 }

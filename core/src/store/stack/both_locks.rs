@@ -27,7 +27,10 @@ impl BothLocks {
     }
 
     /// As [`Self::take`], also for stacks with an interrupted move of resources.
-    pub(super) async fn take_unsettled(
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when one of them is locked elsewhere.
+    pub(crate) async fn take_unsettled(
         from: &StackStorage,
         to: &StackStorage,
         operation: &str,

@@ -25,6 +25,8 @@ const MAX_NAMED: usize = 20;
 
 /// The beginning of the URLs of stores in folders.
 const FILE_URL: &str = "file://";
+/// The URL of every store in memory.
+const MEMORY_URL: &str = "memory://";
 
 /// A move of resources that has begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,22 +140,22 @@ impl Moving {
         Ok(())
     }
 
-    /// Finishes or forgets an interrupted move from or to a stack. A move that is in progress stays.
+    /// Finishes or forgets an interrupted move from or to a stack. One that is in progress stays, and one with a stack in another
+    /// store of the host, which only a repeated move between both stacks can settle.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] that names the resources in both stacks, when one of them was changed by another program since, or
-    /// the store of the other cannot be opened; those of the stores.
+    /// [`ErrorKind::Conflict`] that names the resources in both stacks, when one of them was changed by another program since;
+    /// those of the stores.
     pub(crate) async fn settle(storage: &StackStorage) -> Result<()> {
         let Some(moving) = Self::of(storage).await? else {
             return Ok(());
         };
-        let (from, to) = match moving.sides(storage)? {
-            Some(sides) => sides,
-            None => {
+        let Some((from, to)) = moving.sides(storage)? else {
+            return match moving.other(storage).store == MEMORY_URL {
                 // The other state has ended with its process.
-                storage.store.delete(&storage.name.moving()).await?;
-                return Ok(());
-            }
+                true => storage.store.delete(&storage.name.moving()).await,
+                false => Ok(()),
+            };
         };
         let locks = match BothLocks::take_unsettled(&from, &to, "move").await {
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(()),
@@ -226,18 +228,34 @@ impl Moving {
         }
     }
 
-    /// Returns the storages of both sides; `None` when the other one was in the memory of a process.
-    fn sides(&self, storage: &StackStorage) -> Result<Option<(StackStorage, StackStorage)>> {
-        let is_source = match self.from.stack == self.to.stack {
+    /// Returns whether it is one between two stacks, from `from` to `to`.
+    pub(crate) fn is_between(&self, from: &StackStorage, to: &StackStorage) -> bool {
+        (&self.from, &self.to) == (&Place::of(from), &Place::of(to))
+    }
+
+    fn is_from(&self, storage: &StackStorage) -> bool {
+        match self.from.stack == self.to.stack {
             true => Place::of(storage) == self.from,
             false => storage.name.to_string() == self.from.stack,
-        };
-        let other = if is_source { &self.to } else { &self.from };
+        }
+    }
+
+    fn other(&self, storage: &StackStorage) -> &Place {
+        if self.is_from(storage) {
+            &self.to
+        } else {
+            &self.from
+        }
+    }
+
+    /// Returns the storages of both sides; `None` when the other one is in a store that cannot be opened by its URL.
+    fn sides(&self, storage: &StackStorage) -> Result<Option<(StackStorage, StackStorage)>> {
+        let is_source = self.is_from(storage);
+        let other = self.other(storage);
         let store: Arc<dyn Store> = match other.store.strip_prefix(FILE_URL) {
             _ if self.one_store => Arc::clone(&storage.store),
             Some(path) => Arc::new(FileStore::new(PathBuf::from(path), storage.runtime.clone())?),
-            None if other.store == "memory://" => return Ok(None),
-            None => return Err(self.unreachable(other)),
+            None => return Ok(None),
         };
         let other = StackStorage {
             store,
@@ -250,23 +268,16 @@ impl Moving {
     }
 
     /// The error for an operation on a stack with the note.
-    pub(super) fn unfinished(&self) -> Error {
+    pub(crate) fn unfinished(&self) -> Error {
         let text = format!("a move of resources {} was interrupted", self.described());
-        Error::new(ErrorKind::Conflict, text)
-            .with_hint("opening one of both stacks again finishes it".to_owned())
+        Error::new(ErrorKind::Conflict, text).with_hint(match self.one_store {
+            true => "opening one of both stacks again finishes it",
+            false => "opening one of both stacks again, or another move between them, finishes it",
+        })
     }
 
-    fn described(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         format!("from stack '{}' to '{}'", self.from.stack, self.to.stack)
-    }
-
-    fn unreachable(&self, other: &Place) -> Error {
-        let text = format!(
-            "a move of resources {} was interrupted, and the other one is in {}, which only the host can open",
-            self.described(),
-            other.store
-        );
-        self.conflict(text)
     }
 
     fn in_both(&self, left: &Snapshot, arrived: &Snapshot) -> Error {
