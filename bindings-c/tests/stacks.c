@@ -286,7 +286,7 @@ static void a_changed_passphrase_opens_the_stack_whose_resources_then_move_to_on
     sw_engine_t *engine = NULL;
     sw_stack_t *stack = NULL, *live = NULL;
     OK(sw_engine_new(&options, &engine, &error));
-    OK(sw_stack_create(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error));
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"create\": true}"), NULL, &stack, &error));
     OK(sw_stack_import_deployment(stack, sw_text(WITH_SECRET), &error));
     sw_bytes_t *before = exported(stack, false), *report = NULL;
     OK(sw_stack_edit(stack, sw_text("{\"changeSecrets\": {\"passphrase\": \"next\"}}"), &report, &error));
@@ -294,8 +294,8 @@ static void a_changed_passphrase_opens_the_stack_whose_resources_then_move_to_on
     CHECK(strstr(sw_bytes_data(report), "next") == NULL);
     sw_bytes_free(report);
     sw_stack_free(stack);
-    FAILS(sw_stack_select(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_DECRYPT, "incorrect passphrase");
-    OK(sw_stack_select(engine, sw_text("shop/dev"), sw_text("{\"passphrase\": \"next\"}"), NULL, &stack, &error));
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_DECRYPT, "incorrect passphrase");
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"passphrase\": \"next\"}"), NULL, &stack, &error));
     sw_bytes_t *after = exported(stack, false), *shown = exported(stack, true);
     const char *ciphertext = "/deployment/resources/0/inputs/key/ciphertext", *salt = "/deployment/secrets_providers/state/salt";
     for (int index = 0; index < 2; index++) {
@@ -306,7 +306,7 @@ static void a_changed_passphrase_opens_the_stack_whose_resources_then_move_to_on
     CHECK(strstr(sw_bytes_data(shown), "hunter2") && !strstr(sw_bytes_data(after), "hunter2"));
     sw_bytes_free(before), sw_bytes_free(after), sw_bytes_free(shown);
 
-    OK(sw_stack_create(engine, sw_text("shop/live"), sw_text(""), NULL, &live, &error));
+    OK(sw_stack_open(engine, sw_text("shop/live"), sw_text("{\"create\": true}"), NULL, &live, &error));
     sw_bytes_view_t edit = sw_text("{\"move\": {\"urns\": [\"" SITE "\"]}}");
     OK(sw_stack_move_resources(stack, live, sw_text("{\"move\": {\"urns\": [\"" SITE "\"]}, \"dryRun\": true}"), &report, &error));
     expect_at(report, "/source/dryRun", "true");
