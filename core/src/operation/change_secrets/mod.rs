@@ -168,9 +168,14 @@ fn report_of(stack: &StackContext, loaded: &LoadedStack) -> EditReport {
     let warnings = loaded.warnings.iter();
     let warnings = warnings.map(|warning| warning.message.library().to_owned());
     report.warnings.extend(warnings);
-    if stack.config.is_encrypted() {
-        let text = "the configuration that the stack was opened with stays encrypted with the former key";
-        report.warnings.push(text.to_owned());
+    let encrypted = stack.config.encrypted_keys();
+    if !encrypted.is_empty() {
+        let keys: Vec<_> = encrypted.iter().map(ToString::to_string).collect();
+        report.warnings.push(format!(
+            "the configuration that the host supplies stays encrypted with the former key: {}; operations on the stack fail until these \
+             values are encrypted with the new key, or are supplied as secrets in plaintext",
+            keys.join(", ")
+        ));
     }
     report
 }
