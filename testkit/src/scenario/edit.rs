@@ -31,5 +31,5 @@ pub struct EditExpectation {
     /// A part of each warning, all of them.
     pub warnings: Option<Vec<String>>,
     /// The report about the destination of a move; the other members are about its source.
-    pub destination: Option<Box<EditExpectation>>,
+    pub destination: Option<Box<Self>>,
 }
