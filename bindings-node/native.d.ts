@@ -157,6 +157,8 @@ export declare class Stack {
    * `secrets` is the package's number of a new encryption of the host.
    */
   edit(edit: string, subject: string, secrets?: number | undefined | null): Promise<string>
+  /** Moves resources to another stack, as JSON, and returns the report as JSON; `subject` names the call in errors. */
+  moveResources(destination: Stack, edit: string, subject: string): Promise<string>
   /** Returns the stack's outputs. */
   outputs(): Promise<Record<string, unknown>>
   /** Returns a page of the history as JSON, newest first. */

@@ -2142,6 +2142,43 @@ sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
                           struct sw_error_t **error);
 
 /**
+ * Moves resources, and all below them, to another stack of this or another engine, and gives a report (JSON) of what that did to
+ * both. No provider is called. After an error, both states are as they were.
+ *
+ * `edit` is a JSON object: `{"move": {"urns": ["urn:pulumi:…"]}, "dryRun": true}`. Its members:
+ *
+ * - `dryRun` (boolean): Whether nothing is written, and the report has what the move would do.
+ * - `move` (MoveEdit): The resources.
+ *
+ * Those of `move`:
+ *
+ * - `includeParents` (boolean): The parents of the resources move, too, up to the stack itself, and everything below
+ *   them.
+ * - `urns` (array of string): The URNs of the resources; that of the stack itself selects all below it. Providers
+ *   cannot be named: they are copied where they are needed.
+ *
+ * Those of the report, each as `sw_stack_edit` gives it:
+ *
+ * - `destination` (EditReport): The stack that has them now. Records that came from the source have their URNs there
+ *   as former ones.
+ * - `source` (EditReport): The stack that had the resources: they are removed, and other records lose their
+ *   references to them.
+ *
+ * The providers of the resources are copied, unless the destination has them already. A resource whose parent stays is below the
+ * destination itself. References between resources that move and others are removed, which the report names. Secrets are encrypted
+ * with the key of the destination, and pending operations of the resources move, too.
+ *
+ * An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; a resource or a provider that the destination has already is
+ * `CONFLICT`, and so is an operation that runs on one of both stacks. When the process ends during the move, the next opening of
+ * either stack finishes or forgets it.
+ */
+sw_status_t sw_stack_move_resources(const struct sw_stack_t *stack,
+                                    const struct sw_stack_t *destination,
+                                    struct sw_bytes_view_t edit,
+                                    struct sw_bytes_t **report,
+                                    struct sw_error_t **error);
+
+/**
  * Returns the pending operations as a JSON array: what an interrupted run has begun, and whose outcome is not known. Secret
  * values are `[secret]` unless they are to be shown. The members of a pending operation:
  *

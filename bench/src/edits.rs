@@ -1,4 +1,4 @@
-//! `edit.{rename,unprotect}.*`: the time of an edit of a state, divided by that of loading and writing the state.
+//! `edit.{rename,unprotect,move}.*`: the time of an edit of a state, divided by that of loading and writing the state.
 
 use bytes::Bytes;
 use stackwright::{
@@ -6,7 +6,7 @@ use stackwright::{
     operation::OperationKind,
     state::{
         deployment::{SecretsShown, write_checkpoint},
-        edit::{Rename, Selection as Selected, StateEdit},
+        edit::{Move, Rename, Selection as Selected, StateEdit},
     },
     store::Condition,
     urn::Urn,
@@ -25,7 +25,7 @@ const WRITTEN: &str = ".pulumi/stacks/bench/written.bak";
 
 pub(crate) fn measure(selection: &Selection) -> Result<()> {
     for size in SIZES {
-        let names = ["rename", "unprotect"].map(|edit| format!("edit.{edit}.{size}"));
+        let names = ["rename", "unprotect", "move"].map(|edit| format!("edit.{edit}.{size}"));
         if names.iter().any(|name| selection.selects(name)) {
             let factors = stack::executor()?.block_on(factors(size))?;
             for (name, factor) in names.iter().zip(factors) {
@@ -38,8 +38,9 @@ pub(crate) fn measure(selection: &Selection) -> Result<()> {
     Ok(())
 }
 
-/// Returns the factors of a rename of the resource that most others depend on, and of an unprotection of all.
-async fn factors(size: usize) -> Result<[f64; 2]> {
+/// Returns the factors of a rename of the resource that most others depend on, of an unprotection of all, and of a move of that
+/// resource to another stack.
+async fn factors(size: usize) -> Result<[f64; 3]> {
     let folder = stack::folder()?;
     let engine = stack::instant_engine(folder.path())?;
     let store = stack::file_store(folder.path(), &stack::runtime())?;
@@ -47,7 +48,8 @@ async fn factors(size: usize) -> Result<[f64; 2]> {
     let program = stack::tree(stack::values(size));
     stack::run(&thing, OperationKind::Update, stack::unbounded(), Some(program)).await?;
     let needed = most_needed(&thing).await?;
-    let (mut base, mut rename, mut unprotect) = (Vec::new(), Vec::new(), Vec::new());
+    let other = stack::open(&engine, "bench/other").await?;
+    let [mut base, mut rename, mut unprotect, mut moving] = [const { Vec::new() }; 4];
     for round in 0..ROUNDS {
         let watch = Stopwatch::start();
         let snapshot = thing.snapshot().await?;
@@ -66,8 +68,17 @@ async fn factors(size: usize) -> Result<[f64; 2]> {
         timed(&thing, &StateEdit::Protect(all())).await?;
         unprotect.push(timed(&thing, &StateEdit::Unprotect(all())).await?);
     }
+    for _ in 0..ROUNDS {
+        let edit = Move::of([most_needed(&thing).await?]);
+        let watch = Stopwatch::start();
+        let report = thing.move_resources(&other, &edit, false).await?;
+        moving.push(watch.seconds());
+        if report.destination.is_empty() {
+            return Err(Error::invalid("a move has moved nothing"));
+        }
+    }
     let base = median(base);
-    Ok([median(rename) / base, median(unprotect) / base])
+    Ok([rename, unprotect, moving].map(|times| median(times) / base))
 }
 
 /// Returns the seconds of an edit, which must change something.

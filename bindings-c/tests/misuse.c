@@ -58,6 +58,7 @@ static void null_is_refused_or_allowed_in_every_function(void)
     FAILS(sw_stack_export_deployment(NULL, false, &bytes, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_import_deployment(NULL, none, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_edit(NULL, none, NULL, &error), SW_STATUS_MISUSE, "stack is null");
+    FAILS(sw_stack_move_resources(NULL, NULL, none, NULL, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_outputs(NULL, false, &bytes, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_history(NULL, NULL, &error), SW_STATUS_MISUSE, "pointer for the document is null");
     FAILS(sw_stack_remove(NULL, true, &error), SW_STATUS_MISUSE, "stack is null");

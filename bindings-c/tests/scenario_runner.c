@@ -149,9 +149,9 @@ static struct {
 } at = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Returns the open stack that a request names, or null. */
-static struct opened *opened_at(sw_bytes_view_t line)
+static struct opened *opened_by(sw_bytes_view_t line, const char *member)
 {
-    sw_bytes_t *name = text_at(line, "/stack");
+    sw_bytes_t *name = text_at(line, member);
     struct opened *found = NULL;
     for (size_t index = 0; index < at.count; index++) {
         if (!strcmp(at.stacks[index].name, or_else(name, "")))
@@ -159,6 +159,11 @@ static struct opened *opened_at(sw_bytes_view_t line)
     }
     sw_bytes_free(name);
     return found;
+}
+
+static struct opened *opened_at(sw_bytes_view_t line)
+{
+    return opened_by(line, "/stack");
 }
 
 /* Resolves a package to its address. The user data is a JSON object of addresses by package. */
@@ -357,6 +362,7 @@ static void *inspect(void *user_data)
     sw_bytes_t *limit = json_at(line, "/limit"), *page = json_at(line, "/page"), *dry_run = json_at(line, "/dryRun");
     sw_bytes_t *edit = json_at(line, "/edit");
     struct opened *opened = opened_at(line);
+    struct opened *destination = opened_by(line, "/destination");
     const sw_stack_t *stack = opened ? opened->stack : NULL;
     const char *name = or_else(part, ""), *of_page = or_else(page, "1");
     sw_error_t *error = NULL;
@@ -378,6 +384,8 @@ static void *inspect(void *user_data)
         status = sw_stack_forget_pending(stack, text_of(pending), !strcmp(or_else(dry_run, "false"), "true"), &found, &error);
     else if (!strcmp(name, "edit"))
         status = sw_stack_edit(stack, text_of(edit), &found, &error);
+    else if (!strcmp(name, "move"))
+        status = sw_stack_move_resources(stack, destination ? destination->stack : NULL, text_of(edit), &found, &error);
     if (status == SW_STATUS_OK)
         send_line("{\"id\": %s, \"ok\": {\"found\": %s}}", or_else(id, "0"), sw_bytes_data(found));
     else if (error)

@@ -264,6 +264,70 @@ static void operations_take_and_return_deployments(void)
     CHECK(rmdir(folder) == 0);
 }
 
+#define SITE "urn:pulumi:dev::shop::my:index:Site::site"
+/* A component with the secret `hunter2`. */
+#define WITH_SECRET                                                                                                \
+    "{\"version\": 3, \"deployment\": {\"resources\": [{\"urn\": \"" SITE "\", \"custom\": false, \"type\": \"my:index:Site\", " \
+    "\"inputs\": {\"key\": {\"4dabf18193072939515e22adb298388d\": \"1b47061264138c4ac30d75fd1eb44270\", "          \
+    "\"plaintext\": \"\\\"hunter2\\\"\"}}}]}}"
+
+static sw_bytes_t *exported(const sw_stack_t *stack, bool show_secrets)
+{
+    sw_error_t *error = NULL;
+    sw_bytes_t *document = NULL;
+    OK(sw_stack_export_deployment(stack, show_secrets, &document, &error));
+    return document;
+}
+
+static void a_changed_passphrase_opens_the_stack_whose_resources_then_move_to_one_with_another_key(void)
+{
+    sw_error_t *error = NULL;
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_engine_options_t options = {sizeof options, runtime, sw_text("{\"store\": \"memory://\", \"passphrase\": \"first\"}"), NULL, 0, NULL};
+    sw_engine_t *engine = NULL;
+    sw_stack_t *stack = NULL, *live = NULL;
+    OK(sw_engine_new(&options, &engine, &error));
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"create\": true}"), NULL, &stack, &error));
+    OK(sw_stack_import_deployment(stack, sw_text(WITH_SECRET), &error));
+    sw_bytes_t *before = exported(stack, false), *report = NULL;
+    OK(sw_stack_edit(stack, sw_text("{\"changeSecrets\": {\"passphrase\": \"next\"}}"), &report, &error));
+    expect_at(report, "/records/0/fields/0", "\"inputs\"");
+    CHECK(strstr(sw_bytes_data(report), "next") == NULL);
+    sw_bytes_free(report);
+    sw_stack_free(stack);
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_DECRYPT, "incorrect passphrase");
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"passphrase\": \"next\"}"), NULL, &stack, &error));
+    sw_bytes_t *after = exported(stack, false), *shown = exported(stack, true);
+    const char *ciphertext = "/deployment/resources/0/inputs/key/ciphertext", *salt = "/deployment/secrets_providers/state/salt";
+    for (int index = 0; index < 2; index++) {
+        sw_bytes_t *old = json_at(sw_bytes_view(before), index ? salt : ciphertext), *new = json_at(sw_bytes_view(after), index ? salt : ciphertext);
+        CHECK(old && new && strcmp(sw_bytes_data(old), sw_bytes_data(new)) != 0);
+        sw_bytes_free(old), sw_bytes_free(new);
+    }
+    CHECK(strstr(sw_bytes_data(shown), "hunter2") && !strstr(sw_bytes_data(after), "hunter2"));
+    sw_bytes_free(before), sw_bytes_free(after), sw_bytes_free(shown);
+
+    OK(sw_stack_open(engine, sw_text("shop/live"), sw_text("{\"create\": true}"), NULL, &live, &error));
+    sw_bytes_view_t edit = sw_text("{\"move\": {\"urns\": [\"" SITE "\"]}}");
+    OK(sw_stack_move_resources(stack, live, sw_text("{\"move\": {\"urns\": [\"" SITE "\"]}, \"dryRun\": true}"), &report, &error));
+    expect_at(report, "/source/dryRun", "true");
+    sw_bytes_free(report);
+    OK(sw_stack_move_resources(stack, live, edit, &report, &error));
+    expect_at(report, "/source/records/0/kind", "\"removed\"");
+    expect_at(report, "/destination/records/1/formerUrn", "\"" SITE "\"");
+    expect_at(report, "/destination/records/1/urn", "\"urn:pulumi:live::shop::my:index:Site::site\"");
+    sw_bytes_free(report);
+    FAILS(sw_stack_move_resources(stack, live, edit, NULL, &error), SW_STATUS_NOT_FOUND, "has no resource '" SITE "'");
+    FAILS(sw_stack_move_resources(stack, stack, edit, NULL, &error), SW_STATUS_INVALID_INPUT, "moved to itself");
+    FAILS(sw_stack_move_resources(stack, live, sw_text("{\"move\": {\"urn\": []}}"), NULL, &error), SW_STATUS_INVALID_INPUT, "urn");
+    shown = exported(live, true);
+    CHECK(strstr(sw_bytes_data(shown), "hunter2"));
+    sw_bytes_free(shown);
+    sw_stack_free(stack), sw_stack_free(live);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
 int main(void)
 {
     RUN(stacks_are_created_selected_or_either);
@@ -271,5 +335,6 @@ int main(void)
     RUN(unlock_removes_the_lock_of_another_machine);
     RUN(the_host_fetches_remote_assets_and_a_failed_fetch_keeps_the_state);
     RUN(operations_take_and_return_deployments);
+    RUN(a_changed_passphrase_opens_the_stack_whose_resources_then_move_to_one_with_another_key);
     return 0;
 }

@@ -598,6 +598,28 @@ export interface StateEdit {
 }
 
 /**
+ * Moves resources, and all below them, to another stack. The resources themselves stay as they are, no provider is
+ * called.
+ */
+export interface MoveEdit {
+    /** The parents of the resources move, too, up to the stack itself, and everything below them. */
+    includeParents?: boolean;
+    /**
+     * The URNs of the resources; that of the stack itself selects all below it. Providers cannot be named: they are
+     * copied where they are needed.
+     */
+    urns?: readonly string[];
+}
+
+/** A move of resources to another stack. */
+export interface MoveResources {
+    /** Whether nothing is written, and the report has what the move would do. */
+    dryRun?: boolean;
+    /** The resources. */
+    move: MoveEdit;
+}
+
+/**
  * Where plugins are searched, and which processes are kept. Nothing is read from the environment.
  *
  * Plugins inherit the environment of the host as it is when they are needed. A process is kept after an operation for
@@ -1232,6 +1254,14 @@ export interface EditReport {
     readonly records: readonly EditedRecord[];
     /** What the user should know. */
     readonly warnings: readonly string[];
+}
+
+/** What a move of resources did to both stacks, or would do. */
+export interface MoveReport {
+    /** The stack that has them now. Records that came from the source have their URNs there as former ones. */
+    readonly destination: EditReport;
+    /** The stack that had the resources: they are removed, and other records lose their references to them. */
+    readonly source: EditReport;
 }
 
 /** The last operation on a stack. */

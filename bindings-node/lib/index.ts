@@ -2,7 +2,7 @@
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
 export { Config } from "./config";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
-export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type HistoryEntry, type ImportOptions, type ProgramOptions, type RenameOptions, type SelectionOptions } from "./stack";
+export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type HistoryEntry, type ImportOptions, type MoveOptions, type ProgramOptions, type RenameOptions, type SelectionOptions } from "./stack";
 export { Project, type ConfigChangeOptions, type ConfigListOptions, type ConfigReadOptions } from "./project";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
@@ -29,6 +29,8 @@ export {
     type LastUpdate,
     type LockHolder,
     type MovedResource,
+    type MoveEdit,
+    type MoveReport,
     type PendingOperation,
     type PendingOperationKind,
     type Plugins,

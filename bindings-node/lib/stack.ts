@@ -1,7 +1,7 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
 import { anything, checkMembers, type Checks, flag, where } from "./checks";
-import type { DeleteEdit, EditReport, ImportResource, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceGraph, ResourceRecord } from "./documents";
+import type { DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceGraph, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { type Secrets, secretsHost } from "./host";
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
@@ -44,6 +44,9 @@ export interface RenameOptions extends Omit<RenameEdit, "urn">, EditOptions {}
 
 /** Which records are deleted, besides the named ones. */
 export interface DeleteOptions extends Omit<DeleteEdit, "urns">, EditOptions {}
+
+/** What moves besides the named resources. */
+export interface MoveOptions extends Omit<MoveEdit, "urns">, EditOptions {}
 
 /** Which records are marked, in place of named ones. */
 export interface SelectionOptions extends Omit<RecordSelection, "urns">, EditOptions {}
@@ -352,6 +355,28 @@ export class Stack {
         const { version, time } = given(options);
         const edit = { restore: { version, time: time instanceof Date ? time.toISOString() : time } };
         return this.#edit("restore", edit, options, { version: anything, time: anything });
+    }
+
+    /**
+     * Moves resources, and all below them, to another stack of this or another engine. No provider is called. The providers of the
+     * resources are copied, unless the destination has them already. A resource whose parent stays is below the destination
+     * itself. References between resources that move and others are removed, which the report names. Secrets are encrypted with the
+     * key of the destination, and pending operations of the resources move, too. When the process ends during the move, the next
+     * opening of either stack finishes or forgets it.
+     * @param urns The resources; the URN of the stack itself selects all below it. Providers cannot be named: they are copied where they are needed.
+     */
+    async moveResources(urns: readonly string[], destination: Stack, options: MoveOptions = {}): Promise<MoveReport> {
+        options = given(options);
+        requireOptions("moveResources()", options);
+        refuseUnknown("moveResources()", options, { includeParents: anything, dryRun: flag });
+        if (!(destination instanceof Stack)) {
+            throw new InvalidInputError("moveResources() takes a Stack as its destination");
+        }
+        const { includeParents, dryRun } = options;
+        const document = jsonOfMembers({ move: { urns, includeParents }, dryRun });
+        const other = destination.#native;
+        const moved = awaited(() => this.#native.moveResources(other, document, "moveResources()"));
+        return JSON.parse(await moved) as MoveReport;
     }
 
     /**

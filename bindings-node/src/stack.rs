@@ -154,6 +154,25 @@ impl Stack {
             .map_err(|error| errors::to_napi(&error))
     }
 
+    /// Moves resources to another stack, as JSON, and returns the report as JSON; `subject` names the call in errors.
+    #[napi]
+    pub async fn move_resources(&self, destination: &Stack, edit: String, subject: String) -> Result<String> {
+        let destination = &destination.stack;
+        let report = binding::move_resources(
+            &self.stack,
+            destination,
+            edit.as_bytes(),
+            Language::Node,
+            &subject,
+        );
+        report
+            .await
+            .and_then(|text| {
+                String::from_utf8(text).map_err(|_| Error::internal("the report of a move is not a text"))
+            })
+            .map_err(|error| errors::to_napi(&error))
+    }
+
     /// Returns the stack's outputs.
     #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
     pub async fn outputs(&self) -> Result<Values> {

@@ -75,3 +75,25 @@ test("a stack gets another passphrase and then an encryption of the host", async
     const last = await engine.stack("shop/dev", { program: programOf("a"), secrets });
     assert.deepEqual((await last.up()).changes, { same: 3 });
 });
+
+test("resources move to another stack, whose program keeps them", async () => {
+    const memory = new Memory();
+    const engine = memoryEngine(memory);
+    const stack = await engine.stack("shop/dev", { program: programOf("a") });
+    await stack.up();
+    const other = memoryEngine(new Memory());
+    const live = await other.stack("shop/live", { create: true, passphrase: "other" });
+    const planned = await stack.moveResources([A], live, { dryRun: true });
+    assert.ok(planned.source.dryRun && (await stack.resources()).length === 4);
+    const { source, destination } = await stack.moveResources([A], live);
+    assert.deepEqual(source.records.map(({ kind, urn }) => [kind, urn]).at(-1), ["removed", A]);
+    const moved = destination.records.at(-1);
+    assert.deepEqual([moved.kind, moved.urn, moved.formerUrn], ["added", A.replace(":dev:", ":live:"), A]);
+    assert.ok(!JSON.stringify(destination).includes("hunter2"));
+    assert.ok((await failureOf(stack.moveResources([A], live))) instanceof NotFoundError);
+    assert.match((await failureOf(stack.moveResources([A], "live"))).message, /takes a Stack/);
+    assert.match((await failureOf(stack.moveResources([A], live, { dryrun: true }))).message, /dryrun/);
+    assert.match((await failureOf(stack.moveResources([A], stack))).message, /moved to itself/);
+    const back = await live.moveResources([moved.urn], stack);
+    assert.deepEqual(back.destination.records.map(({ kind }) => kind), ["added"]);
+});

@@ -441,6 +441,8 @@ function edited(stack, { dryRun, ...edit }) {
             return stack.rename(urn, { ...given, name });
         case "delete":
             return stack.deleteResources(urns, given);
+        case "changeSecrets":
+            return stack.changeSecrets(given);
         case "renameStack":
             return stack.renameStack(name, given);
         case "importDeployment":
@@ -454,7 +456,7 @@ function edited(stack, { dryRun, ...edit }) {
 }
 
 /** What is read without a program. */
-async function inspected(stack, { part, limit, page, pending, resourceId, dryRun, edit }) {
+async function inspected(stack, { part, limit, page, pending, resourceId, dryRun, edit, destination }) {
     switch (part) {
         case "resources":
             return stack.resources();
@@ -472,6 +474,10 @@ async function inspected(stack, { part, limit, page, pending, resourceId, dryRun
             return stack.forgetPending(pending, { dryRun });
         case "edit":
             return edited(stack, edit);
+        case "move": {
+            const { urns, ...options } = edit.move;
+            return stack.moveResources(urns, stacks.get(destination), { ...options, dryRun: edit.dryRun });
+        }
         default:
             throw new Error(`this actor cannot read ${part}`);
     }

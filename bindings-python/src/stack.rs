@@ -173,6 +173,29 @@ impl Stack {
         )
     }
 
+    /// Moves resources to another stack, as JSON with names in the style of Python; `subject` names the call in errors, and
+    /// `callback(bytes, error)` gets the report as JSON.
+    fn move_resources(
+        &self,
+        py: Python<'_>,
+        destination: Bound<'_, Self>,
+        edit: Vec<u8>,
+        subject: String,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let (stack, destination) = (self.stack.clone(), destination.get().stack.clone());
+        let work = async move {
+            binding::move_resources(&stack, &destination, &edit, Language::Python, &subject).await
+        };
+        self.runtime.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any().unbind()),
+        )
+    }
+
     /// Reads the stack's outputs; `callback(outputs, error)` gets them.
     fn outputs(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();

@@ -12,8 +12,14 @@ from scenario_functions import snake
 from scenario_wire import Message, plain
 
 
-async def inspect(engine: sw.Engine, stack: sw.Stack, message: Message) -> Message:
+async def inspect(engine: sw.Engine, stacks: Mapping[str, sw.Stack], message: Message) -> Message:
     """Answers the request ``inspect``."""
+    stack = stacks[message["stack"]]
+    if message["part"] == "move":
+        edit = message["edit"]
+        named = {snake(name): member for name, member in edit["move"].items()}
+        named["dry_run"] = edit.get("dryRun", False)
+        return {"found": document(await stack.move_resources(destination=stacks[message["destination"]], **named))}
     return {"found": document(await find(engine, stack, message))}
 
 

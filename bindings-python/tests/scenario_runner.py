@@ -78,7 +78,7 @@ class Actor:
                 return self.stacks[message["stack"]].export_deployment(show_secrets=True)
             case "inspect":
                 assert self.engine is not None
-                return inspect(self.engine, self.stacks[message["stack"]], message)
+                return inspect(self.engine, self.stacks, message)
             case "start":
                 return self.start(message)
             case "cancel":

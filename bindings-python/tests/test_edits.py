@@ -120,3 +120,45 @@ def test_a_stack_gets_another_passphrase_and_then_an_encryption_of_the_host(tmp_
         stack = engine.stack("shop/dev", program_of("a"), project=tmp_path)
         assert stack.up().changes == {"same": 3}
         assert len(stack.change_secrets(passphrase="last", dry_run=True).records) == 1
+
+
+def test_resources_move_to_a_stack_of_another_engine_whose_program_keeps_them(
+    make_engine: MakeEngine, memory: Memory, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine, sw.Engine(store=f"file://{tmp_path}/other", passphrase="other", providers={"mem": memory}) as other:
+            stack = await engine.stack("shop/dev", program_of("a"))
+            await stack.up()
+            live = await other.create_stack("shop/live")
+            planned = await stack.move_resources([A], live, dry_run=True)
+            assert planned.source.dry_run and len(await stack.resources()) == 4
+            report = await stack.move_resources([A], live)
+            changed, removed = report.source.records
+            assert (changed.kind, removed.kind, removed.urn) == ("changed", "removed", A)
+            assert [reference.urn for reference in changed.removed_references] == [A, A]
+            moved = report.destination.records[-1]
+            assert (moved.kind, moved.urn, moved.former_urn) == ("added", A.replace(":dev:", ":live:"), A)
+            assert report.destination.records[:-1] and "hunter2" not in repr(report)
+            assert [record.name for record in await live.resources()] == ["shop-live", "default", "a"]
+            with pytest.raises(sw.NotFoundError):
+                await stack.move_resources([A], live)
+            with pytest.raises(sw.InvalidInputError, match="destination takes a Stack"):
+                await stack.move_resources([A], "shop/live")  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="urns takes a list"):
+                await stack.move_resources(A, live)
+            with pytest.raises(sw.InvalidInputError, match="moved to itself"):
+                await stack.move_resources([A], stack)
+            back = await live.move_resources([moved.urn], stack)
+            assert [record.kind for record in back.destination.records] == ["added"]
+
+    asyncio.run(run())
+
+
+def test_resources_move_without_an_event_loop(tmp_path: Path, memory: Memory) -> None:
+    with sync.Engine(store=f"file://{tmp_path}", providers={"mem": memory}, passphrase="p") as engine:
+        stack = engine.stack("shop/dev", program_of("a"))
+        stack.up()
+        live = engine.create_stack("shop/live")
+        report = stack.move_resources([A], live)
+        assert report.destination.records[-1].former_urn == A
+        assert len(live.resources()) == 3

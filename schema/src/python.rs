@@ -34,6 +34,8 @@ const OMITTED: &[&str] = &[
     "ImportRequest",
     "StateEdit",
     "RenameEdit",
+    "MoveResources",
+    "MoveEdit",
     "DeleteEdit",
     "RecordSelection",
     "RepairEdit",

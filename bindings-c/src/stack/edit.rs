@@ -88,3 +88,60 @@ pub unsafe extern "C" fn sw_stack_edit(
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }
 }
+
+/// Moves resources, and all below them, to another stack of this or another engine, and gives a report (JSON) of what that did to
+/// both. No provider is called. After an error, both states are as they were.
+///
+/// `edit` is a JSON object: `{"move": {"urns": ["urn:pulumi:…"]}, "dryRun": true}`. Its members:
+///
+/// @members MoveResources
+///
+/// Those of `move`:
+///
+/// @members MoveEdit
+///
+/// Those of the report, each as `sw_stack_edit` gives it:
+///
+/// @members MoveReport
+///
+/// The providers of the resources are copied, unless the destination has them already. A resource whose parent stays is below the
+/// destination itself. References between resources that move and others are removed, which the report names. Secrets are encrypted
+/// with the key of the destination, and pending operations of the resources move, too.
+///
+/// An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; a resource or a provider that the destination has already is
+/// `CONFLICT`, and so is an operation that runs on one of both stacks. When the process ends during the move, the next opening of
+/// either stack finishes or forgets it.
+///
+/// # Safety
+/// `stack` and `destination` must be null or alive, `edit` readable, `report` null or writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_move_resources(
+    stack: *const sw_stack_t,
+    destination: *const sw_stack_t,
+    edit: sw_bytes_view_t,
+    report: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or writable by this function's contract.
+        let place = unsafe { Slot::optional(report) };
+        // SAFETY: null or alive by this function's contract.
+        let stack = unsafe { live(stack, "the stack") }?;
+        // SAFETY: null or alive by this function's contract.
+        let destination = unsafe { live(destination, "the destination") }?;
+        // SAFETY: readable by this function's contract.
+        let edit = unsafe { edit.bytes("the edit") }?;
+        let moving = async {
+            let moved =
+                binding::move_resources(&stack.stack, &destination.stack, edit, Language::C, "a move");
+            Ok(moved.await?)
+        };
+        let content = stack.parts.shared.block_on_to_the_end(moving)?;
+        if let Some(place) = place {
+            place.fill(sw_bytes_t::boxed(content));
+        }
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ._results import EditedRecord, EditReport, GraphEdge, GraphNode, LastUpdate, LockHolder, PendingOperation, RemovedReference, ResourceGraph, ResourceRecord, StackSummary
+from ._results import EditedRecord, EditReport, GraphEdge, GraphNode, LastUpdate, LockHolder, MoveReport, PendingOperation, RemovedReference, ResourceGraph, ResourceRecord, StackSummary
 from .values import OutputValue
 
-__all__ = ["edit_report_of", "graph_of", "history_of", "pending_of", "record_of", "summaries_of"]
+__all__ = ["edit_report_of", "graph_of", "history_of", "move_report_of", "pending_of", "record_of", "summaries_of"]
 
 
 def _shown(members: Mapping[str, Any], names: tuple[str, ...], show_secrets: bool) -> dict[str, Any]:
@@ -34,7 +34,16 @@ def pending_of(members: Mapping[str, Any], show_secrets: bool = False) -> Pendin
 
 def edit_report_of(text: bytes) -> EditReport:
     """Returns the report of an edit of a JSON document."""
+    return _report_of(json.loads(text))
+
+
+def move_report_of(text: bytes) -> MoveReport:
+    """Returns the report of a move of resources of a JSON document."""
     document = json.loads(text)
+    return MoveReport(source=_report_of(document["source"]), destination=_report_of(document["destination"]))
+
+
+def _report_of(document: Mapping[str, Any]) -> EditReport:
     return EditReport(
         dry_run=document["dryRun"],
         records=tuple(_edited_of(record) for record in document["records"]),

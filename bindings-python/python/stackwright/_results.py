@@ -491,6 +491,20 @@ class EditReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveReport:
+    """What a move of resources did to both stacks, or would do.
+
+    - ``destination`` (EditReport): The stack that has them now. Records that came from the source have their URNs
+      there as former ones.
+    - ``source`` (EditReport): The stack that had the resources: they are removed, and other records lose their
+      references to them.
+    """
+
+    destination: EditReport
+    source: EditReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LastUpdate:
     """The last operation on a stack.
 

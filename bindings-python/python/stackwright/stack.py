@@ -13,10 +13,11 @@ from ._checks import require, require_function, require_given
 from ._json import document_of_options, text_of
 from ._provider_threads import ProviderLoop
 from ._raised import Raised, explain
-from ._records import edit_report_of, graph_of, history_of, pending_of, record_of
+from ._records import edit_report_of, graph_of, history_of, move_report_of, pending_of, record_of
 from ._results import (
     Diagnostic,
     EditReport,
+    MoveReport,
     PendingOperation,
     PolicyAnalysis,
     PolicyViolation,
@@ -392,6 +393,40 @@ class Stack:
     async def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Removes the marks of :meth:`taint`, with the same arguments."""
         return await self._edit("untaint", {"untaint": {"urns": _urns(urns), "all": all}}, dry_run)
+
+    async def move_resources(
+        self,
+        urns: Sequence[str],
+        destination: Stack,
+        *,
+        include_parents: bool = False,
+        dry_run: bool = False,
+    ) -> MoveReport:
+        """Moves resources, and all below them, to another stack of this or another engine. No provider is called.
+
+        The providers of the resources are copied, unless the destination has them already. A resource whose parent stays is below
+        the destination itself. References between resources that move and others are removed, which the report names. Secrets are
+        encrypted with the key of the destination, and pending operations of the resources move, too. The program of the
+        destination registers the resources afterwards, and that of this stack no longer does.
+
+        When the process ends during the move, the next opening of either stack finishes or forgets it.
+
+        :param urns: The resources; the URN of the stack itself selects all below it. Providers cannot be named: they are copied where they are needed.
+        :param include_parents: Whether the parents of the resources move, too, up to the stack itself, and everything below them.
+        :param dry_run: Whether nothing is written, and the report has what would change.
+        """
+        if not isinstance(destination, Stack):
+            raise InvalidInputError(f"destination takes a Stack of this interface, not {type(destination).__name__}")
+        require_given("dry_run", dry_run, bool, "True or False")
+        edit = {"move": {"urns": _urns(urns), "include_parents": include_parents}, "dry_run": dry_run}
+        encoded, other = document_of_options(edit), destination._native
+        return move_report_of(
+            await answer(
+                lambda queue, callback: self._native.move_resources(
+                    other, encoded, "move_resources()", queue, callback
+                )
+            )
+        )
 
     async def repair(self, *, dry_run: bool = False) -> EditReport:
         """Sorts the records, and removes references to records that do not exist. A valid state stays as it is.

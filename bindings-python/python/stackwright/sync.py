@@ -18,9 +18,10 @@ from typing import Any, Final, TypeVar
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
-from ._results import ConfigEntry, EditReport, PendingOperation, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
+from ._results import ConfigEntry, EditReport, MoveReport, PendingOperation, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .engine import Engine as _Engine
+from .errors import InvalidInputError
 from .events import Event
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
@@ -294,6 +295,22 @@ class Stack:
     def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Removes the marks of :meth:`taint`."""
         return _background.run(self._stack.untaint(urns, all=all, dry_run=dry_run))
+
+    def move_resources(
+        self,
+        urns: Sequence[str],
+        destination: Stack,
+        *,
+        include_parents: bool = False,
+        dry_run: bool = False,
+    ) -> MoveReport:
+        """Moves resources, and all below them, to another stack of this or another engine."""
+        if not isinstance(destination, Stack):
+            raise InvalidInputError(f"destination takes a Stack of this interface, not {type(destination).__name__}")
+        moving = self._stack.move_resources(
+            urns, destination._stack, include_parents=include_parents, dry_run=dry_run
+        )
+        return _background.run(moving)
 
     def repair(self, *, dry_run: bool = False) -> EditReport:
         """Sorts the records, and removes references to records that do not exist. A valid state stays as it is."""

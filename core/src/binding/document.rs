@@ -10,6 +10,7 @@ use super::{
     edit::{EditDocument, EditReportDocument, EditedRecordDocument, RemovedReferenceDocument},
     event::EventDocument,
     import::{ImportReportDocument, ImportedResourceDocument},
+    move_edit::{MoveEditDocument, MoveReportDocument},
     outputs::OutputDocument,
     pending::{DroppedDocument, PendingDocument},
     project::{ConfigDeclarationDocument, ConfigEntryDocument, ProjectDocument, StackFileDocument},
@@ -83,6 +84,7 @@ documents! {
         OperationOptions, checked by check_policy_packs;
         ImportRequest;
         EditDocument;
+        MoveEditDocument;
         PluginDocument;
         EngineDocument;
         StackDocument;
@@ -113,6 +115,7 @@ documents! {
         RemovedReferenceDocument<'static>;
         EditedRecordDocument<'static>;
         EditReportDocument<'static>;
+        MoveReportDocument<'static>;
         UpdateDocument<'static>;
         LockDocument<'static>;
         SummaryDocument<'static>;

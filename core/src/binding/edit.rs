@@ -203,11 +203,17 @@ impl<'a> From<&'a EditedRecord> for EditedRecordDocument<'a> {
 /// # Errors
 /// [`crate::ErrorKind::Internal`].
 pub fn edit_report_document(report: &EditReport) -> Result<Vec<u8>> {
-    to_vec(&EditReportDocument {
-        dry_run: report.dry_run,
-        records: report.records.iter().map(EditedRecordDocument::from).collect(),
-        warnings: &report.warnings,
-    })
+    to_vec(&EditReportDocument::from(report))
+}
+
+impl<'a> From<&'a EditReport> for EditReportDocument<'a> {
+    fn from(report: &'a EditReport) -> Self {
+        Self {
+            dry_run: report.dry_run,
+            records: report.records.iter().map(EditedRecordDocument::from).collect(),
+            warnings: &report.warnings,
+        }
+    }
 }
 
 impl EditDocument {

@@ -10,6 +10,7 @@ mod edit;
 mod event;
 mod import;
 mod members;
+mod move_edit;
 mod options;
 mod outputs;
 mod pending;
@@ -27,6 +28,7 @@ pub use analysis::analysis_document;
 pub use document::{Document, schemas};
 pub use edit::{EditDocument, edit, edit_report_document};
 pub use import::{import_document, import_request, import_values};
+pub use move_edit::{MoveEditDocument, move_report_document, move_resources};
 pub use options::{
     OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,
     registration_with,

@@ -128,11 +128,18 @@ impl Config {
     /// Returns whether the configuration contains encrypted values.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
-        let mut encrypted = false;
-        for (_, value) in self.iter() {
+        !self.encrypted_keys().is_empty()
+    }
+
+    /// Returns the keys of the values that are encrypted, or contain one that is.
+    pub(crate) fn encrypted_keys(&self) -> Vec<&ConfigKey> {
+        let is_encrypted = |value: &ConfigValue| {
+            let mut encrypted = false;
             value.visit(&mut |inner| encrypted |= matches!(inner, ConfigValue::Secure(_)));
-        }
-        encrypted
+            encrypted
+        };
+        let encrypted = self.iter().filter(|(_, value)| is_encrypted(value));
+        encrypted.map(|(key, _)| key).collect()
     }
 
     /// Returns the ciphertexts, in the order of the keys.

@@ -58,8 +58,9 @@ pub(super) async fn commit(
 ) -> Result<()> {
     let mut current = loaded.snapshot.clone();
     let session = StackSession::begin(&stack.storage, loaded, &mut current, kind).await?;
+    edited.manifest = current.manifest;
     announce(stack, &edited).await?;
-    session.commit(&mut edited).await
+    session.commit_edit(&mut edited).await
 }
 
 /// Passes an edited state to the host's journal, as the complete new list of records.

@@ -8,11 +8,14 @@ mod base;
 mod change_secrets;
 mod destroy;
 mod edit;
+#[cfg(test)]
+mod edit_sequences;
 mod engine_parts;
 mod execute;
 mod handle;
 mod import;
 mod migrate;
+mod move_resources;
 mod moves;
 mod opening;
 mod options;
@@ -36,6 +39,8 @@ mod secrets;
 mod session;
 mod stack_context;
 mod targets;
+#[cfg(test)]
+pub(crate) mod test_key;
 mod update;
 mod with_program;
 
@@ -50,6 +55,7 @@ pub use import::{
     GivenInputs, ImportConfiguration, ImportExtension, ImportOutcome, ImportParameterization, ImportReport,
     ImportRequest, ImportResource, ImportedResource, SourceCode,
 };
+pub(crate) use move_resources::move_resources;
 pub use opening::Opening;
 pub use options::OperationOptions;
 pub(crate) use rename_stack::rename_stack;

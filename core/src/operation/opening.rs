@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, ErrorKind, Result},
     message::distance,
-    store::{StackName, StackStorage, list_stacks},
+    store::{Moving, StackName, StackStorage, list_stacks},
 };
 
 /// The rule for opening a stack.
@@ -63,6 +63,7 @@ impl Opening {
     /// first operation that writes it.
     pub(crate) async fn apply(self, storage: &StackStorage) -> Result<bool> {
         storage.settle_renaming().await?;
+        Moving::settle(storage).await?;
         match self {
             Self::Create => storage.create().await.map(|()| false),
             Self::AsNeeded => Ok(!storage.exists().await?),

@@ -104,6 +104,45 @@ impl Snapshot {
         recorded.is_ok_and(|recorded| recorded.as_ref() == Some(extension))
     }
 
+    /// Copies the extensions of the records that `is_added` selects from another snapshot.
+    ///
+    /// # Errors
+    /// [`ErrorKind::State`] with the resource and the reference when neither has it, or it is another one there.
+    pub(super) fn adopt_extensions(
+        &mut self,
+        source: &Self,
+        is_added: impl Fn(&ResourceState) -> bool,
+    ) -> Result<()> {
+        let needed = self.resources.iter();
+        let needed = needed.filter(|state| !state.extension_ref.is_empty() && is_added(state));
+        let mut copied = serde_json::Map::new();
+        for state in needed {
+            let reference = state.extension_ref.as_str();
+            let recorded = |snapshot: &Self| snapshot.extra.get(EXTENSIONS)?.get(reference).cloned();
+            match (recorded(self), recorded(source)) {
+                (Some(own), Some(other)) if own != other => {
+                    return Err(unusable(
+                        state,
+                        "the destination has another one of this reference",
+                    ));
+                }
+                (Some(_), _) => {}
+                (None, Some(value)) => drop(copied.insert(reference.to_owned(), value)),
+                (None, None) => return Err(unusable(state, "the state does not have it")),
+            }
+        }
+        if !copied.is_empty() {
+            let members = self
+                .extra
+                .entry(EXTENSIONS.to_owned())
+                .or_insert_with(|| Value::Object(serde_json::Map::new()));
+            if let Value::Object(members) = members {
+                members.extend(copied);
+            }
+        }
+        Ok(())
+    }
+
     /// Drops the extensions to which neither a record nor a pending operation refers.
     pub(super) fn drop_unused_extensions(&mut self) {
         let Some(Value::Object(extensions)) = self.extra.get_mut(EXTENSIONS) else {

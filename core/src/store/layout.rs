@@ -128,6 +128,11 @@ impl StackName {
         format!(".pulumi/journals/{self}.rekeying")
     }
 
+    /// Returns the key of the note about a move of resources that has begun.
+    pub(super) fn moving(&self) -> String {
+        format!(".pulumi/journals/{self}.moving")
+    }
+
     /// Returns the prefix of the keys of journals that were set aside.
     pub(super) fn orphans(&self) -> String {
         format!("{}.orphan-", self.journal())

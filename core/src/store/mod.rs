@@ -36,8 +36,10 @@ pub use lock_owner::LockHolder;
 pub use memory::MemoryStore;
 pub use open::open;
 pub(crate) use session::{HistoryRecord, LoadedStack, Refreshing, StackSession};
+pub(crate) use stack::{
+    BothLocks, Moving, Settled, StackStorage, StoredStack, is_one_store, list_stacks, summarize_stacks,
+};
 pub use stack::{LastUpdate, StackSummary};
-pub(crate) use stack::{StackStorage, StoredStack, list_stacks, summarize_stacks};
 
 use crate::{
     error::{Error, ErrorKind, Result},

@@ -6,14 +6,26 @@ use stackwright::{Engine, Language, Result, Stack, binding};
 use super::run::{Answer, broken, error};
 
 /// Answers the request `inspect`.
-pub(super) async fn inspect(engine: &Engine, stack: &Stack, message: &Value) -> Answer {
-    let found = find(engine, stack, message).await.map_err(|it| error(&it))?;
+pub(super) async fn inspect(
+    engine: &Engine,
+    stack: &Stack,
+    destination: Option<&Stack>,
+    message: &Value,
+) -> Answer {
+    let found = find(engine, stack, destination, message)
+        .await
+        .map_err(|it| error(&it))?;
     let found: Value =
         serde_json::from_slice(&found).map_err(|error| broken(format!("what was read: {error}")))?;
     Ok(json!({ "found": found }))
 }
 
-async fn find(engine: &Engine, stack: &Stack, message: &Value) -> Result<Vec<u8>> {
+async fn find(
+    engine: &Engine,
+    stack: &Stack,
+    destination: Option<&Stack>,
+    message: &Value,
+) -> Result<Vec<u8>> {
     let number = |name: &str| {
         message[name]
             .as_u64()
@@ -52,6 +64,11 @@ async fn find(engine: &Engine, stack: &Stack, message: &Value) -> Result<Vec<u8>
         "edit" => {
             let edit = message["edit"].to_string();
             binding::edit(stack, edit.as_bytes(), None, Language::Rust, "an edit").await
+        }
+        "move" => {
+            let missing = || stackwright::Error::invalid("a move has no destination");
+            let (destination, edit) = (destination.ok_or_else(missing)?, message["edit"].to_string());
+            binding::move_resources(stack, destination, edit.as_bytes(), Language::Rust, "a move").await
         }
         other => Err(stackwright::Error::invalid(format!(
             "this actor cannot read {other:?}"

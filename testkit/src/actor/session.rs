@@ -162,7 +162,8 @@ impl Session {
             "inspect" => {
                 let engine = locked(&self.engine).clone();
                 let engine = engine.ok_or_else(|| broken("no engine is open"))?;
-                inspect(&engine, &self.opened(message)?, message).await
+                let destination = locked(&self.stacks).get(text(message, "destination")).cloned();
+                inspect(&engine, &self.opened(message)?, destination.as_ref(), message).await
             }
             "close" => {
                 let engine = locked(&self.engine).take();

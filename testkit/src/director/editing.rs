@@ -5,24 +5,34 @@ use serde_json::{Map, Value, json};
 use super::{link::ActorError, play::Player};
 use crate::{
     check::name_of,
-    scenario::{Edit, EditExpectation, ErrorExpectation, PROJECT, STACK, ScenarioOperation},
+    scenario::{Edit, EditExpectation, ErrorExpectation, PROJECT, STACK, STACK_BESIDE, ScenarioOperation},
     value::difference,
 };
 
 impl Player<'_, '_> {
     /// Makes the edits that an operation names, and checks their reports.
-    pub(super) async fn edit(&mut self, operation: &ScenarioOperation) -> Result<(), String> {
+    pub(super) async fn edit(&mut self, operation: &ScenarioOperation, config: &Value) -> Result<(), String> {
         for (index, edit) in operation.edits.iter().enumerate() {
             let edited = self.edit_once(edit).await;
             edited.map_err(|text| format!("edit {}: {text}", index + 1))?;
+            if let Some(passphrase) = new_passphrase(edit) {
+                // The stack that was edited has the former one.
+                self.passphrase = Some(passphrase.to_owned());
+                self.ask("close", json!({})).await?;
+                self.open(config.clone()).await?;
+            }
         }
         Ok(())
     }
 
     async fn edit_once(&mut self, edit: &Edit) -> Result<(), String> {
         // An invalid state, which only a repair takes, cannot be read.
+        let (stack, other) = match edit.beside {
+            true => (STACK_BESIDE, STACK),
+            false => (STACK, STACK_BESIDE),
+        };
         let records = self
-            .ask("inspect", json!({ "stack": STACK, "part": "resources" }))
+            .ask("inspect", json!({ "stack": stack, "part": "resources" }))
             .await;
         let records = records.map(|answer| answer["found"].clone()).unwrap_or_default();
         let mut document = Value::Object(edit.edit.clone());
@@ -33,15 +43,36 @@ impl Player<'_, '_> {
         {
             *deployment = deployment.to_string().into();
         }
-        let members = json!({ "stack": STACK, "part": "edit", "edit": document });
+        let is_move = document.get("move").is_some();
+        let part = if is_move { "move" } else { "edit" };
+        let mut members = json!({ "stack": stack, "part": part, "edit": document });
+        if is_move {
+            members["destination"] = other.into();
+        }
         let answer = self.answer("inspect", members).await?;
         match (answer, &edit.expect.error) {
+            (Ok(answer), None) if is_move => {
+                let found = &answer["found"];
+                check(&found["source"], &edit.expect)?;
+                let destination = edit.expect.destination.as_deref();
+                destination.map_or(Ok(()), |expected| {
+                    check(&found["destination"], expected).map_err(|text| format!("destination: {text}"))
+                })
+            }
             (Ok(answer), None) => check(&answer["found"], &edit.expect),
             (Ok(answer), Some(_)) => Err(format!("it succeeded with {}", answer["found"])),
             (Err(error), None) => Err(format!("{} ({})", error.message, error.kind)),
             (Err(error), Some(expected)) => check_error(&error, expected),
         }
     }
+}
+
+/// Returns the passphrase that an edit has given the stack.
+fn new_passphrase(edit: &Edit) -> Option<&str> {
+    let is_made = edit.expect.error.is_none() && edit.edit.get("dryRun") != Some(&json!(true));
+    edit.edit.get("changeSecrets")?["passphrase"]
+        .as_str()
+        .filter(|_| is_made)
 }
 
 /// Replaces `@name` by the URN of the recorded resource of that name, or by one that is not recorded.

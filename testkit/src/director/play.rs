@@ -63,7 +63,8 @@ pub(super) struct Player<'a, 'b> {
     waits: BTreeMap<String, bool>,
     /// The limits of providers, by package.
     limits: Value,
-    passphrase: Option<&'static str>,
+    /// The one of the stack, which edits can change.
+    pub(super) passphrase: Option<String>,
     packs: Arc<Packs>,
     plugins: Arc<Plugins>,
     transforms: Arc<Transforms>,
@@ -96,7 +97,7 @@ impl<'a, 'b> Player<'a, 'b> {
                 .filter_map(|(package, script)| Some((package.clone(), script.limits()?)))
                 .collect::<Map<_, _>>()
                 .into(),
-            passphrase: scenario.has_passphrase().then_some(PASSPHRASE),
+            passphrase: scenario.has_passphrase().then(|| PASSPHRASE.to_owned()),
             packs: Arc::new(Packs::serve(&scenario.policies).await?),
             deployment: scenario
                 .supplied
@@ -143,7 +144,7 @@ impl<'a, 'b> Player<'a, 'b> {
             start["stack"] = STACK.into();
             let requested = async {
                 self.forget(operation).await?;
-                self.edit(operation).await?;
+                self.edit(operation, &changing.config()).await?;
                 match operation.adopt {
                     Some(_) => self.adoption(&mut start).await,
                     None => Ok(()),
@@ -213,7 +214,7 @@ impl<'a, 'b> Player<'a, 'b> {
         answer.ok_or_else(|| format!("{verb} timed out"))
     }
 
-    async fn open(&mut self, config: Value) -> Result<(), String> {
+    pub(super) async fn open(&mut self, config: Value) -> Result<(), String> {
         let members = json!({
             "store": format!("file://{}", self.folder.path().display()),
             "passphrase": self.passphrase,

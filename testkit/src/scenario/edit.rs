@@ -9,6 +9,8 @@ use super::ErrorExpectation;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Edit {
+    /// Whether it is an edit of the stack beside. A move goes to the other one of both stacks.
+    pub beside: bool,
     /// The members of the edit's document (`rename`, `delete`, `dryRun`…). URNs are written `@name`.
     #[serde(flatten)]
     pub edit: Map<String, Value>,
@@ -28,4 +30,6 @@ pub struct EditExpectation {
     pub members: Map<String, Value>,
     /// A part of each warning, all of them.
     pub warnings: Option<Vec<String>>,
+    /// The report about the destination of a move; the other members are about its source.
+    pub destination: Option<Box<Self>>,
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::Stack;
 use crate::{
     error::{Error, Result},
-    operation::{change_secrets, edit as apply, rename_stack, restore},
+    operation::{change_secrets, edit as apply, move_resources, rename_stack, restore},
     secrets::{PassphraseProvider, SecretsProvider},
-    state::edit::{EditReport, StateEdit},
+    state::edit::{EditReport, Move, MoveReport, StateEdit},
     store::HistoryPoint,
 };
 
@@ -51,6 +51,55 @@ impl Stack {
     pub async fn edit(&self, edit: &StateEdit, dry_run: bool) -> Result<EditReport> {
         let edited = apply(&self.context, edit, dry_run).await;
         self.explained(edited).await
+    }
+
+    /// Moves resources, and all below them, to another stack of this or another engine, and returns what it does to both, or with
+    /// `dry_run` what it would do. No provider is called.
+    ///
+    /// The providers of the resources are copied, unless the destination has them already. A resource whose parent stays is below
+    /// the destination itself. References between resources that move and others are removed, which the report names. Secrets are
+    /// encrypted with the destination's manager. Pending operations of the resources move, too.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotFound`] for a URN that the state does not have, with the nearest ones as hints;
+    /// [`crate::ErrorKind::InvalidInput`] for a provider, and for a stack that is its own destination;
+    /// [`crate::ErrorKind::Conflict`] for a resource or a provider that the destination has already, for a view without its owner,
+    /// and while an operation runs on one of both stacks; [`crate::ErrorKind::State`] for a state that is invalid. Both states are
+    /// unchanged then.
+    ///
+    /// # Cancel safety
+    /// A dropped future, or the death of the process, leaves a move that the next opening of either stack finishes or forgets: then
+    /// each resource is in one of both. Where another program has changed one of the states since, the opening fails with a
+    /// conflict that names the resources in both.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// # stack.import_deployment(br#"{"version": 3, "deployment": {"resources": [
+    /// #     {"urn": "urn:pulumi:dev::shop::my:index:Site::main", "custom": false, "type": "my:index:Site"}]}}"#).await?;
+    /// use stackwright::{state::edit::Move, urn::Urn};
+    ///
+    /// let other = engine.create_stack("shop/live", StackSettings::default()).await?;
+    /// let urn = Urn::parse("urn:pulumi:dev::shop::my:index:Site::main")?;
+    /// stack.move_resources(&other, &Move::of([urn]), false).await?;
+    /// assert!(stack.snapshot().await?.resources.is_empty());
+    /// let moved = other.snapshot().await?.resources[1].urn.to_string();
+    /// assert_eq!(moved, "urn:pulumi:live::shop::my:index:Site::main");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn move_resources(&self, destination: &Self, edit: &Move, dry_run: bool) -> Result<MoveReport> {
+        let moved = move_resources(&self.context, &destination.context, edit, dry_run).await;
+        self.explained(moved).await
     }
 
     /// Replaces the state by one of the history, and returns what it did, or with `dry_run` what it would do. A state of before a

@@ -58,12 +58,13 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
     let session = StackSession::begin(storage, loaded, &mut current, NAME).await?;
+    edited.manifest = current.manifest;
     if let Some(config) = config.clone() {
         storage.note_rekeying(&*manager, config).await?;
     }
     let committed = async {
         announce(stack, &edited).await?;
-        session.commit(&mut edited).await
+        session.commit_edit(&mut edited).await
     };
     if let Err(error) = committed.await {
         if let Some(source) = &stack.config_source
@@ -167,9 +168,14 @@ fn report_of(stack: &StackContext, loaded: &LoadedStack) -> EditReport {
     let warnings = loaded.warnings.iter();
     let warnings = warnings.map(|warning| warning.message.library().to_owned());
     report.warnings.extend(warnings);
-    if stack.config.is_encrypted() {
-        let text = "the configuration that the stack was opened with stays encrypted with the former key";
-        report.warnings.push(text.to_owned());
+    let encrypted = stack.config.encrypted_keys();
+    if !encrypted.is_empty() {
+        let keys: Vec<_> = encrypted.iter().map(ToString::to_string).collect();
+        report.warnings.push(format!(
+            "the configuration that the host supplies stays encrypted with the former key: {}; operations on the stack fail until these \
+             values are encrypted with the new key, or are supplied as secrets in plaintext",
+            keys.join(", ")
+        ));
     }
     report
 }

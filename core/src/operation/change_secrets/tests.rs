@@ -6,81 +6,21 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::Handle;
 
 use crate::{
     Engine, Stack, StackSettings,
     config::{Config, ConfigKey, ConfigSource, ConfigValue, LoadedConfig, RekeyedConfig},
     error::{Error, ErrorKind, Result},
+    operation::{OperationOptions, test_key::Key},
     runtime::Runtime,
-    secrets::{SecretsManager, SecretsProvider},
     state::edit::EditReport,
     store::{
         MemoryStore, Store,
         faulty::{Fault, FaultyStore},
     },
 };
-
-/// Opens what was encrypted with its key: ciphertexts begin with the key's name.
-struct Key(&'static str);
-
-#[async_trait]
-impl SecretsProvider for Key {
-    async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
-        if kind != "test" || state != Some(&json!({ "key": self.0 })) {
-            return Err(Error::new(ErrorKind::Decrypt, "another key"));
-        }
-        self.create().await
-    }
-
-    fn verifies_key(&self) -> bool {
-        true
-    }
-
-    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
-        Ok(Arc::new(Self(self.0)))
-    }
-}
-
-#[async_trait]
-impl SecretsManager for Key {
-    fn kind(&self) -> &'static str {
-        "test"
-    }
-
-    fn state(&self) -> Option<Value> {
-        Some(json!({ "key": self.0 }))
-    }
-
-    fn identity(&self) -> Arc<str> {
-        self.0.into()
-    }
-
-    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
-        let sealed = plaintexts
-            .iter()
-            .map(|text| format!("{}:{}", self.0, reversed(text)));
-        Ok(sealed.collect())
-    }
-
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
-        let wrong = || Error::new(ErrorKind::Decrypt, "encrypted with another key");
-        let opened = ciphertexts.iter().map(|text| {
-            let (key, text) = text.split_once(':').ok_or_else(wrong)?;
-            if key == self.0 {
-                Ok(reversed(text))
-            } else {
-                Err(wrong())
-            }
-        });
-        opened.collect()
-    }
-}
-
-fn reversed(text: &str) -> String {
-    text.chars().rev().collect()
-}
 
 /// A configuration in memory, whose next change can fail before or after it is made.
 #[derive(Default)]
@@ -284,6 +224,44 @@ async fn after_faults_at_any_write_twice_in_a_row_the_stack_opens_with_one_key()
 }
 
 #[tokio::test]
+async fn encrypted_configuration_of_the_host_is_named_and_opens_nothing_with_the_new_key() {
+    let case = Case::new().await;
+    let mut config = Config::new();
+    config.insert(ConfigKey::new("shop", "plain"), ConfigValue::String("x".into()));
+    config.insert(
+        ConfigKey::new("shop", "key"),
+        ConfigValue::Secure("old:yek".into()),
+    );
+    let settings = StackSettings {
+        config,
+        ..StackSettings::default()
+    };
+    let open = async |key| {
+        let engine = case.engine(Arc::clone(&case.store), key);
+        engine.stack("shop/dev", settings.clone()).await.unwrap()
+    };
+    let stack = open("old").await;
+    for dry_run in [true, false] {
+        let report = stack.change_secrets(Arc::new(Key("new")), dry_run).await.unwrap();
+        let [warning] = &report.warnings[..] else {
+            panic!("{:?}", report.warnings)
+        };
+        assert!(
+            warning.contains("with the former key: shop:key; operations"),
+            "{warning}"
+        );
+    }
+    let refreshed = open("new")
+        .await
+        .refresh(OperationOptions::default())
+        .wait()
+        .await;
+    let error = refreshed.error.clone().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
+    assert!(error.message().contains("shop:key"), "{error}");
+}
+
+#[tokio::test]
 async fn a_settings_file_that_cannot_be_written_is_changed_by_the_next_opening() {
     let case = Case::new().await;
     let stack = case.open("old").await.unwrap();
@@ -314,7 +292,7 @@ async fn a_settings_file_that_cannot_be_written_is_changed_by_the_next_opening()
 
 #[tokio::test]
 async fn a_state_of_the_history_needs_the_former_key_and_brings_it_back() {
-    use crate::{operation::OperationOptions, store::HistoryPoint};
+    use crate::store::HistoryPoint;
     let case = Case::new().await;
     let stack = case.open("old").await.unwrap();
     let refreshed = stack.refresh(OperationOptions::default()).wait().await;

@@ -9,7 +9,10 @@ mod repair;
 mod report;
 mod rewrite;
 mod stack_name;
+mod transfer;
 
+#[cfg(test)]
+pub(crate) mod random;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +29,8 @@ use crate::{
 pub use report::{EditKind, EditReport, EditedRecord, RemovedReference};
 pub(crate) use rewrite::{rewrite_references, rewrite_snapshot, rewrite_snippets};
 pub(crate) use stack_name::rename_stack;
+pub use transfer::{Move, MoveReport};
+pub(crate) use transfer::{Moved, MovedRecord, transfer, withdraw};
 
 /// The schema of a URN.
 #[derive(JsonSchema)]

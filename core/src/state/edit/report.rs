@@ -6,7 +6,10 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Edited, rewrite::rewrite_list};
+use super::{
+    Edited,
+    rewrite::{UrnMap, rewrite_list},
+};
 use crate::{
     property::PropertyValue,
     resource::{PendingOperationKind, ResourceState},
@@ -225,62 +228,67 @@ impl Comparison<'_> {
         };
         Some(EditedRecord {
             former_urn: is_renamed.then(|| before.urn.clone()),
-            removed_references: self.removed_references(before, after),
+            removed_references: removed_references(before, after, &|urn| self.renamed(urn)),
             fields,
             ..EditedRecord::new(edit, after, kind)
         })
     }
+}
 
-    fn removed_references(&self, before: &ResourceState, after: &ResourceState) -> Vec<RemovedReference> {
-        let mut removed = Vec::new();
-        let single = [
-            ("parent", &before.parent, &after.parent),
-            (
-                "deletedWith",
-                &before.options.deleted_with,
-                &after.options.deleted_with,
-            ),
-            ("viewOf", &before.view_of, &after.view_of),
-        ];
-        for (field, before, after) in single {
-            if let (Some(urn), None) = (before, after) {
+/// Returns the references of a record that are gone. `renamed` has new URNs by former ones.
+pub(super) fn removed_references(
+    before: &ResourceState,
+    after: &ResourceState,
+    renamed: UrnMap<'_>,
+) -> Vec<RemovedReference> {
+    let mut removed = Vec::new();
+    let single = [
+        ("parent", &before.parent, &after.parent),
+        (
+            "deletedWith",
+            &before.options.deleted_with,
+            &after.options.deleted_with,
+        ),
+        ("viewOf", &before.view_of, &after.view_of),
+    ];
+    for (field, before, after) in single {
+        if let (Some(urn), None) = (before, after) {
+            removed.push(RemovedReference {
+                field: field.to_owned(),
+                urn: urn.clone(),
+            });
+        }
+    }
+    let mut compare = |field: &str, before: &[Urn], after: &[Urn]| {
+        let renamed = rewrite_list(before, renamed);
+        let renamed = renamed.as_deref().unwrap_or(before);
+        for (urn, renamed) in before.iter().zip(renamed) {
+            if !after.contains(renamed) {
                 removed.push(RemovedReference {
                     field: field.to_owned(),
                     urn: urn.clone(),
                 });
             }
         }
-        let mut compare = |field: &str, before: &[Urn], after: &[Urn]| {
-            let renamed = rewrite_list(before, &|urn| self.renamed(urn));
-            let renamed = renamed.as_deref().unwrap_or(before);
-            for (urn, renamed) in before.iter().zip(renamed) {
-                if !after.contains(renamed) {
-                    removed.push(RemovedReference {
-                        field: field.to_owned(),
-                        urn: urn.clone(),
-                    });
-                }
-            }
-        };
-        if before.dependencies != after.dependencies {
-            compare("dependencies", &before.dependencies, &after.dependencies);
-        }
-        let (with, without) = (&before.options.replace_with, &after.options.replace_with);
-        if with != without {
-            compare("replaceWith", with, without);
-        }
-        if before.property_dependencies != after.property_dependencies {
-            for (property, urns) in before.property_dependencies.iter() {
-                let left = after.property_dependencies.get(property).unwrap_or_default();
-                compare(&format!("propertyDependencies.{property}"), urns, left);
-            }
-        }
-        removed
+    };
+    if before.dependencies != after.dependencies {
+        compare("dependencies", &before.dependencies, &after.dependencies);
     }
+    let (with, without) = (&before.options.replace_with, &after.options.replace_with);
+    if with != without {
+        compare("replaceWith", with, without);
+    }
+    if before.property_dependencies != after.property_dependencies {
+        for (property, urns) in before.property_dependencies.iter() {
+            let left = after.property_dependencies.get(property).unwrap_or_default();
+            compare(&format!("propertyDependencies.{property}"), urns, left);
+        }
+    }
+    removed
 }
 
 impl EditedRecord {
-    fn new(kind: EditKind, record: &ResourceState, pending: Option<PendingOperationKind>) -> Self {
+    pub(super) fn new(kind: EditKind, record: &ResourceState, pending: Option<PendingOperationKind>) -> Self {
         Self {
             kind,
             urn: record.urn.clone(),

@@ -108,7 +108,7 @@ impl StackStorage {
             }
             let session = StackSession::begin(self, loaded, &mut current, "import").await?;
             announce(imported).await?;
-            session.commit(imported).await.map(|()| before)
+            session.commit_edit(imported).await.map(|()| before)
         }
         .await;
         let released = lock.release().await;

@@ -36,7 +36,7 @@ impl StackStorage {
             let (place, entry) = PendingEntry::find(&snapshot.pending_operations, &snapshot.resources, id)?;
             let session = StackSession::begin(self, loaded, &mut snapshot, "forget").await?;
             snapshot.pending_operations.remove(place);
-            session.commit(&mut snapshot).await?;
+            session.commit_edit(&mut snapshot).await?;
             Ok(entry)
         }
         .await;

@@ -152,7 +152,37 @@ impl StackSession {
     /// [`ErrorKind::Conflict`] when the checkpoint is no longer the loaded one, or the journal belongs to another
     /// writer. The journal stays then.
     pub(crate) async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
-        let bytes = checkpoint_of(&self.storage, snapshot).await?;
+        let checkpoint = checkpoint_of(&self.storage, snapshot).await?;
+        self.commit_checkpoint(checkpoint).await
+    }
+
+    /// As [`Self::commit`], for an edit: the manifest has the writer and the time of the last operation, as before.
+    ///
+    /// # Errors
+    /// As for [`Self::commit`].
+    pub(crate) async fn commit_edit(&self, snapshot: &mut Snapshot) -> Result<()> {
+        let checkpoint = self.edited_checkpoint(snapshot).await?;
+        self.commit_checkpoint(checkpoint).await
+    }
+
+    /// Writes `snapshot` as [`Self::commit_edit`] does, and returns the checkpoint without storing it.
+    ///
+    /// # Errors
+    /// Those of the secrets manager.
+    pub(crate) async fn edited_checkpoint(&self, snapshot: &mut Snapshot) -> Result<Vec<u8>> {
+        if snapshot.manifest.version.is_empty() {
+            // It is the first state of the stack.
+            return checkpoint_of(&self.storage, snapshot).await;
+        }
+        let stack = self.storage.name().qualified();
+        write_checkpoint(&stack, snapshot, SecretsShown::Encrypted).await
+    }
+
+    /// Makes a written checkpoint the stack's state, as [`Self::commit`] does.
+    ///
+    /// # Errors
+    /// As for [`Self::commit`].
+    pub(crate) async fn commit_checkpoint(&self, bytes: Vec<u8>) -> Result<()> {
         let mut head = self.head.lock().await;
         self.storage.commit(&mut head, bytes.into(), &self.journal).await
     }

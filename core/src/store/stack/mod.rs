@@ -1,7 +1,9 @@
 //! A stack in a store: its checkpoint, its journal, its lock and its history.
 
+mod both_locks;
 mod commit;
 mod list;
+mod moving;
 mod rekey;
 mod remove;
 mod rename;
@@ -27,9 +29,11 @@ use crate::{
     runtime::Runtime,
 };
 
+pub(crate) use both_locks::BothLocks;
 pub(super) use commit::Head;
 use list::check_layout;
 pub(crate) use list::list_stacks;
+pub(crate) use moving::{Moving, Settled, is_one_store};
 pub(crate) use summary::summarize_stacks;
 pub use summary::{LastUpdate, StackSummary};
 
@@ -223,8 +227,18 @@ impl StackStorage {
     /// As [`Self::lock`]. Conflicts of other lockers name `operation`, `update` for instance.
     ///
     /// # Errors
-    /// As for [`Self::lock`].
+    /// As for [`Self::lock`]; [`ErrorKind::Conflict`] for a stack with an interrupted move of resources.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
+        let lock = self.lock_unsettled(operation).await?;
+        if let Err(error) = self.refuse_moving().await {
+            drop(lock.release().await);
+            return Err(error);
+        }
+        Ok(lock)
+    }
+
+    /// As [`Self::lock_for`], also for a stack with an interrupted move of resources.
+    async fn lock_unsettled(&self, operation: &str) -> Result<StackLock> {
         StackLock::take(
             &self.store,
             &self.name,
@@ -233,6 +247,14 @@ impl StackStorage {
             Some(operation),
         )
         .await
+    }
+
+    /// Refuses a stack with an interrupted move of resources, which its next opening finishes.
+    async fn refuse_moving(&self) -> Result<()> {
+        match Moving::of(self).await? {
+            Some(moving) => Err(moving.unfinished()),
+            None => Ok(()),
+        }
     }
 
     /// Returns the holder of the stack, for callers without the lock. Lock files of ended processes do not count.

@@ -4,12 +4,12 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::StackStorage;
+use super::{StackStorage, both_locks::BothLocks};
 use crate::{
     error::{Error, ErrorKind, Result},
     state::deployment::content_hash,
     store::{
-        Condition, StackLock, StackName,
+        Condition, StackName,
         compression::expand,
         layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
     },
@@ -29,32 +29,6 @@ struct Renaming {
     new: String,
 }
 
-/// The locks of both names.
-pub(crate) struct BothLocks {
-    from: StackLock,
-    to: StackLock,
-}
-
-impl BothLocks {
-    /// Releases both locks.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub(crate) async fn release(self) -> Result<()> {
-        let from = self.from.release().await;
-        self.to.release().await.and(from)
-    }
-
-    /// Releases both locks, and removes the traces of the one under the former name.
-    ///
-    /// # Errors
-    /// As for [`Self::release`].
-    pub(crate) async fn retire(self) -> Result<()> {
-        let from = self.from.retire().await;
-        self.to.release().await.and(from)
-    }
-}
-
 impl StackStorage {
     /// Returns the stack of another name in the same store.
     #[must_use]
@@ -65,32 +39,9 @@ impl StackStorage {
     /// Locks this stack and the name `to`, in the order of the names.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when one of them is locked elsewhere.
+    /// [`ErrorKind::Conflict`] when one of them is locked elsewhere, or has an interrupted move of resources.
     pub(crate) async fn lock_both(&self, to: &Self) -> Result<BothLocks> {
-        const OPERATION: &str = "rename";
-        let (first, second) = if self.name < to.name {
-            (self, to)
-        } else {
-            (to, self)
-        };
-        let held = first.lock_for(OPERATION).await?;
-        let other = match second.lock_for(OPERATION).await {
-            Ok(other) => other,
-            Err(error) => {
-                drop(held.release().await);
-                return Err(error);
-            }
-        };
-        Ok(match self.name < to.name {
-            true => BothLocks {
-                from: held,
-                to: other,
-            },
-            false => BothLocks {
-                from: other,
-                to: held,
-            },
-        })
+        BothLocks::take(self, to, "rename").await
     }
 
     /// Moves the stack to the name of `to`, with `checkpoint` as its state there: history, tags and the copy of the previous
@@ -201,6 +152,14 @@ impl StackStorage {
     fn sides(&self, renaming: &Renaming) -> Result<(Self, Self)> {
         let named = |name: &str| StackName::parse(name).map(|name| self.named(name));
         Ok((named(&renaming.from)?, named(&renaming.to)?))
+    }
+
+    /// Returns whether there is a note of a renaming that has begun.
+    ///
+    /// # Errors
+    /// As for [`Self::settle_renaming`].
+    pub(crate) async fn is_renaming(&self) -> Result<bool> {
+        Ok(self.renaming().await?.is_some())
     }
 
     async fn renaming(&self) -> Result<Option<Renaming>> {

@@ -1,0 +1,67 @@
+//! The documents of moves of resources between two stacks, and of their reports.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::edit::EditReportDocument;
+use crate::{
+    engine::Stack,
+    error::Result,
+    message::Language,
+    property::json::to_vec,
+    state::edit::{Move, MoveReport},
+};
+
+/// A move of resources to another stack.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "MoveResources")]
+pub struct MoveEditDocument {
+    /// The resources.
+    #[serde(rename = "move")]
+    edit: Move,
+    /// Whether nothing is written, and the report has what the move would do.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What a move of resources did to both stacks, or would do.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MoveReport")]
+pub(super) struct MoveReportDocument<'a> {
+    /// The stack that had the resources: they are removed, and other records lose their references to them.
+    source: EditReportDocument<'a>,
+    /// The stack that has them now. Records that came from the source have their URNs there as former ones.
+    destination: EditReportDocument<'a>,
+}
+
+/// Writes the report of a move as JSON.
+///
+/// # Errors
+/// [`crate::ErrorKind::Internal`].
+pub fn move_report_document(report: &MoveReport) -> Result<Vec<u8>> {
+    to_vec(&MoveReportDocument {
+        source: EditReportDocument::from(&report.source),
+        destination: EditReportDocument::from(&report.destination),
+    })
+}
+
+/// Reads a move from JSON, makes it, and returns its report as JSON. `subject` names the call in errors.
+///
+/// # Errors
+/// As [`super::read`] and [`Stack::move_resources`].
+///
+/// # Cancel safety
+/// As for [`Stack::move_resources`].
+pub async fn move_resources(
+    stack: &Stack,
+    destination: &Stack,
+    json: &[u8],
+    language: Language,
+    subject: &str,
+) -> Result<Vec<u8>> {
+    let document: MoveEditDocument = super::read(json, language, subject)?;
+    let report = stack.move_resources(destination, &document.edit, document.dry_run);
+    move_report_document(&report.await?)
+}

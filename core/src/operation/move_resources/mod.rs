@@ -1,0 +1,180 @@
+//! Moving resources to another stack: both states change, that of the destination first. A note in both completes an interrupted
+//! move.
+
+use super::{StackContext, change_secrets::unfinished, edit::announce};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    state::{
+        Snapshot,
+        edit::{EditReport, Move, MoveReport, Moved, transfer},
+        integrity,
+    },
+    store::{BothLocks, LoadedStack, Moving, Settled, StackSession, StackStorage, is_one_store},
+};
+
+/// The name of the operation in locks and journals.
+const NAME: &str = "move";
+
+/// Moves resources from `source` to `destination`, which may belong to another engine. A dry run writes nothing.
+///
+/// # Errors
+/// Those of the edit; [`ErrorKind::InvalidInput`] for a stack that is its own destination; [`ErrorKind::Conflict`] while one of
+/// both is locked elsewhere; [`ErrorKind::State`] for a state that is invalid, or that the move would make so.
+pub(crate) async fn move_resources(
+    source: &StackContext,
+    destination: &StackContext,
+    edit: &Move,
+    dry_run: bool,
+) -> Result<MoveReport> {
+    let (from, to) = (&source.storage, &destination.storage);
+    if from.name() == to.name() && is_one_store(from, to) {
+        let text = format!("the stack '{}' is not moved to itself", from.name());
+        return Err(Error::invalid(text).with_hint("rename() gives a resource another name or parent"));
+    }
+    if dry_run {
+        let loaded = from.load_unlocked(&*source.secrets).await?;
+        let arrival = match to.load_unlocked(&*destination.secrets).await {
+            Err(error) if destination.is_new && error.kind() == ErrorKind::NotFound => None,
+            arrival => Some(arrival?),
+        };
+        let empty = Snapshot::default();
+        let present = arrival.as_ref().map_or(&empty, |arrival| &arrival.snapshot);
+        let moved = moved(to, &loaded.snapshot, present, edit)?;
+        let mut report = reported(moved.report, &loaded, arrival.as_ref());
+        (report.source.dry_run, report.destination.dry_run) = (true, true);
+        return Ok(report);
+    }
+    let locks = BothLocks::take_unsettled(from, to, NAME).await?;
+    let result = async {
+        let finished = settle_locked(from, to).await?;
+        let moved = move_locked(source, destination, edit).await;
+        moved.map_err(|error| match finished {
+            Some(finished) => error.with_hint(format!("an interrupted move {finished} was finished first")),
+            None => error,
+        })
+    };
+    let result = result.await;
+    let released = locks.release().await;
+    result.and_then(|report| released.map(|()| report))
+}
+
+/// Finishes or forgets an interrupted move between both stacks, and describes one that it finished.
+async fn settle_locked(from: &StackStorage, to: &StackStorage) -> Result<Option<String>> {
+    let mut finished = None;
+    for side in [from, to] {
+        let Some(moving) = Moving::of(side).await? else {
+            continue;
+        };
+        let settled = match (moving.is_between(from, to), moving.is_between(to, from)) {
+            (true, _) => moving.settle_locked(from, to).await?,
+            (_, true) => moving.settle_locked(to, from).await?,
+            _ => return Err(moving.unfinished()),
+        };
+        if settled == Settled::Done {
+            finished = Some(moving.described());
+        }
+    }
+    Ok(finished)
+}
+
+async fn move_locked(source: &StackContext, destination: &StackContext, edit: &Move) -> Result<MoveReport> {
+    let (from, to) = (&source.storage, &destination.storage);
+    for side in [from, to] {
+        if side.rekeying().await?.is_some() {
+            return Err(unfinished(side));
+        }
+        if side.is_renaming().await? {
+            let text = format!("a renaming of stack '{}' was interrupted", side.name());
+            return Err(Error::new(ErrorKind::Conflict, text)
+                .with_hint("opening the stack by its new name again finishes it"));
+        }
+    }
+    let loaded = from.load(&*source.secrets).await?;
+    let arrival = match to.load(&*destination.secrets).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // A move that is refused creates no stack.
+            if destination.is_new {
+                moved(to, &loaded.snapshot, &Snapshot::default(), edit)?;
+            }
+            destination.create_if_new().await?;
+            to.load(&*destination.secrets).await?
+        }
+        arrival => arrival?,
+    };
+    let mut present = arrival.snapshot.clone();
+    if present.secrets.is_none() {
+        present.secrets = Some(destination.new_secrets(&*destination.secrets).await?);
+    }
+    let moved = moved(to, &loaded.snapshot, &present, edit)?;
+    let report = reported(moved.report, &loaded, Some(&arrival));
+    let (mut left, mut arrived) = (moved.source, moved.destination);
+    let mut current = loaded.snapshot.clone();
+    // A journal that a crash left becomes the checkpoint first.
+    let leaving = StackSession::begin(from, loaded, &mut current, NAME).await?;
+    let arriving = StackSession::begin(to, arrival, &mut present, NAME).await?;
+    left.manifest = current.manifest;
+    arrived.manifest.clone_from(&present.manifest);
+    // All secrets are encrypted before the first write.
+    let arrived_checkpoint = arriving.edited_checkpoint(&mut arrived).await?;
+    let left_checkpoint = leaving.edited_checkpoint(&mut left).await?;
+    announce(destination, &arrived).await?;
+    announce(source, &left).await?;
+    let moving = match Moving::note(from, to, moved.records).await {
+        Ok(moving) => moving,
+        Err(error) => {
+            // The error of the move is reported. A note that stays is removed when its stack is next opened.
+            if let Ok(Some(moving)) = Moving::of(from).await {
+                drop(moving.forget(from, to).await);
+            }
+            return Err(error);
+        }
+    };
+    let committed = async {
+        arriving.commit_checkpoint(arrived_checkpoint).await?;
+        leaving.commit_checkpoint(left_checkpoint).await
+    };
+    let Err(error) = committed.await else {
+        return moving.forget(from, to).await.map(|()| report);
+    };
+    match moving.settle_locked(from, to).await {
+        Ok(Settled::Done) => Ok(report),
+        Ok(Settled::Undone) => Err(error),
+        Err(_) => Err(error.with_hint(format!(
+            "opening '{}' or '{}' finishes the move, or forgets it where nothing has moved",
+            from.name(),
+            to.name()
+        ))),
+    }
+}
+
+/// Returns the states after the move, which are valid.
+fn moved(to: &StackStorage, source: &Snapshot, destination: &Snapshot, edit: &Move) -> Result<Moved> {
+    let name = to.name();
+    let moved = transfer(source, destination, edit, (name.project(), name.stack()))?;
+    for snapshot in [&moved.source, &moved.destination] {
+        integrity::verify(snapshot).map_err(|error| {
+            let text = format!("the move would leave an invalid state: {error}");
+            let invalid = Error::new(ErrorKind::State, text);
+            error.urn().cloned().into_iter().fold(invalid, Error::with_urn)
+        })?;
+    }
+    Ok(moved)
+}
+
+/// Adds the warnings about the loaded states to a report.
+fn reported(mut report: MoveReport, source: &LoadedStack, destination: Option<&LoadedStack>) -> MoveReport {
+    let add = |report: &mut EditReport, loaded: &LoadedStack| {
+        let warnings = loaded.warnings.iter();
+        report
+            .warnings
+            .extend(warnings.map(|warning| warning.message.library().to_owned()));
+    };
+    add(&mut report.source, source);
+    if let Some(destination) = destination {
+        add(&mut report.destination, destination);
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests;

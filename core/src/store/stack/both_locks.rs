@@ -1,0 +1,70 @@
+//! The locks of two stacks, taken in the order of their names.
+
+use super::StackStorage;
+use crate::{error::Result, store::StackLock};
+
+/// The locks of two stacks.
+pub(crate) struct BothLocks {
+    from: StackLock,
+    to: StackLock,
+}
+
+impl BothLocks {
+    /// Locks two stacks for `operation`, which conflicts of other lockers name. All callers have the same order, so that of two
+    /// that lock the same stacks one succeeds.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when one of them is locked elsewhere, or has an interrupted move of resources.
+    pub(crate) async fn take(from: &StackStorage, to: &StackStorage, operation: &str) -> Result<Self> {
+        let locks = Self::take_unsettled(from, to, operation).await?;
+        for storage in [from, to] {
+            if let Err(error) = storage.refuse_moving().await {
+                drop(locks.release().await);
+                return Err(error);
+            }
+        }
+        Ok(locks)
+    }
+
+    /// As [`Self::take`], also for stacks with an interrupted move of resources.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when one of them is locked elsewhere.
+    pub(crate) async fn take_unsettled(
+        from: &StackStorage,
+        to: &StackStorage,
+        operation: &str,
+    ) -> Result<Self> {
+        let place = |storage: &StackStorage| (storage.name.clone(), storage.store.url());
+        let is_first = place(from) < place(to);
+        let (first, second) = if is_first { (from, to) } else { (to, from) };
+        let held = first.lock_unsettled(operation).await?;
+        let other = match second.lock_unsettled(operation).await {
+            Ok(other) => other,
+            Err(error) => {
+                drop(held.release().await);
+                return Err(error);
+            }
+        };
+        let (from, to) = if is_first { (held, other) } else { (other, held) };
+        Ok(Self { from, to })
+    }
+
+    /// Releases both locks.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn release(self) -> Result<()> {
+        let from = self.from.release().await;
+        self.to.release().await.and(from)
+    }
+
+    /// Releases both locks, and removes the traces of the one of the stack that is gone, the first.
+    ///
+    /// # Errors
+    /// As for [`Self::release`].
+    pub(crate) async fn retire(self) -> Result<()> {
+        let from = self.from.retire().await;
+        self.to.release().await.and(from)
+    }
+}

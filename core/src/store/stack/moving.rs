@@ -1,0 +1,341 @@
+//! The note of a move of resources between two stacks, which both have from before the first write until after the last. The
+//! next opening of either stack finishes or forgets an interrupted move.
+
+use std::{path::PathBuf, sync::Arc};
+
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+
+use super::{BothLocks, Head, StackStorage};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    runtime::Timestamp,
+    state::{
+        Snapshot,
+        deployment::{SecretsAccess, SecretsShown, content_hash, read_checkpoint, write_checkpoint},
+        edit::{MovedRecord, withdraw},
+        integrity,
+    },
+    store::{Condition, FileStore, StackName, Store, StoredStack},
+    urn::Urn,
+};
+
+/// The limit of resources that an error names.
+const MAX_NAMED: usize = 20;
+
+/// The beginning of the URLs of stores in folders.
+const FILE_URL: &str = "file://";
+/// The URL of every store in memory.
+const MEMORY_URL: &str = "memory://";
+
+/// A move of resources that has begun.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Moving {
+    /// The stack that has the resources.
+    from: Place,
+    /// The stack that gets them.
+    to: Place,
+    /// Whether both are in one store.
+    one_store: bool,
+    /// Distinguishes it from other moves of the same resources.
+    started: Timestamp,
+    records: Vec<MovedRecord>,
+}
+
+/// A stack in a store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Place {
+    /// `project/stack`.
+    stack: String,
+    /// The URL of its store.
+    store: String,
+}
+
+impl Place {
+    fn of(storage: &StackStorage) -> Self {
+        Self {
+            stack: storage.name.to_string(),
+            store: storage.store.url(),
+        }
+    }
+}
+
+/// How many of the moved records a state has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    All,
+    None,
+    Some,
+}
+
+/// What has become of an interrupted move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Nothing has moved.
+    Undone,
+    /// Everything has.
+    Done,
+}
+
+/// A state without its secrets.
+struct Sealed {
+    stored: StoredStack,
+    snapshot: Snapshot,
+}
+
+impl Moving {
+    /// Writes the notes, that of the source first, before one of both states is written. The caller holds both locks.
+    ///
+    /// # Errors
+    /// Those of the stores.
+    pub(crate) async fn note(
+        from: &StackStorage,
+        to: &StackStorage,
+        records: Vec<MovedRecord>,
+    ) -> Result<Self> {
+        let moving = Self {
+            from: Place::of(from),
+            to: Place::of(to),
+            one_store: is_one_store(from, to),
+            started: from.runtime.clock.now(),
+            records,
+        };
+        let note = serde_json::to_vec(&moving)
+            .map_err(|error| Error::internal(format!("writing a move of resources: {error}")))?;
+        for side in [from, to] {
+            let note = note.clone().into();
+            side.store.put(&side.name.moving(), note, Condition::Any).await?;
+        }
+        Ok(moving)
+    }
+
+    /// Returns the note of a stack; `None` when there is none.
+    ///
+    /// # Errors
+    /// Those of the store; [`ErrorKind::State`] for a note that cannot be read.
+    pub(crate) async fn of(storage: &StackStorage) -> Result<Option<Self>> {
+        let key = storage.name.moving();
+        let Some(note) = storage.store.get(&key).await? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&note.bytes).map(Some).map_err(|error| {
+            let text = format!("the note {key} of an interrupted move of resources cannot be read: {error}");
+            Error::new(ErrorKind::State, text)
+        })
+    }
+
+    /// Removes both notes. That of the destination goes first: the one of the source alone means that nothing is left to do.
+    ///
+    /// # Errors
+    /// Those of the stores.
+    pub(crate) async fn forget(&self, from: &StackStorage, to: &StackStorage) -> Result<()> {
+        for side in [to, from] {
+            // Another move may have begun there.
+            if Self::of(side).await?.as_ref() == Some(self) {
+                side.store.delete(&side.name.moving()).await?;
+                side.store.tidy(&side.name.journals()).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes or forgets an interrupted move from or to a stack. One that is in progress stays, and one with a stack in another
+    /// store of the host, which only a repeated move between both stacks can settle.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] that names the resources in both stacks, when one of them was changed by another program since;
+    /// those of the stores.
+    pub(crate) async fn settle(storage: &StackStorage) -> Result<()> {
+        let Some(moving) = Self::of(storage).await? else {
+            return Ok(());
+        };
+        let Some((from, to)) = moving.sides(storage)? else {
+            return match moving.other(storage).store == MEMORY_URL {
+                // The other state has ended with its process.
+                true => storage.store.delete(&storage.name.moving()).await,
+                false => Ok(()),
+            };
+        };
+        let locks = match BothLocks::take_unsettled(&from, &to, "move").await {
+            Err(error) if error.kind() == ErrorKind::Conflict => return Ok(()),
+            locks => locks?,
+        };
+        let settled = match Self::of(storage).await? {
+            Some(moving) => moving.settle_locked(&from, &to).await.map(drop),
+            None => Ok(()),
+        };
+        let released = locks.release().await;
+        settled.and(released)
+    }
+
+    /// As [`Self::settle`], by a caller that holds both locks. Returns what has become of the move.
+    ///
+    /// # Errors
+    /// As for [`Self::settle`].
+    pub(crate) async fn settle_locked(&self, from: &StackStorage, to: &StackStorage) -> Result<Settled> {
+        let noted =
+            Self::of(from).await?.as_ref() == Some(self) && Self::of(to).await?.as_ref() == Some(self);
+        // Both notes are written before all else, and the first is removed after it.
+        let states = match noted {
+            true => (Sealed::read(from).await?, Sealed::read(to).await?),
+            false => (None, None),
+        };
+        let (Some(left), Some(arrived)) = states else {
+            return self.forget(from, to).await.map(|()| Settled::Undone);
+        };
+        let here = self.standing(&left.snapshot, |record| &record.from);
+        let there = self.standing(&arrived.snapshot, |record| &record.to);
+        let is_whole = !left.stored.has_journal() && !arrived.stored.has_journal();
+        let settled = match (here, there) {
+            (_, Standing::None) => Settled::Undone,
+            (Standing::None, _) => Settled::Done,
+            (Standing::All, Standing::All) if is_whole => {
+                self.finish(from, left).await?;
+                Settled::Done
+            }
+            _ => return Err(self.in_both(&left.snapshot, &arrived.snapshot)),
+        };
+        self.forget(from, to).await.map(|()| settled)
+    }
+
+    /// Removes the resources from the source. Its secrets stay as they are encrypted.
+    async fn finish(&self, from: &StackStorage, left: Sealed) -> Result<()> {
+        let urns: FxHashSet<Urn> = self.records.iter().map(|record| record.from.clone()).collect();
+        let snapshot = withdraw(&left.snapshot, &urns)?.snapshot;
+        integrity::verify(&snapshot)?;
+        let checkpoint = write_checkpoint(&from.name.qualified(), &snapshot, SecretsShown::Sealed).await?;
+        let hash = content_hash(&checkpoint);
+        let mut head = Head::new(left.stored.base);
+        from.replace(&mut head, checkpoint.into(), hash).await
+    }
+
+    /// Returns how many of the records a state has, under the URNs that `urn` selects.
+    fn standing(&self, snapshot: &Snapshot, urn: impl Fn(&MovedRecord) -> &Urn) -> Standing {
+        let known: FxHashSet<(&Urn, &str, bool)> = snapshot
+            .resources
+            .iter()
+            .map(|record| (&record.urn, record.id.as_str(), record.delete))
+            .collect();
+        let urns: FxHashSet<&Urn> = snapshot.resources.iter().map(|record| &record.urn).collect();
+        let records = || self.records.iter().filter(|record| !record.pending);
+        if !records().any(|record| urns.contains(urn(record))) {
+            return Standing::None;
+        }
+        match records().all(|record| known.contains(&(urn(record), record.id.as_str(), record.delete))) {
+            true => Standing::All,
+            false => Standing::Some,
+        }
+    }
+
+    /// Returns whether it is one between two stacks, from `from` to `to`.
+    pub(crate) fn is_between(&self, from: &StackStorage, to: &StackStorage) -> bool {
+        (&self.from, &self.to) == (&Place::of(from), &Place::of(to))
+    }
+
+    fn is_from(&self, storage: &StackStorage) -> bool {
+        match self.from.stack == self.to.stack {
+            true => Place::of(storage) == self.from,
+            false => storage.name.to_string() == self.from.stack,
+        }
+    }
+
+    fn other(&self, storage: &StackStorage) -> &Place {
+        if self.is_from(storage) {
+            &self.to
+        } else {
+            &self.from
+        }
+    }
+
+    /// Returns the storages of both sides; `None` when the other one is in a store that cannot be opened by its URL.
+    fn sides(&self, storage: &StackStorage) -> Result<Option<(StackStorage, StackStorage)>> {
+        let is_source = self.is_from(storage);
+        let other = self.other(storage);
+        let store: Arc<dyn Store> = match other.store.strip_prefix(FILE_URL) {
+            _ if self.one_store => Arc::clone(&storage.store),
+            Some(path) => Arc::new(FileStore::new(PathBuf::from(path), storage.runtime.clone())?),
+            None => return Ok(None),
+        };
+        let other = StackStorage {
+            store,
+            ..storage.named(StackName::parse(&other.stack)?)
+        };
+        Ok(Some(match is_source {
+            true => (storage.clone(), other),
+            false => (other, storage.clone()),
+        }))
+    }
+
+    /// The error for an operation on a stack with the note.
+    pub(crate) fn unfinished(&self) -> Error {
+        let text = format!("a move of resources {} was interrupted", self.described());
+        Error::new(ErrorKind::Conflict, text).with_hint(match self.one_store {
+            true => "opening one of both stacks again finishes it",
+            false => "opening one of both stacks again, or another move between them, finishes it",
+        })
+    }
+
+    pub(crate) fn described(&self) -> String {
+        format!("from stack '{}' to '{}'", self.from.stack, self.to.stack)
+    }
+
+    fn in_both(&self, left: &Snapshot, arrived: &Snapshot) -> Error {
+        let of = |snapshot: &Snapshot| -> FxHashSet<Urn> {
+            snapshot
+                .resources
+                .iter()
+                .map(|record| record.urn.clone())
+                .collect()
+        };
+        let (left, arrived) = (of(left), of(arrived));
+        let both = self
+            .records
+            .iter()
+            .filter(|record| !record.pending && left.contains(&record.from) && arrived.contains(&record.to));
+        let both: Vec<_> = both.map(|record| format!("\n  {}", record.from)).collect();
+        let mut text = format!(
+            "a move of resources {} was interrupted, and one of both was changed since; {} resources are in both:{}",
+            self.described(),
+            both.len(),
+            both.iter().take(MAX_NAMED).cloned().collect::<String>()
+        );
+        if both.len() > MAX_NAMED {
+            text.push_str("\n  …");
+        }
+        self.conflict(text)
+    }
+
+    fn conflict(&self, text: String) -> Error {
+        let note = |place: &Place| match StackName::parse(&place.stack) {
+            Ok(name) => format!("{} in {}", name.moving(), place.store),
+            Err(_) => place.store.clone(),
+        };
+        Error::new(ErrorKind::Conflict, text).with_hint(format!(
+            "once the notes {} and {} are removed, both stacks open, and delete_resources() removes the records from one of them",
+            note(&self.from),
+            note(&self.to)
+        ))
+    }
+}
+
+impl Sealed {
+    /// Reads a state; `None` for a stack that does not exist.
+    async fn read(storage: &StackStorage) -> Result<Option<Self>> {
+        let stored = match storage.read().await {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read?,
+        };
+        let checkpoint = read_checkpoint(&stored.checkpoint, SecretsAccess::Sealed, false).await?;
+        Ok(Some(Self {
+            stored,
+            snapshot: checkpoint.snapshot.unwrap_or_default(),
+        }))
+    }
+}
+
+/// Returns whether two stacks are in one store. Each store in memory is another one.
+pub(crate) fn is_one_store(one: &StackStorage, other: &StackStorage) -> bool {
+    let (one, other) = (&one.store, &other.store);
+    Arc::ptr_eq(one, other) || (one.url().starts_with(FILE_URL) && one.url() == other.url())
+}

@@ -1,0 +1,498 @@
+//! Edits of states that the reference engine wrote have its results, apart from its defects.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::{Value, json};
+use stackwright::{
+    Engine, Error, ErrorKind, Stack, StackSettings,
+    runtime::Runtime,
+    secrets::PassphraseProvider,
+    state::edit::{Delete, EditKind, Move, Rename, Selection, StateEdit},
+    store::{Condition, MemoryStore, Store},
+    urn::Urn,
+};
+use tokio::runtime::Handle;
+
+const STATES: [&str; 6] = [
+    "1-created",
+    "1b-noop",
+    "2-changed-delete-failed",
+    "2b-refreshed",
+    "4-create-failed",
+    "5-pending-operations",
+];
+
+fn checkpoint(state: &str) -> Value {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/states");
+    serde_json::from_slice(&std::fs::read(folder.join(state).join("checkpoint.json")).unwrap()).unwrap()
+}
+
+/// A stack in a store of its own that has a state of the reference engine.
+struct World {
+    engine: Engine,
+    store: Arc<dyn Store>,
+    stack: Stack,
+}
+
+impl World {
+    async fn of(state: &str) -> Self {
+        let runtime = Runtime::system(Handle::current());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime.clone()));
+        let meta = store.put(".pulumi/meta.yaml", "version: 1\n".into(), Condition::Absent);
+        meta.await.unwrap();
+        let key = ".pulumi/stacks/fixtures/dev.json";
+        let text = checkpoint(state).to_string();
+        store.put(key, text.into(), Condition::Absent).await.unwrap();
+        let secrets = Arc::new(PassphraseProvider::new("correct horse", runtime));
+        let builder = Engine::builder(Handle::current()).store(Arc::clone(&store));
+        let engine = builder.secrets(secrets).build().unwrap();
+        let stack = engine
+            .select_stack("fixtures/dev", StackSettings::default())
+            .await
+            .unwrap();
+        Self { engine, store, stack }
+    }
+
+    /// Returns the checkpoint as it stands in the store.
+    async fn stored(&self, name: &str) -> Value {
+        let object = self
+            .store
+            .get(&format!(".pulumi/stacks/fixtures/{name}.json"))
+            .await
+            .unwrap();
+        serde_json::from_slice(&object.unwrap().bytes).unwrap()
+    }
+
+    async fn edit(&self, edit: StateEdit) -> Value {
+        self.stack.edit(&edit, false).await.unwrap();
+        self.stored("dev").await
+    }
+
+    async fn refusal(&self, edit: StateEdit) -> Error {
+        self.stack.edit(&edit, false).await.unwrap_err()
+    }
+}
+
+fn urn(rest: &str) -> String {
+    format!("urn:pulumi:dev::fixtures::{rest}")
+}
+
+fn echo(name: &str) -> String {
+    urn(&format!("testprovider:index:Echo::{name}"))
+}
+
+fn parsed(urn: &str) -> Urn {
+    Urn::parse(urn).unwrap()
+}
+
+fn resources(checkpoint: &Value) -> &Vec<Value> {
+    checkpoint["checkpoint"]["latest"]["resources"]
+        .as_array()
+        .unwrap()
+}
+
+/// Applies a change of the text to each record of a state.
+fn replaced(checkpoint: &Value, from: &str, to: &str) -> Value {
+    // A URN that is a prefix of another one ends with a quotation mark or before the id of a provider.
+    let text = checkpoint.to_string();
+    let text = text.replace(&format!("{from}\""), &format!("{to}\""));
+    let text = text.replace(&format!("{from}::"), &format!("{to}::"));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn delete(urns: &[&str]) -> Delete {
+    Delete {
+        urns: urns.iter().map(|urn| parsed(urn)).collect(),
+        ..Delete::default()
+    }
+}
+
+#[tokio::test]
+async fn a_rename_changes_the_urn_wherever_it_stands_and_nothing_else() {
+    for state in STATES {
+        let world = World::of(state).await;
+        let before = checkpoint(state);
+        for (old, new) in [
+            (echo("values"), echo("valuables")),
+            (
+                urn("pulumi:providers:testprovider::explicit"),
+                urn("pulumi:providers:testprovider::stated"),
+            ),
+            (urn("fixtures:index:Box::box"), urn("fixtures:index:Box::crate")),
+        ] {
+            let name = new.rsplit("::").next().unwrap();
+            let renamed = world
+                .edit(StateEdit::Rename(Rename::to_name(parsed(&old), name)))
+                .await;
+            assert_eq!(renamed, replaced(&before, &old, &new), "{state}");
+            // The inverse has the same bytes as before: secrets, empty lists, times and the writer are kept.
+            let inverse = Rename::to_name(parsed(&new), old.rsplit("::").next().unwrap());
+            assert_eq!(world.edit(StateEdit::Rename(inverse)).await, before, "{state}");
+        }
+        let taken = Rename::to_name(parsed(&echo("values")), "plain");
+        let error = world.refusal(StateEdit::Rename(taken)).await;
+        assert_eq!(
+            error.reference_message(),
+            "The chosen new urn for the state corresponds to an already existing resource"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_old_copy_makes_a_urn_ambiguous_and_marks_are_about_the_live_one() {
+    let world = World::of("2-changed-delete-failed").await;
+    let plain = echo("plain");
+    let rename = StateEdit::Rename(Rename::to_name(parsed(&plain), "other"));
+    let error = world.refusal(rename).await;
+    assert_eq!(
+        error.reference_message(),
+        "The input URN ambiguously refers to multiple resources"
+    );
+    let error = world.refusal(StateEdit::Delete(delete(&[&plain]))).await;
+    assert_eq!(
+        error.reference_message(),
+        "Resource URN ambiguously referred to multiple resources. Did you mean:\n  1\n  4"
+    );
+    let tainted = world
+        .edit(StateEdit::Taint(Selection::of([parsed(&plain)])))
+        .await;
+    assert_eq!(
+        (&tainted["version"], &tainted["features"]),
+        (&json!(4), &json!(["taint"]))
+    );
+    let marks = resources(&tainted)
+        .iter()
+        .filter(|record| record["urn"] == plain.as_str());
+    let marks: Vec<_> = marks
+        .map(|record| (record["id"].clone(), record["taint"] == json!(true)))
+        .collect();
+    assert_eq!(marks, [(json!("1"), true), (json!("4"), false)]);
+    let untainted = world
+        .edit(StateEdit::Untaint(Selection::of([parsed(&plain)])))
+        .await;
+    assert_eq!(untainted, checkpoint("2-changed-delete-failed"));
+}
+
+#[tokio::test]
+async fn all_records_are_protected_and_dependents_protection_and_providers_refuse_deletions() {
+    let world = World::of("1-created").await;
+    let error = world
+        .refusal(StateEdit::Delete(delete(&[&echo("options")])))
+        .await;
+    let expected = format!(
+        "{} can't be safely deleted because it is protected. Re-run this command with --force to force deletion",
+        echo("options")
+    );
+    assert_eq!(error.reference_message(), expected);
+    let error = world.refusal(StateEdit::Delete(delete(&[&echo("values")]))).await;
+    let expected = format!(
+        "{} can't be safely deleted because the following resources depend on it:\n * \"reference\"     ({})\n\nDelete those resources first or pass --target-dependents.",
+        echo("values"),
+        echo("reference")
+    );
+    assert_eq!(error.reference_message(), expected);
+    let error = world
+        .refusal(StateEdit::Delete(delete(&[&urn("fixtures:index:Box::box")])))
+        .await;
+    for below in [
+        "\"nested\"        (",
+        "\"box-inner\"     (",
+        "\"nested-inner\"  (",
+    ] {
+        assert!(
+            error.reference_message().contains(below),
+            "{}",
+            error.reference_message()
+        );
+    }
+    let provider = Delete {
+        force: true,
+        ..delete(&[&urn("pulumi:providers:testprovider::explicit")])
+    };
+    let error = world.refusal(StateEdit::Delete(provider)).await;
+    assert!(
+        error.reference_message().contains("* \"via-provider\"  ("),
+        "{error}"
+    );
+    // Dependents first, in whichever order they are named.
+    let both = world
+        .edit(StateEdit::Delete(delete(&[&echo("values"), &echo("reference")])))
+        .await;
+    assert_eq!(
+        resources(&both).len(),
+        resources(&checkpoint("1-created")).len() - 2
+    );
+    let all = Selection {
+        all: true,
+        ..Selection::default()
+    };
+    let protected = world.edit(StateEdit::Protect(all)).await;
+    assert!(
+        resources(&protected)
+            .iter()
+            .all(|record| record["protect"] == json!(true))
+    );
+    let everything = Delete {
+        all: true,
+        force: true,
+        ..Delete::default()
+    };
+    let emptied = world.edit(StateEdit::Delete(everything)).await;
+    let latest = &emptied["checkpoint"]["latest"];
+    assert_eq!(latest.get("resources"), None);
+    assert_eq!(
+        latest["manifest"],
+        checkpoint("1-created")["checkpoint"]["latest"]["manifest"]
+    );
+}
+
+#[tokio::test]
+async fn a_valid_state_needs_no_repair_and_pending_operations_stay() {
+    for state in STATES {
+        let world = World::of(state).await;
+        let report = world.stack.edit(&StateEdit::Repair, false).await.unwrap();
+        assert!(report.is_empty(), "{state}");
+        assert_eq!(world.stored("dev").await, checkpoint(state));
+    }
+    let world = World::of("5-pending-operations").await;
+    let edited = world
+        .edit(StateEdit::Protect(Selection::of([parsed(&echo("values"))])))
+        .await;
+    let pending = |checkpoint: &Value| checkpoint["checkpoint"]["latest"]["pending_operations"].clone();
+    assert_eq!(pending(&edited), pending(&checkpoint("5-pending-operations")));
+}
+
+#[tokio::test]
+async fn a_repair_sorts_and_drops_what_is_missing() {
+    let world = World::of("1-created").await;
+    let mut broken = checkpoint("1-created");
+    let records = broken["checkpoint"]["latest"]["resources"]
+        .as_array_mut()
+        .unwrap();
+    // The parent of one, the dependency of another; a third stands before its dependency.
+    records.retain(|record| {
+        ![echo("parent"), echo("values")].contains(&record["urn"].as_str().unwrap().to_owned())
+    });
+    let last = records
+        .iter()
+        .position(|record| record["urn"] == echo("depends-on-random"))
+        .unwrap();
+    let first = records.remove(last);
+    records.insert(2, first);
+    let key = ".pulumi/stacks/fixtures/dev.json";
+    world
+        .store
+        .put(key, broken.to_string().into(), Condition::Any)
+        .await
+        .unwrap();
+    let error = world.stack.snapshot().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State);
+    let report = world.stack.edit(&StateEdit::Repair, false).await.unwrap();
+    let repaired = world.stored("dev").await;
+    let record = |urn: &str| {
+        resources(&repaired)
+            .iter()
+            .find(|record| record["urn"] == urn)
+            .cloned()
+            .unwrap()
+    };
+    let orphan = record(&echo("child"));
+    assert_eq!(
+        (orphan.get("parent"), &orphan["dependencies"]),
+        (None, &json!([echo("plain")]))
+    );
+    assert_eq!(
+        record(&echo("reference"))["propertyDependencies"],
+        json!({"echo": [echo("plain")]})
+    );
+    assert_eq!(record(&echo("options")).get("deletedWith"), None);
+    let former = report
+        .records
+        .iter()
+        .filter_map(|record| record.former_urn.as_ref());
+    let former: Vec<_> = former.map(Urn::to_string).collect();
+    assert_eq!(
+        former,
+        [urn("testprovider:index:Echo$testprovider:index:Echo::child")]
+    );
+    assert!(world.stack.snapshot().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_move_copies_providers_cuts_references_and_rewrites_stack_project_and_types() {
+    let world = World::of("1-created").await;
+    let other = world
+        .engine
+        .create_stack("fixtures/prod", StackSettings::default())
+        .await
+        .unwrap();
+    let nested = urn("fixtures:index:Box$fixtures:index:Box::nested");
+    let edit = Move::of(
+        [
+            nested.as_str(),
+            &echo("secrets"),
+            &echo("values"),
+            &echo("via-provider"),
+        ]
+        .map(parsed),
+    );
+    let report = world.stack.move_resources(&other, &edit, false).await.unwrap();
+    let moved = world.stored("prod").await;
+    let urns: Vec<_> = resources(&moved)
+        .iter()
+        .map(|record| record["urn"].as_str().unwrap())
+        .collect();
+    let prod = |rest: &str| format!("urn:pulumi:prod::fixtures::{rest}");
+    let expected = [
+        "pulumi:pulumi:Stack::fixtures-prod",
+        "pulumi:providers:testprovider::default",
+        "pulumi:providers:testprovider::explicit",
+        "testprovider:index:Echo::values",
+        "fixtures:index:Box::nested",
+        "testprovider:index:Echo::via-provider",
+        "testprovider:index:Echo::secrets",
+        "fixtures:index:Box$testprovider:index:Echo::nested-inner",
+    ];
+    assert_eq!(urns, expected.map(prod));
+    let before = checkpoint("1-created");
+    let old = |urn: &str| {
+        resources(&before)
+            .iter()
+            .find(|record| record["urn"] == urn)
+            .cloned()
+            .unwrap()
+    };
+    let root = prod("pulumi:pulumi:Stack::fixtures-prod");
+    for provider in ["default", "explicit"] {
+        let name = format!("pulumi:providers:testprovider::{provider}");
+        let mut copy = old(&urn(&name));
+        copy["urn"] = prod(&name).into();
+        copy["parent"] = root.clone().into();
+        assert_eq!(
+            resources(&moved)
+                .iter()
+                .find(|record| record["urn"] == copy["urn"]),
+            Some(&copy)
+        );
+    }
+    let mut inner = old(&urn(
+        "fixtures:index:Box$fixtures:index:Box$testprovider:index:Echo::nested-inner",
+    ));
+    inner["urn"] = prod(expected[7]).into();
+    inner["parent"] = prod(expected[4]).into();
+    let id = inner["provider"]
+        .as_str()
+        .unwrap()
+        .rsplit("::")
+        .next()
+        .unwrap()
+        .to_owned();
+    inner["provider"] = format!("{}::{id}", prod(expected[1])).into();
+    assert_eq!(resources(&moved).last(), Some(&inner));
+    let left = world.stored("dev").await;
+    let gone = [nested, echo("secrets"), echo("values"), echo("via-provider")];
+    assert_eq!(resources(&left).len(), resources(&before).len() - gone.len() - 1);
+    let reference = resources(&left)
+        .iter()
+        .find(|record| record["urn"] == echo("reference"))
+        .unwrap();
+    assert_eq!(reference["dependencies"], json!([echo("plain")]));
+    let changed = report
+        .source
+        .records
+        .iter()
+        .filter(|record| record.kind == EditKind::Changed);
+    let changed: Vec<_> = changed.map(|record| record.urn.to_string()).collect();
+    assert_eq!(changed, [echo("reference")]);
+    // The same plaintexts, under the key of the destination.
+    let shown = |document: Vec<u8>| -> Value { serde_json::from_slice(&document).unwrap() };
+    let plain = shown(other.export_deployment(true).await.unwrap());
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/states/1-created");
+    let golden = shown(std::fs::read(folder.join("export-plaintext.json")).unwrap());
+    let inputs = |document: &Value, ending: &str| {
+        let records = document["deployment"]["resources"].as_array().unwrap();
+        let found = records
+            .iter()
+            .find(|record| record["urn"].as_str().unwrap().ends_with(ending));
+        found.unwrap()["inputs"].clone()
+    };
+    assert_eq!(inputs(&plain, "Echo::secrets"), inputs(&golden, "Echo::secrets"));
+    let sealed =
+        |checkpoint: &Value| checkpoint["checkpoint"]["latest"]["secrets_providers"]["state"]["salt"].clone();
+    assert_ne!(sealed(&moved), sealed(&left));
+}
+
+#[tokio::test]
+async fn a_renamed_stack_has_its_name_in_every_urn_and_keeps_its_ciphertexts() {
+    for state in STATES {
+        let world = World::of(state).await;
+        world.stack.rename_stack("live", false).await.unwrap();
+        let expected = checkpoint(state).to_string();
+        let expected = expected
+            .replace("urn:pulumi:dev::fixtures::", "urn:pulumi:live::fixtures::")
+            .replace(
+                "pulumi:pulumi:Stack::fixtures-dev",
+                "pulumi:pulumi:Stack::fixtures-live",
+            )
+            .replace("organization/fixtures/dev", "organization/fixtures/live");
+        let expected: Value = serde_json::from_str(&expected).unwrap();
+        let mut renamed = world.stored("live").await;
+        // URNs in plain texts stay, and so do those of the root stack's outputs that are texts.
+        for (new, old) in resources(&expected).iter().zip(resources(&checkpoint(state))) {
+            let records = renamed["checkpoint"]["latest"]["resources"]
+                .as_array_mut()
+                .unwrap();
+            let own = records
+                .iter_mut()
+                .find(|record| record["urn"] == new["urn"] && record["id"] == new["id"]);
+            let own = own.unwrap();
+            for part in ["inputs", "outputs"] {
+                if own.get(part).is_some() && own[part] == old[part] {
+                    own[part] = new[part].clone();
+                }
+            }
+        }
+        assert_eq!(renamed, expected, "{state}");
+    }
+}
+
+#[tokio::test]
+async fn an_import_of_another_stacks_state_names_every_record_and_is_accepted_by_force() {
+    let world = World::of("1-created").await;
+    let other = world
+        .engine
+        .create_stack("fixtures/prod", StackSettings::default())
+        .await
+        .unwrap();
+    let document = world.stack.export_deployment(false).await.unwrap();
+    let error = other.import_deployment(&document).await.unwrap_err();
+    let text = error.reference_message().to_owned();
+    let count = resources(&checkpoint("1-created")).len();
+    assert!(
+        text.starts_with(&format!("{} errors occurred:\n", count + 1)),
+        "{text}"
+    );
+    let first = "1) resource 'urn:pulumi:dev::fixtures::pulumi:pulumi:Stack::fixtures-dev' is from a different stack (dev != prod)";
+    assert!(text.contains(first), "{text}");
+    assert!(text.ends_with("importing this file could be dangerous; rerun with --force to proceed anyway"));
+    other
+        .import_deployment_with(&document, true, false)
+        .await
+        .unwrap();
+    let (imported, own) = (world.stored("prod").await, world.stored("dev").await);
+    assert_eq!(
+        imported["checkpoint"]["latest"]["resources"],
+        own["checkpoint"]["latest"]["resources"]
+    );
+    assert_eq!(
+        imported["checkpoint"]["latest"]["manifest"],
+        own["checkpoint"]["latest"]["manifest"]
+    );
+}
