@@ -6,22 +6,23 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// CrateArgs are the inputs of a Crate.
+// CrateArgs are the inputs of a Crate. The library's search for the types of a schema, which it makes whenever its provider is
+// configured, does not end at the types of files and archives of the SDK, so their types are named.
 type CrateArgs struct {
-	File  pulumi.AssetInput   `pulumi:"file"`
-	Files pulumi.ArchiveInput `pulumi:"files"`
+	File  pulumi.AssetInput   `pulumi:"file" provider:"type=things@1.0.0:index:Asset"`
+	Files pulumi.ArchiveInput `pulumi:"files" provider:"type=things@1.0.0:index:Archive"`
 	// Owner is a thing.
 	Owner pulumi.AnyOutput  `pulumi:"owner"`
-	Later pulumi.AssetInput `pulumi:"later"`
+	Later pulumi.AssetInput `pulumi:"later" provider:"type=things@1.0.0:index:Asset"`
 }
 
 // Crate is a component with a content.
 type Crate struct {
 	pulumi.ResourceState
-	File  pulumi.AssetOutput   `pulumi:"file"`
-	Files pulumi.ArchiveOutput `pulumi:"files"`
+	File  pulumi.AssetOutput   `pulumi:"file" provider:"type=things@1.0.0:index:Asset"`
+	Files pulumi.ArchiveOutput `pulumi:"files" provider:"type=things@1.0.0:index:Archive"`
 	Owner pulumi.AnyOutput     `pulumi:"owner"`
-	Later pulumi.AssetOutput   `pulumi:"later"`
+	Later pulumi.AssetOutput   `pulumi:"later" provider:"type=things@1.0.0:index:Asset"`
 }
 
 // NewCrate registers a crate and its content, and has the inputs as outputs.

@@ -105,6 +105,7 @@ impl Monitor {
         if let Some(of) = call.of.take() {
             call.arguments.insert(SELF, self.reference_to(&of)?);
         }
+        self.name_package(&mut call.package)?;
         let provider = self.method_provider(&call).await?;
         self.inspect("arguments", &call.arguments)?;
         let MethodCall {

@@ -33,9 +33,9 @@ pub struct ActorCommand {
 
 /// What an actor has written to its standard error: logs of its binding.
 #[derive(Debug, Default)]
-pub struct Said(Mutex<String>);
+pub struct ActorLog(Mutex<String>);
 
-impl Said {
+impl ActorLog {
     /// Returns what was written since the last time.
     #[must_use]
     pub fn text(&self) -> String {
@@ -67,7 +67,7 @@ pub struct ActorProcess {
     /// Whether its programs can register hooks.
     pub has_hooks: bool,
     /// Its standard error.
-    pub said: Arc<Said>,
+    pub logged: Arc<ActorLog>,
     child: Child,
 }
 
@@ -92,16 +92,16 @@ impl ActorCommand {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{program} has no standard input or output"));
         };
-        let said = Arc::<Said>::default();
+        let logged = Arc::<ActorLog>::default();
         if let Some(stderr) = child.stderr.take() {
-            tokio::spawn(Arc::clone(&said).listen(stderr));
+            tokio::spawn(Arc::clone(&logged).listen(stderr));
         }
         let (sender, messages) = mpsc::unbounded_channel();
         let link = Link::start(stdout, stdin, sender);
         let hello = at_most(ACTOR_TIMEOUT, link.ask("hello", json!({ "protocol": 1 }))).await;
         let hello = match hello {
             Some(Ok(hello)) => hello,
-            Some(Err(error)) => return Err(format!("{program}: {}\n{}", error.message, said.text())),
+            Some(Err(error)) => return Err(format!("{program}: {}\n{}", error.message, logged.text())),
             None => return Err(format!("{program} does not answer hello")),
         };
         let references = match hello.get("references").and_then(Value::as_str) {
@@ -121,7 +121,7 @@ impl ActorCommand {
             references,
             keeps_plans,
             has_hooks,
-            said,
+            logged,
             child,
         })
     }

@@ -70,7 +70,7 @@ impl Player<'_, '_> {
         results: Vec<Value>,
         states: impl Iterator<Item = (Value, Value)>,
         (files, later): (&Files, &Files),
-        (mut read, said): (Value, &str),
+        (mut read, logged): (Value, &str),
     ) -> Vec<Observation> {
         let secrets: Vec<String> = roles.iter().flat_map(|role| &role.secrets).cloned().collect();
         let kept = recorded_secrets(roles);
@@ -93,8 +93,8 @@ impl Player<'_, '_> {
             if left.is_some_and(|left| holds(&left)) {
                 leaks.push("the deployment of the result".to_owned());
             }
-            if holds(said) {
-                leaks.push(format!("what the actor has logged: {said}"));
+            if holds(logged) {
+                leaks.push(format!("what the actor has logged: {logged}"));
             }
             let others = secrets.iter().filter(|secret| !role.secrets.contains(secret));
             seen.push(Observation {

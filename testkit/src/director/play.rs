@@ -46,8 +46,8 @@ pub async fn play(scenario: &Scenario, cast: &mut Cast<'_>) -> Vec<String> {
     };
     played.unwrap_or_else(|text| {
         // The state of the actor is unknown after an error.
-        let said = cast.lose().map(|actor| actor.said.text()).unwrap_or_default();
-        let last: Vec<&str> = said.lines().rev().take(LINES_SHOWN).collect();
+        let logged = cast.lose().map(|actor| actor.logged.text()).unwrap_or_default();
+        let last: Vec<&str> = logged.lines().rev().take(LINES_SHOWN).collect();
         let last = last
             .into_iter()
             .rev()
@@ -283,7 +283,7 @@ impl<'a, 'b> Player<'a, 'b> {
         let (packs, plugins) = (Arc::clone(&self.packs), Arc::clone(&self.plugins));
         let search = FileSearch::new(self.folder.path(), recorded_secrets(roles));
         let actor = self.cast.actor().await?;
-        let said = Arc::clone(&actor.said);
+        let logged = Arc::clone(&actor.logged);
         let stage = Stage::new(
             actor,
             providers,
@@ -329,7 +329,7 @@ impl<'a, 'b> Player<'a, 'b> {
             results.unwrap_or_default(),
             states,
             (&files, &later),
-            (read, &said.text()),
+            (read, &logged.text()),
         ))
     }
 }
