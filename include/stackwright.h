@@ -1166,6 +1166,8 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
  *   is unknown.
  * - `inTransform` (boolean): Whether a transform of functions makes the call, which is not transformed then: that
  *   transform would wait for itself.
+ * - `package` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
+ *   with an extension. Each announces the same package only once.
  * - `parent` (string): The resource, or its URN, whose provider is called when no other is named.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.
@@ -1206,6 +1208,8 @@ sw_status_t sw_context_log(const struct sw_context_t *context,
  *   its name.
  * - `arguments` (object of any JSON): The arguments.
  * - `of` (string): The resource whose method it is.
+ * - `package` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
+ *   with an extension. Each announces the same package only once.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.
  * - `provider` (string): The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that
@@ -1303,6 +1307,8 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  * - `inputs` (object of any JSON): The inputs.
  * - `name` (string): The name.
  * - `noParent` (boolean): Whether the resource has no parent at all, not even the stack.
+ * - `package` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
+ *   with an extension. Each announces the same package only once.
  * - `parent` (string): The parent: a resource or its URN. Left out, it is the stack.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.
@@ -1374,6 +1380,8 @@ sw_status_t sw_context_register_async(const struct sw_context_t *context,
  * - `inputs` (object of any JSON): What the provider needs to find it, beside the id.
  * - `name` (string): The name.
  * - `noParent` (boolean): Whether the resource has no parent at all, not even the stack.
+ * - `package` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
+ *   with an extension. Each announces the same package only once.
  * - `parent` (string): The parent: a resource or its URN. Left out, it is the stack.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.

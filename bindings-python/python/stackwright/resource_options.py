@@ -62,6 +62,8 @@ class ResourceOptions(TypedDict, total=False):
     - ``hide_diffs`` (Sequence[str]): Paths of properties whose differences are not shown.
     - ``ignore_changes`` (Sequence[str]): Paths of inputs whose changes are ignored.
     - ``import_id`` (str): The id of an existing resource that is imported.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
+      with an extension. Each announces the same package only once.
     - ``parent`` (Resource | str | None): The parent: a resource or its URN. Left out, it is the stack.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -88,6 +90,7 @@ class ResourceOptions(TypedDict, total=False):
     hide_diffs: Sequence[str]
     ignore_changes: Sequence[str]
     import_id: str
+    package: PackageSource
     parent: Resource | str | None
     plugin_download_url: str
     protect: bool | None
@@ -107,6 +110,8 @@ class ReadOptions(TypedDict, total=False):
     - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before it, beside
       those that its inputs come from: one or several, each itself or its URN. An output stands for the resources that
       it comes from.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
+      with an extension. Each announces the same package only once.
     - ``parent`` (Resource | str | None): The parent: a resource or its URN. Left out, it is the stack.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -117,6 +122,7 @@ class ReadOptions(TypedDict, total=False):
 
     additional_secret_outputs: Sequence[str]
     depends_on: Awaited | str | Sequence[Awaited | str] | None
+    package: PackageSource
     parent: Resource | str | None
     plugin_download_url: str
     provider: Resource | str | None
@@ -129,6 +135,8 @@ class InvokeOptions(TypedDict, total=False):
     - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before the call: one
       or several, each itself or its URN; an output stands for the resources that it comes from. While one of them is
       only planned, the result is unknown.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
+      with an extension. Each announces the same package only once.
     - ``parent`` (Resource | str | None): The resource, or its URN, whose provider is called when no other is named.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -138,6 +146,7 @@ class InvokeOptions(TypedDict, total=False):
     """
 
     depends_on: Awaited | str | Sequence[Awaited | str] | None
+    package: PackageSource
     parent: Resource | str | None
     plugin_download_url: str
     provider: Resource | str | None
@@ -147,6 +156,8 @@ class InvokeOptions(TypedDict, total=False):
 class CallOptions(TypedDict, total=False):
     """The options of a method's call.
 
+    - ``package`` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
+      with an extension. Each announces the same package only once.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
     - ``provider`` (Resource | str | None): The provider resource that is called, or its reference, ``<urn>::<id>``.
@@ -154,6 +165,7 @@ class CallOptions(TypedDict, total=False):
     - ``version`` (str): The version of the package.
     """
 
+    package: PackageSource
     plugin_download_url: str
     provider: Resource | str | None
     version: str
@@ -170,6 +182,7 @@ RESOURCE_OPTIONS: Final[Mapping[str, type | None]] = {
     "hide_diffs": None,
     "ignore_changes": None,
     "import_id": str,
+    "package": None,
     "parent": Resource,
     "plugin_download_url": str,
     "protect": bool,
@@ -187,6 +200,7 @@ RESOURCE_OPTIONS: Final[Mapping[str, type | None]] = {
 READ_OPTIONS: Final[Mapping[str, type | None]] = {
     "additional_secret_outputs": None,
     "depends_on": Resource,
+    "package": None,
     "parent": Resource,
     "plugin_download_url": str,
     "provider": Resource,
@@ -197,6 +211,7 @@ READ_OPTIONS: Final[Mapping[str, type | None]] = {
 
 INVOKE_OPTIONS: Final[Mapping[str, type | None]] = {
     "depends_on": Resource,
+    "package": None,
     "parent": Resource,
     "plugin_download_url": str,
     "provider": Resource,
@@ -206,6 +221,7 @@ INVOKE_OPTIONS: Final[Mapping[str, type | None]] = {
 
 
 CALL_OPTIONS: Final[Mapping[str, type | None]] = {
+    "package": None,
     "plugin_download_url": str,
     "provider": Resource,
     "version": str,

@@ -17,7 +17,7 @@ use super::{
     goal::References,
     link::{ActorMessage, Link},
 };
-use crate::wait::at_most;
+use crate::{plugin::HOST_VARIABLE, wait::at_most};
 
 /// How long an actor may take for `hello`, or to exit.
 const ACTOR_TIMEOUT: Duration = Duration::from_secs(30);
@@ -86,6 +86,7 @@ impl ActorCommand {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            .env(HOST_VARIABLE.0, HOST_VARIABLE.1)
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| format!("cannot start {program}: {error}"))?;

@@ -28,7 +28,7 @@ impl Package {
                 },
             ),
             // The code of a component or of a method is a program, which runs when this answer has come.
-            "configure" | "close" | "construct" | "call" => json!({}),
+            "configure" | "close" | "construct" | "call" | "parameterize" => json!({}),
             "check" => self.check(request),
             "diff" => self.compare(request, &self.type_of(request)),
             "create" => self.create(call, request),
