@@ -9,7 +9,7 @@
 static char *read_of(sw_bytes_view_t goal)
 {
     static const char *const members[] = {"type", "name", "id", "parent", "noParent", "inputs", "dependencies",
-                                          "provider", "version", "additionalSecretOutputs"};
+                                          "provider", "version", "package", "additionalSecretOutputs"};
     char *document = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&document, &size);

@@ -803,8 +803,8 @@ export interface ResourceOptions {
     /** The id of an existing resource that is imported. */
     importId?: string;
     /**
-     * The plugin that serves the package, where that is another one: with a parameter, or with an extension. Each
-     * announces the same package only once.
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
      */
     package?: PackageSource;
     /** The parent: a resource or its URN. Left out, it is the stack. */
@@ -842,8 +842,8 @@ export interface ReadOptions {
      */
     dependsOn?: Source | readonly Source[];
     /**
-     * The plugin that serves the package, where that is another one: with a parameter, or with an extension. Each
-     * announces the same package only once.
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
      */
     package?: PackageSource;
     /** The parent: a resource or its URN. Left out, it is the stack. */
@@ -867,8 +867,8 @@ export interface InvokeOptions {
      */
     dependsOn?: Source | readonly Source[];
     /**
-     * The plugin that serves the package, where that is another one: with a parameter, or with an extension. Each
-     * announces the same package only once.
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
      */
     package?: PackageSource;
     /** The resource, or its URN, whose provider is called when no other is named. */
@@ -887,8 +887,8 @@ export interface InvokeOptions {
 /** The options of a method's call. */
 export interface CallOptions {
     /**
-     * The plugin that serves the package, where that is another one: with a parameter, or with an extension. Each
-     * announces the same package only once.
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
      */
     package?: PackageSource;
     /** The address from which the plugin of the package can be downloaded, for the resolver and the installer. */

@@ -29,6 +29,8 @@ export {
     type LastUpdate,
     type LockHolder,
     type MovedResource,
+    type PackageParameter,
+    type PackageSource,
     type PendingOperation,
     type PendingOperationKind,
     type Plugins,

@@ -3,7 +3,7 @@
  * director and the package's public API, without checks.
  */
 import { createInterface } from "node:readline";
-import { inspect as inspected } from "node:util";
+import { inspect as written } from "node:util";
 
 import {
     Engine,
@@ -552,7 +552,7 @@ for (const name of ["register", "read", "registerOutputs", "invoke", "call", "ex
 
 /** Returns all further texts of a result that users may see. */
 function texts(result, error) {
-    const whole = (value) => inspected(value, { depth: Infinity, showHidden: false });
+    const whole = (value) => written(value, { depth: Infinity });
     const found = [String(result), whole(result), JSON.stringify(result.steps), JSON.stringify(result.diagnostics)];
     // The cause of the error is one of the actor.
     return error === undefined ? found : [...found, String(error), String(error.stack), JSON.stringify(error)];

@@ -348,37 +348,3 @@ class StackSettings(TypedDict, total=False):
     runtime_options: Mapping[str, Any] | None
     secrets: Secrets | None
     tags: Mapping[str, str] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageParameter:
-    """The parameter of a package.
-
-    - ``name`` (str): The name of the package.
-    - ``value`` (str): The value, in base64.
-    - ``version`` (str): The version of the package.
-    """
-
-    name: str | None = None
-    value: str | None = None
-    version: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageSource:
-    """The plugin that serves a package of another name.
-
-    - ``extension`` (PackageParameter): The extension that the provider of the plugin's own package is given, so that
-      it serves a package of another name, too.
-    - ``parameterization`` (PackageParameter): The parameter with which the plugin serves a package of another name.
-    - ``plugin_download_url`` (str): The address from which the plugin can be downloaded, for the resolver and the
-      installer.
-    - ``plugin_name`` (str): The name of the plugin.
-    - ``plugin_version`` (str): The version of the plugin; left out, any.
-    """
-
-    extension: PackageParameter | None = None
-    parameterization: PackageParameter | None = None
-    plugin_download_url: str | None = None
-    plugin_name: str | None = None
-    plugin_version: str | None = None

@@ -45,6 +45,38 @@ class CustomTimeouts(TypedDict, total=False):
     update: float
 
 
+class PackageParameter(TypedDict, total=False):
+    """The parameter of a package.
+
+    - ``name`` (str): The name of the package.
+    - ``value`` (str): The value, in base64.
+    - ``version`` (str): The version of the package.
+    """
+
+    name: str
+    value: str
+    version: str
+
+
+class PackageSource(TypedDict, total=False):
+    """The plugin that serves a package of another name.
+
+    - ``extension`` (PackageParameter): The extension that the provider of the plugin's own package is given, so that
+      it serves a package of another name, too.
+    - ``parameterization`` (PackageParameter): The parameter with which the plugin serves a package of another name.
+    - ``plugin_download_url`` (str): The address from which the plugin can be downloaded, for the resolver and the
+      installer.
+    - ``plugin_name`` (str): The name of the plugin.
+    - ``plugin_version`` (str): The version of the plugin; left out, any.
+    """
+
+    extension: PackageParameter
+    parameterization: PackageParameter
+    plugin_download_url: str
+    plugin_name: str
+    plugin_version: str
+
+
 class ResourceOptions(TypedDict, total=False):
     """The options of a resource.
 
@@ -62,8 +94,8 @@ class ResourceOptions(TypedDict, total=False):
     - ``hide_diffs`` (Sequence[str]): Paths of properties whose differences are not shown.
     - ``ignore_changes`` (Sequence[str]): Paths of inputs whose changes are ignored.
     - ``import_id`` (str): The id of an existing resource that is imported.
-    - ``package`` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
-      with an extension. Each announces the same package only once.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
     - ``parent`` (Resource | str | None): The parent: a resource or its URN. Left out, it is the stack.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -110,8 +142,8 @@ class ReadOptions(TypedDict, total=False):
     - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before it, beside
       those that its inputs come from: one or several, each itself or its URN. An output stands for the resources that
       it comes from.
-    - ``package`` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
-      with an extension. Each announces the same package only once.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
     - ``parent`` (Resource | str | None): The parent: a resource or its URN. Left out, it is the stack.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -135,8 +167,8 @@ class InvokeOptions(TypedDict, total=False):
     - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before the call: one
       or several, each itself or its URN; an output stands for the resources that it comes from. While one of them is
       only planned, the result is unknown.
-    - ``package`` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
-      with an extension. Each announces the same package only once.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
     - ``parent`` (Resource | str | None): The resource, or its URN, whose provider is called when no other is named.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -156,8 +188,8 @@ class InvokeOptions(TypedDict, total=False):
 class CallOptions(TypedDict, total=False):
     """The options of a method's call.
 
-    - ``package`` (PackageSource): The plugin that serves the package, where that is another one: with a parameter, or
-      with an extension. Each announces the same package only once.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
     - ``provider`` (Resource | str | None): The provider resource that is called, or its reference, ``<urn>::<id>``.

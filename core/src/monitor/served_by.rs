@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{PackageParameter, PackageSource};
 
-/// The plugin that serves the package, where that is another one: with a parameter, or with an extension. Each announces the
-/// same package only once.
+/// The plugin that serves the package, where that is not the one of its name: with a parameter, or with an extension.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -111,7 +110,8 @@ mod tests {
             ..PackageSource::default()
         };
         assert_eq!(source.unwrap().as_deref(), Some(&expected));
-        let wrong = r#"{"pluginName": "base", "extension": {"name": "more", "version": "1.0.0", "value": "*"}}"#;
+        let wrong =
+            r#"{"pluginName": "base", "extension": {"name": "more", "version": "1.0.0", "value": "*"}}"#;
         let error = read(wrong).unwrap_err();
         assert!(error.message().contains("is not base64"), "{error}");
     }

@@ -92,7 +92,8 @@ const PLUGIN_VARIABLE: &str = "STORY_PLUGIN";
 /// Returns the command of a process that prints the server's port as its own, and runs until the engine ends it. It logs the
 /// variable that it has been given.
 fn command(port: u16) -> Value {
-    let log = format!("[ -z \"${PLUGIN_VARIABLE}\" ] || echo \"{PLUGIN_VARIABLE} is ${PLUGIN_VARIABLE}\" >&2");
+    let log =
+        format!("[ -z \"${PLUGIN_VARIABLE}\" ] || echo \"{PLUGIN_VARIABLE} is ${PLUGIN_VARIABLE}\" >&2");
     let script = format!("{log}; echo {port}; exec sleep 600");
     json!({ "program": "/bin/sh", "arguments": ["-c", script, "plugin"] })
 }
