@@ -180,7 +180,7 @@ impl Monitor {
     /// Returns a reference to a registered resource.
     fn reference_to(&self, urn: &Urn) -> Result<PropertyValue, Refused> {
         let urn = self.0.generator.registered_urn(urn);
-        let state = self.0.generator.record_of(&urn);
+        let state = self.0.generator.registered_state(&urn);
         let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {urn}")))?;
         let id = match state.id.is_empty() {
             false => Ok(state.id.clone()),
@@ -215,7 +215,7 @@ impl Monitor {
             && let Some(this) = this
         {
             let urn = self.0.generator.registered_urn(&this.urn);
-            let state = self.0.generator.record_of(&urn);
+            let state = self.0.generator.registered_state(&urn);
             let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {}", this.urn)))?;
             choice.provider = state.provider.to_string();
         }
