@@ -1166,6 +1166,8 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
  *   is unknown.
  * - `inTransform` (boolean): Whether a transform of functions makes the call, which is not transformed then: that
  *   transform would wait for itself.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
  * - `parent` (string): The resource, or its URN, whose provider is called when no other is named.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.
@@ -1206,6 +1208,8 @@ sw_status_t sw_context_log(const struct sw_context_t *context,
  *   its name.
  * - `arguments` (object of any JSON): The arguments.
  * - `of` (string): The resource whose method it is.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.
  * - `provider` (string): The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that
@@ -1303,6 +1307,8 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  * - `inputs` (object of any JSON): The inputs.
  * - `name` (string): The name.
  * - `noParent` (boolean): Whether the resource has no parent at all, not even the stack.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
  * - `parent` (string): The parent: a resource or its URN. Left out, it is the stack.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.
@@ -1341,6 +1347,22 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  * - `read` (number): The limit of Read.
  * - `update` (number): The limit of Update.
  *
+ * Members of `package`:
+ *
+ * - `extension` (PackageParameter): The extension that the provider of the plugin's own package is given, so that it
+ *   serves a package of another name, too.
+ * - `parameterization` (PackageParameter): The parameter with which the plugin serves a package of another name.
+ * - `pluginDownloadURL` (string): The address from which the plugin can be downloaded, for the resolver and the
+ *   installer.
+ * - `pluginName` (string): The name of the plugin.
+ * - `pluginVersion` (string): The version of the plugin; left out, any.
+ *
+ * Members of a parameter of a package:
+ *
+ * - `name` (string): The name of the package.
+ * - `value` (string): The value, in base64.
+ * - `version` (string): The version of the package.
+ *
  * The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`, and that of a remote component also has
  * `"outputDependencies": {"name": ["urn"]}`.
  *
@@ -1374,6 +1396,8 @@ sw_status_t sw_context_register_async(const struct sw_context_t *context,
  * - `inputs` (object of any JSON): What the provider needs to find it, beside the id.
  * - `name` (string): The name.
  * - `noParent` (boolean): Whether the resource has no parent at all, not even the stack.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
  * - `parent` (string): The parent: a resource or its URN. Left out, it is the stack.
  * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
  *   resolver and the installer.

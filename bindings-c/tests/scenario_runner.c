@@ -9,7 +9,7 @@
 static char *read_of(sw_bytes_view_t goal)
 {
     static const char *const members[] = {"type", "name", "id", "parent", "noParent", "inputs", "dependencies",
-                                          "provider", "version", "additionalSecretOutputs"};
+                                          "provider", "version", "package", "additionalSecretOutputs"};
     char *document = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&document, &size);
@@ -281,6 +281,21 @@ struct operation {
     sw_operation_t *operation;
 };
 
+/* Returns the texts of an error as further members of a JSON list; null for none. */
+static char *error_texts(const sw_error_t *error)
+{
+    char *texts = error ? member("message", sw_error_message(error)) : NULL;
+    for (size_t index = 0; index < sw_error_hint_count(error); index++) {
+        char *hint = member("hint", sw_error_hint(error, index));
+        char *longer = format("%s%s", texts, hint);
+        free(texts), free(hint);
+        texts = longer;
+    }
+    char *listed = texts ? format(", {%s}", texts + 2) : NULL;
+    free(texts);
+    return listed;
+}
+
 /* Collects the events, waits for the end, and sends the result. */
 static void *follow(void *user_data)
 {
@@ -294,7 +309,8 @@ static void *follow(void *user_data)
         sw_bytes_free(event);
     }
     fclose(list);
-    sw_operation_wait(started->operation, &result, NULL);
+    sw_error_t *failure = NULL;
+    sw_operation_wait(started->operation, &result, &failure);
     pthread_mutex_lock(&at.mutex);
     for (size_t index = 0; index < at.count; index++) {
         if (at.stacks[index].operation == started->operation)
@@ -306,10 +322,15 @@ static void *follow(void *user_data)
     sw_bytes_t *changes = json_at(sw_bytes_view(result), "/changes"), *outputs = json_at(sw_bytes_view(result), "/outputs");
     sw_bytes_t *plan = json_at(sw_bytes_view(result), "/plan"), *left = NULL;
     sw_bytes_t *imported = json_at(sw_bytes_view(result), "/imported");
+    sw_bytes_t *steps = json_at(sw_bytes_view(result), "/steps"), *moves = json_at(sw_bytes_view(result), "/suggestedMoves");
+    sw_bytes_t *diagnostics = json_at(sw_bytes_view(result), "/diagnostics"), *tree = json_at(sw_bytes_view(result), "/tree");
     if (sw_operation_deployment(started->operation, &left, NULL) != SW_STATUS_OK)
         left = NULL;
-    send_line("{\"id\": %s, \"ok\": {\"imported\": %s, \"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"droppedPending\": %s, \"outputs\": %s, \"events\": [%s]}}",
-        started->id, or_else(imported, "null"), or_else(left, "null"), or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(dropped, "[]"), or_else(outputs, "{}"), events);
+    char *hints = error_texts(failure);
+    send_line("{\"id\": %s, \"ok\": {\"imported\": %s, \"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"droppedPending\": %s, \"outputs\": %s, \"events\": [%s], \"texts\": [%s, %s, %s, %s%s]}}",
+        started->id, or_else(imported, "null"), or_else(left, "null"), or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(dropped, "[]"), or_else(outputs, "{}"), events,
+        or_else(steps, "null"), or_else(moves, "null"), or_else(diagnostics, "null"), or_else(tree, "null"), hints ? hints : "");
+    sw_bytes_free(steps), sw_bytes_free(moves), sw_bytes_free(diagnostics), sw_bytes_free(tree), free(hints), sw_error_free(failure);
     sw_bytes_free(dropped), sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(left), sw_bytes_free(imported), sw_bytes_free(result);
     sw_operation_free(started->operation);
     free(events), free(started->id), free(started);

@@ -166,6 +166,7 @@ export const RESOURCE_OPTIONS = {
     hideDiffs: "other",
     ignoreChanges: "other",
     importId: "string",
+    package: "other",
     parent: "resource",
     pluginDownloadURL: "string",
     protect: "boolean",
@@ -182,6 +183,7 @@ export const RESOURCE_OPTIONS = {
 export const READ_OPTIONS = {
     additionalSecretOutputs: "other",
     dependsOn: "resource",
+    package: "other",
     parent: "resource",
     pluginDownloadURL: "string",
     provider: "resource",
@@ -191,6 +193,7 @@ export const READ_OPTIONS = {
 /** The names of InvokeOptions, each with the kind of which every value is right; the engine checks the others. */
 export const INVOKE_OPTIONS = {
     dependsOn: "resource",
+    package: "other",
     parent: "resource",
     pluginDownloadURL: "string",
     provider: "resource",
@@ -199,6 +202,7 @@ export const INVOKE_OPTIONS = {
 
 /** The names of CallOptions, each with the kind of which every value is right; the engine checks the others. */
 export const CALL_OPTIONS = {
+    package: "other",
     pluginDownloadURL: "string",
     provider: "resource",
     version: "string",
@@ -762,6 +766,33 @@ export interface CustomTimeouts {
     update?: number;
 }
 
+/** The parameter of a package. */
+export interface PackageParameter {
+    /** The name of the package. */
+    name: string;
+    /** The value, in base64. */
+    value?: string;
+    /** The version of the package. */
+    version: string;
+}
+
+/** The plugin that serves a package of another name. */
+export interface PackageSource {
+    /**
+     * The extension that the provider of the plugin's own package is given, so that it serves a package of another
+     * name, too.
+     */
+    extension?: PackageParameter;
+    /** The parameter with which the plugin serves a package of another name. */
+    parameterization?: PackageParameter;
+    /** The address from which the plugin can be downloaded, for the resolver and the installer. */
+    pluginDownloadURL?: string;
+    /** The name of the plugin. */
+    pluginName: string;
+    /** The version of the plugin; left out, any. */
+    pluginVersion?: string;
+}
+
 /** The options of a resource. */
 export interface ResourceOptions {
     /** Names of outputs that are secret. */
@@ -793,6 +824,11 @@ export interface ResourceOptions {
     ignoreChanges?: readonly string[];
     /** The id of an existing resource that is imported. */
     importId?: string;
+    /**
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
+     */
+    package?: PackageSource;
     /** The parent: a resource or its URN. Left out, it is the stack. */
     parent?: AnyResource | string;
     /** The address from which the plugin of the package can be downloaded, for the resolver and the installer. */
@@ -827,6 +863,11 @@ export interface ReadOptions {
      * URN. An output stands for the resources that it comes from.
      */
     dependsOn?: Source | readonly Source[];
+    /**
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
+     */
+    package?: PackageSource;
     /** The parent: a resource or its URN. Left out, it is the stack. */
     parent?: AnyResource | string;
     /** The address from which the plugin of the package can be downloaded, for the resolver and the installer. */
@@ -847,6 +888,11 @@ export interface InvokeOptions {
      * resources that it comes from. While one of them is only planned, the result is unknown.
      */
     dependsOn?: Source | readonly Source[];
+    /**
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
+     */
+    package?: PackageSource;
     /** The resource, or its URN, whose provider is called when no other is named. */
     parent?: AnyResource | string;
     /** The address from which the plugin of the package can be downloaded, for the resolver and the installer. */
@@ -862,6 +908,11 @@ export interface InvokeOptions {
 
 /** The options of a method's call. */
 export interface CallOptions {
+    /**
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
+     */
+    package?: PackageSource;
     /** The address from which the plugin of the package can be downloaded, for the resolver and the installer. */
     pluginDownloadURL?: string;
     /**

@@ -31,6 +31,8 @@ export {
     type MovedResource,
     type MoveEdit,
     type MoveReport,
+    type PackageParameter,
+    type PackageSource,
     type PendingOperation,
     type PendingOperationKind,
     type Plugins,

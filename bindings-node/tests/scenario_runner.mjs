@@ -3,6 +3,7 @@
  * director and the package's public API, without checks.
  */
 import { createInterface } from "node:readline";
+import { inspect as written } from "node:util";
 
 import {
     Engine,
@@ -522,15 +523,15 @@ const asked = {
         for await (const event of operation.events()) {
             events.push(event);
         }
-        const { error, result } = await operation.then(
+        const { error, thrown, result } = await operation.then(
             (result) => ({ error: null, result }),
-            (error) => ({ error: describe(error), result: error.result }),
+            (error) => ({ error: describe(error), thrown: error, result: error.result }),
         );
         results.set(number, result);
         const { outcome, changes, outputs, plan, droppedPending } = result;
         const deployment = wantsDeployment ? await result.deployment() : undefined;
         const imported = result.imported === undefined ? undefined : reported(result.imported);
-        return { imported, deployment, plan, outcome, error, changes, droppedPending, outputs: described(outputs), events };
+        return { imported, deployment, plan, outcome, error, changes, droppedPending, outputs: described(outputs), events, texts: texts(result, thrown) };
     },
     cancel({ stack }) {
         operations.get(stack).cancel();
@@ -553,6 +554,14 @@ const asked = {
 };
 for (const name of ["register", "read", "registerOutputs", "invoke", "call", "export", "log", "transform", "registerHook"]) {
     asked[name] = (request) => runs.get(request.program)[name](request);
+}
+
+/** Returns all further texts of a result that users may see. */
+function texts(result, error) {
+    const whole = (value) => written(value, { depth: Infinity });
+    const found = [String(result), whole(result), JSON.stringify(result.steps), JSON.stringify(result.diagnostics)];
+    // The cause of the error is one of the actor.
+    return error === undefined ? found : [...found, String(error), String(error.stack), JSON.stringify(error)];
 }
 
 function describe(error) {

@@ -200,6 +200,14 @@ class Hostile(Calm):
     def invoke(self, request: Any) -> Any:
         return places.at("invoke", super().invoke)(request)
 
+    async def construct(self, ctx: sw.Context, request: Any) -> Any:
+        ctx.resource("calm:index:Thing", f"{request.name}-lid", {})
+        outputs = places.at("construct outputs", lambda: 1)()
+        return places.at("construct", lambda: {"size": outputs})()
+
+    async def call(self, ctx: sw.Context, request: Any) -> Any:
+        return places.at("call", lambda: sw.InvokeResult({"size": places.at("call result", lambda: 1)()}))()
+
 
 class Failing(Calm):
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
@@ -279,6 +287,19 @@ def functions(ctx: sw.Context) -> None:
         ctx.resource("failing:index:Thing", "b", {}, hooks=hooks)
 
 
+def components(ctx: sw.Context) -> None:
+    box = ctx.remote_component("mem:index:Box", "box", {"size": 1})
+    ctx.export("size", ctx.call("mem:index:Box/open", box, {"size": 1}))
+
+
+def policies() -> list[sw.Policy]:
+    return [
+        sw.Policy("check", check=places.of_one("policy check", lambda resource: None)),
+        sw.Policy("remediate", remediate=places.of_one("policy remediate", lambda resource: None)),
+        sw.Policy("stack", check_stack=places.of_one("policy check_stack", lambda stack: None)),
+    ]
+
+
 def program(ctx: sw.Context) -> None:
     global revision
     revision += 1
@@ -316,12 +337,14 @@ FUNCTIONS: tuple[str, ...] = (
     "hook", "async hook", "error hook",
 )  # fmt: skip
 """Transforms and hooks of a program."""
+COMPONENTS: tuple[str, ...] = ("construct", "construct outputs", "call", "call result")
+POLICIES: tuple[str, ...] = ("policy check", "policy remediate", "policy check_stack")
 PLACES = tuple(sys.argv[1:]) or (
     "program", "async program", "apply", "input", "export", "log",
     "check_config", "diff_config", "configure", "check", "diff", "create", "update", "read", "delete", "invoke",
     "resolver", "is_installed", "latest_version", "install", "autonamer", "journal", "on_event",
     "encrypt", "decrypt", "async encrypt", "async decrypt", "fetch", "stack_outputs", "stack_resource_outputs",
-    *FUNCTIONS,
+    *FUNCTIONS, *COMPONENTS, *POLICIES,
 )  # fmt: skip
 OWN_LOOP = ("on_event", "async program")
 """Callbacks on the host's event loop: an exit or interrupt there ends the loop, as intended by the host."""
@@ -369,6 +392,8 @@ async def main() -> None:
                 run = missing
             if place in FUNCTIONS:
                 run = functions
+            if place in COMPONENTS:
+                run = components
             vault = AsyncVault() if place in ("async encrypt", "async decrypt") else None
             stack = await engine.stack(f"shop/s{operations}", run, journal=receive, secrets=vault)
             if place in LATER:
@@ -376,8 +401,9 @@ async def main() -> None:
                 config: Any = {"mem:region": "b"}
                 stack = await engine.stack(f"shop/s{operations}", run, journal=receive, config=config, secrets=vault)
             places.armed, places.hits = (place, name), 0
-            work = {"read": stack.refresh, "delete": stack.destroy}.get(place, stack.up)
-            running = [outcome(work(on_event=listener))]
+            work: Any = {"read": stack.refresh, "delete": stack.destroy}.get(place, stack.up)
+            options: Any = {"policies": policies()} if place in POLICIES else {}
+            running = [outcome(work(on_event=listener, **options))]
             if operations % 6 == 0 and place not in ("encrypt", "decrypt", "resolver", "autonamer"):
                 running.append(outcome(neighbour.up()))
             ended, *others = await asyncio.gather(*running)

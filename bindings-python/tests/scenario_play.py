@@ -73,6 +73,8 @@ class Play:
                 options["transforms"] = [self.functions.transform(transform) for transform in value]
             elif name == "resourceHooks":
                 options["hooks"] = hooks_of(value)
+            elif name == "package":
+                options["package"] = package_of(value)
             elif name == "aliases":
                 options["aliases"] = [
                     alias["urn"] if "urn" in alias else {snake(key): self.refer(part) for key, part in alias.items()}
@@ -104,6 +106,8 @@ class Play:
             case "invoke":
                 options: Message = {name: self.refer(message[name]) for name in ("provider", "parent", "version") if name in message}
                 options["depends_on"] = self.refer(message.get("dependsOn") or [])
+                if "package" in message:
+                    options["package"] = package_of(message["package"])
                 invocation = ctx.invoke(message["token"], self.refer(message.get("arguments") or {}), **options)
                 if "as" in message:
                     self.handles[message["as"]] = invocation
@@ -149,6 +153,11 @@ class Play:
             raise sw.ProviderError(end["error"])
         failures = [sw.CheckFailure(item["reason"], item["property"]) for item in end.get("failures") or []]
         return sw.InvokeResult(self.refer(end.get("outputs") or {}), failures)
+
+
+def package_of(package: Message) -> Any:
+    """Returns the plugin of a package, named as in this binding."""
+    return {snake(name): value for name, value in package.items()}
 
 
 def _refers(value: Any) -> bool:

@@ -10,8 +10,10 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import logging
 import sys
 import threading
+import traceback
 from collections.abc import Awaitable
 from typing import Any
 
@@ -191,6 +193,7 @@ class Actor:
             "droppedPending": document(result.dropped_pending),
             "outputs": {name: described(output) for name, output in result.outputs.items()},
             "events": events,
+            "texts": texts(result),
         }
 
     async def program(self, ctx: sw.Context) -> None:
@@ -233,6 +236,15 @@ def reported(report: sw.ImportReport) -> Message:
     return {"resources": resources, "code": code, "configuration": configuration}
 
 
+def texts(result: sw.Result) -> list[str]:
+    """Returns all further texts of a result that users may see."""
+    found = [str(result), repr(result), result._repr_html_(), repr(result.outputs), repr(result.steps), repr(result.diagnostics)]
+    if (error := result.error) is not None:
+        # Its cause is an exception of the actor.
+        found += [str(error), repr(error), *traceback.format_exception(error, chain=False)]
+    return found
+
+
 def camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
@@ -261,4 +273,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     asyncio.run(main())

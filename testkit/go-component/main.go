@@ -65,7 +65,7 @@ func NewBox(ctx *pulumi.Context, name string, args BoxArgs, options ...pulumi.Re
 func main() {
 	provider, err := infer.NewProviderBuilder().
 		WithNamespace("tests").
-		WithComponents(infer.ComponentF(NewBox), infer.ComponentF(NewModule)).
+		WithComponents(infer.ComponentF(NewBox), infer.ComponentF(NewCrate), infer.ComponentF(NewModule)).
 		WithResources(infer.Resource(State{})).
 		WithModuleMap(map[tokens.ModuleName]tokens.ModuleName{"main": "index"}).
 		Build()

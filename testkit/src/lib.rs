@@ -9,6 +9,7 @@ pub mod actor;
 pub mod check;
 pub mod director;
 pub mod fake;
+pub mod files;
 pub mod plugin;
 pub mod policy;
 pub mod provider;

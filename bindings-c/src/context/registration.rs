@@ -80,6 +80,14 @@ impl sw_context_t {
 ///
 /// @members CustomTimeouts
 ///
+/// Members of `package`:
+///
+/// @members PackageSource
+///
+/// Members of a parameter of a package:
+///
+/// @members PackageParameter
+///
 /// The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`, and that of a remote component also has
 /// `"outputDependencies": {"name": ["urn"]}`.
 ///

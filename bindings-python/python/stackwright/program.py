@@ -40,6 +40,8 @@ from .resource_options import (
     CallOptions,
     CustomTimeouts,
     InvokeOptions,
+    PackageParameter,
+    PackageSource,
     ReadOptions,
 )
 from .transforms import Attached, ResourceOptions, attached
@@ -54,6 +56,8 @@ __all__ = [
     "Invocation",
     "InvokeOptions",
     "Output",
+    "PackageParameter",
+    "PackageSource",
     "ReadOptions",
     "Resource",
     "ResourceOptions",

@@ -45,6 +45,38 @@ class CustomTimeouts(TypedDict, total=False):
     update: float
 
 
+class PackageParameter(TypedDict, total=False):
+    """The parameter of a package.
+
+    - ``name`` (str): The name of the package.
+    - ``value`` (str): The value, in base64.
+    - ``version`` (str): The version of the package.
+    """
+
+    name: str
+    value: str
+    version: str
+
+
+class PackageSource(TypedDict, total=False):
+    """The plugin that serves a package of another name.
+
+    - ``extension`` (PackageParameter): The extension that the provider of the plugin's own package is given, so that
+      it serves a package of another name, too.
+    - ``parameterization`` (PackageParameter): The parameter with which the plugin serves a package of another name.
+    - ``plugin_download_url`` (str): The address from which the plugin can be downloaded, for the resolver and the
+      installer.
+    - ``plugin_name`` (str): The name of the plugin.
+    - ``plugin_version`` (str): The version of the plugin; left out, any.
+    """
+
+    extension: PackageParameter
+    parameterization: PackageParameter
+    plugin_download_url: str
+    plugin_name: str
+    plugin_version: str
+
+
 class ResourceOptions(TypedDict, total=False):
     """The options of a resource.
 
@@ -62,6 +94,8 @@ class ResourceOptions(TypedDict, total=False):
     - ``hide_diffs`` (Sequence[str]): Paths of properties whose differences are not shown.
     - ``ignore_changes`` (Sequence[str]): Paths of inputs whose changes are ignored.
     - ``import_id`` (str): The id of an existing resource that is imported.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
     - ``parent`` (Resource | str | None): The parent: a resource or its URN. Left out, it is the stack.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -88,6 +122,7 @@ class ResourceOptions(TypedDict, total=False):
     hide_diffs: Sequence[str]
     ignore_changes: Sequence[str]
     import_id: str
+    package: PackageSource
     parent: Resource | str | None
     plugin_download_url: str
     protect: bool | None
@@ -107,6 +142,8 @@ class ReadOptions(TypedDict, total=False):
     - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before it, beside
       those that its inputs come from: one or several, each itself or its URN. An output stands for the resources that
       it comes from.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
     - ``parent`` (Resource | str | None): The parent: a resource or its URN. Left out, it is the stack.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -117,6 +154,7 @@ class ReadOptions(TypedDict, total=False):
 
     additional_secret_outputs: Sequence[str]
     depends_on: Awaited | str | Sequence[Awaited | str] | None
+    package: PackageSource
     parent: Resource | str | None
     plugin_download_url: str
     provider: Resource | str | None
@@ -129,6 +167,8 @@ class InvokeOptions(TypedDict, total=False):
     - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before the call: one
       or several, each itself or its URN; an output stands for the resources that it comes from. While one of them is
       only planned, the result is unknown.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
     - ``parent`` (Resource | str | None): The resource, or its URN, whose provider is called when no other is named.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
@@ -138,6 +178,7 @@ class InvokeOptions(TypedDict, total=False):
     """
 
     depends_on: Awaited | str | Sequence[Awaited | str] | None
+    package: PackageSource
     parent: Resource | str | None
     plugin_download_url: str
     provider: Resource | str | None
@@ -147,6 +188,8 @@ class InvokeOptions(TypedDict, total=False):
 class CallOptions(TypedDict, total=False):
     """The options of a method's call.
 
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
     - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
       resolver and the installer.
     - ``provider`` (Resource | str | None): The provider resource that is called, or its reference, ``<urn>::<id>``.
@@ -154,6 +197,7 @@ class CallOptions(TypedDict, total=False):
     - ``version`` (str): The version of the package.
     """
 
+    package: PackageSource
     plugin_download_url: str
     provider: Resource | str | None
     version: str
@@ -170,6 +214,7 @@ RESOURCE_OPTIONS: Final[Mapping[str, type | None]] = {
     "hide_diffs": None,
     "ignore_changes": None,
     "import_id": str,
+    "package": None,
     "parent": Resource,
     "plugin_download_url": str,
     "protect": bool,
@@ -187,6 +232,7 @@ RESOURCE_OPTIONS: Final[Mapping[str, type | None]] = {
 READ_OPTIONS: Final[Mapping[str, type | None]] = {
     "additional_secret_outputs": None,
     "depends_on": Resource,
+    "package": None,
     "parent": Resource,
     "plugin_download_url": str,
     "provider": Resource,
@@ -197,6 +243,7 @@ READ_OPTIONS: Final[Mapping[str, type | None]] = {
 
 INVOKE_OPTIONS: Final[Mapping[str, type | None]] = {
     "depends_on": Resource,
+    "package": None,
     "parent": Resource,
     "plugin_download_url": str,
     "provider": Resource,
@@ -206,6 +253,7 @@ INVOKE_OPTIONS: Final[Mapping[str, type | None]] = {
 
 
 CALL_OPTIONS: Final[Mapping[str, type | None]] = {
+    "package": None,
     "plugin_download_url": str,
     "provider": Resource,
     "version": str,

@@ -291,4 +291,11 @@ impl Generator {
     pub(crate) fn record_of(&self, urn: &Urn) -> Option<Arc<ResourceState>> {
         targets::record_of(&self.context, urn)
     }
+
+    /// Returns the state of a resource registered in this run: its record, or the state that it would have where it does not
+    /// exist and is not created.
+    pub(crate) fn registered_state(&self, urn: &Urn) -> Option<Arc<ResourceState>> {
+        let skipped = || self.context.claims.skipped(urn);
+        self.record_of(urn).or_else(skipped)
+    }
 }

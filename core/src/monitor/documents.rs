@@ -14,6 +14,7 @@ use super::members::{
     Dependencies, DownloadUrl, NoParent, PackageVersion, Parent, ProviderName, ProviderReference, Reference,
     References, SecretOutputs, Sources,
 };
+use super::served_by::ServedBy;
 use crate::{
     property::json::{PlainMap, PlainValue},
     resource::{CustomTimeouts, HookBindings, PropertyDependencies},
@@ -77,6 +78,8 @@ pub(crate) struct RegistrationDocument {
     pub(super) version: PackageVersion,
     #[serde(default, rename = "pluginDownloadURL")]
     pub(super) plugin_download_url: DownloadUrl,
+    #[serde(default)]
+    pub(super) package: ServedBy,
     /// For a provider: variables of the host's environment, by name, with the names under which its plugin sees their values, too.
     /// A provider in this process has no plugin, and ignores them.
     #[serde(default)]
@@ -255,6 +258,8 @@ pub(crate) struct ReadDocument {
     #[serde(default, rename = "pluginDownloadURL")]
     pub(super) plugin_download_url: DownloadUrl,
     #[serde(default)]
+    pub(super) package: ServedBy,
+    #[serde(default)]
     pub(super) additional_secret_outputs: SecretOutputs,
 }
 
@@ -278,6 +283,8 @@ pub(crate) struct InvokeDocument {
     pub(super) version: PackageVersion,
     #[serde(default, rename = "pluginDownloadURL")]
     pub(super) plugin_download_url: DownloadUrl,
+    #[serde(default)]
+    pub(super) package: ServedBy,
     /// The resource, or its URN, whose provider is called when no other is named.
     #[serde(default)]
     pub(super) parent: Parent,
@@ -319,4 +326,6 @@ pub(crate) struct MethodDocument {
     pub(super) version: PackageVersion,
     #[serde(default, rename = "pluginDownloadURL")]
     pub(super) plugin_download_url: DownloadUrl,
+    #[serde(default)]
+    pub(super) package: ServedBy,
 }

@@ -93,6 +93,7 @@ impl Monitor {
     }
 
     async fn call_function(&self, mut invoke: Invoke) -> Result<Invoked, Refused> {
+        self.name_package(&mut invoke.package)?;
         self.transform_invoke(&mut invoke).await?;
         let Some((package, _)) = invoke.token.split_once(':') else {
             let text = format!("'{}' is not a valid function token", invoke.token);

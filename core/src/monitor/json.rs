@@ -9,6 +9,7 @@ use super::{
         AliasDocument, AliasParts, InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument,
     },
     members::{DownloadUrl, PackageVersion, ProviderName},
+    served_by::ServedBy,
 };
 use crate::{
     error::{Error, Result},
@@ -29,11 +30,17 @@ fn read<T: DeserializeOwned>(text: &[u8], what: &str) -> Result<T> {
     json::from_slice(text).map_err(|error| Error::invalid(format!("invalid {what}: {}", error.message())))
 }
 
-fn package(provider: ProviderName, version: PackageVersion, url: DownloadUrl) -> PackageChoice {
+fn package(
+    provider: ProviderName,
+    version: PackageVersion,
+    url: DownloadUrl,
+    plugin: ServedBy,
+) -> PackageChoice {
     PackageChoice {
         provider: provider.0,
         version: version.0,
         download_url: url.0,
+        source: plugin.source(),
         ..PackageChoice::default()
     }
 }
@@ -101,7 +108,12 @@ impl From<RegistrationDocument> for Registration {
             no_parent: document.no_parent.0,
             dependencies: document.depends_on.behind(document.dependencies.0),
             property_dependencies: document.property_dependencies,
-            package: package(document.provider, document.version, document.plugin_download_url),
+            package: package(
+                document.provider,
+                document.version,
+                document.plugin_download_url,
+                document.package,
+            ),
             providers: document.providers,
             protect: document.protect,
             delete_before_replace: document.delete_before_replace,
@@ -143,7 +155,12 @@ impl Read {
             no_parent: document.no_parent.0,
             inputs: document.inputs.0,
             dependencies: document.depends_on.behind(document.dependencies.0),
-            package: package(document.provider, document.version, document.plugin_download_url),
+            package: package(
+                document.provider,
+                document.version,
+                document.plugin_download_url,
+                document.package,
+            ),
             additional_secret_outputs: document.additional_secret_outputs.0,
             source_position: None,
             stack_trace: Vec::new(),
@@ -161,7 +178,12 @@ impl Invoke {
         Ok(Self {
             token: document.token,
             arguments: document.arguments.0,
-            package: package(document.provider, document.version, document.plugin_download_url),
+            package: package(
+                document.provider,
+                document.version,
+                document.plugin_download_url,
+                document.package,
+            ),
             parent: document.parent.0,
             depends_on: document.depends_on.behind(Vec::new()),
             in_transform: document.in_transform,
@@ -181,7 +203,12 @@ impl MethodCall {
             of: document.of,
             arguments: document.arguments.0,
             argument_dependencies: document.argument_dependencies.unwrap_or_default(),
-            package: package(document.provider, document.version, document.plugin_download_url),
+            package: package(
+                document.provider,
+                document.version,
+                document.plugin_download_url,
+                document.package,
+            ),
             source_position: None,
             stack_trace: Vec::new(),
         })

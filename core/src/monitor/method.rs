@@ -105,6 +105,7 @@ impl Monitor {
         if let Some(of) = call.of.take() {
             call.arguments.insert(SELF, self.reference_to(&of)?);
         }
+        self.name_package(&mut call.package)?;
         let provider = self.method_provider(&call).await?;
         self.inspect("arguments", &call.arguments)?;
         let MethodCall {
@@ -179,7 +180,7 @@ impl Monitor {
     /// Returns a reference to a registered resource.
     fn reference_to(&self, urn: &Urn) -> Result<PropertyValue, Refused> {
         let urn = self.0.generator.registered_urn(urn);
-        let state = self.0.generator.record_of(&urn);
+        let state = self.0.generator.registered_state(&urn);
         let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {urn}")))?;
         let id = match state.id.is_empty() {
             false => Ok(state.id.clone()),
@@ -214,7 +215,7 @@ impl Monitor {
             && let Some(this) = this
         {
             let urn = self.0.generator.registered_urn(&this.urn);
-            let state = self.0.generator.record_of(&urn);
+            let state = self.0.generator.registered_state(&urn);
             let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {}", this.urn)))?;
             choice.provider = state.provider.to_string();
         }

@@ -27,6 +27,7 @@ mod read;
 mod register;
 mod registration;
 mod run_packages;
+mod served_by;
 mod server;
 mod status;
 mod traces;
@@ -65,8 +66,8 @@ pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub use method::{MethodCall, MethodResult};
 pub(crate) use plugin_service::EngineService;
-pub use registration::PackageChoice;
 pub use registration::{Invoke, Read, Registered, Registration};
+pub use registration::{PackageChoice, PackageParameter, PackageSource};
 pub use status::WireStatus;
 pub use transforms::{
     InvokeTransform, InvokeTransformArgs, ResourceTransform, TransformArgs, TransformOptions,

@@ -2,7 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{provider::settings::ProviderSettings, resource::Extension, runtime::Random};
+use crate::{
+    monitor::{Monitor, PackageChoice, PackageParameter, PackageSource, WireStatus},
+    provider::{BasePlugin, settings::ProviderSettings},
+    resource::Extension,
+    runtime::Random,
+};
 
 /// An announced package.
 #[derive(Clone, PartialEq)]
@@ -11,6 +16,91 @@ pub(super) struct AnnouncedPackage {
     pub(super) settings: ProviderSettings,
     /// The extension that its provider needs for it; `None` for most packages.
     pub(super) extension: Option<Arc<Extension>>,
+}
+
+impl AnnouncedPackage {
+    /// Reads the plugin and the parameters of a package.
+    fn of(source: PackageSource) -> Result<Self, WireStatus> {
+        if source.plugin.is_empty() {
+            return Err(WireStatus::unknown("package name is empty"));
+        }
+        let extension = extension(&source)?;
+        let plugin_version = version("package", &source.version)?;
+        let (package, version, base) = match source.parameterization {
+            None => (source.plugin, plugin_version, None),
+            Some(made) if made.name.is_empty() => {
+                return Err(WireStatus::unknown(
+                    "the name of the parameterized package is empty",
+                ));
+            }
+            Some(made) => {
+                let base = BasePlugin {
+                    name: source.plugin,
+                    version: plugin_version,
+                    value: made.value,
+                };
+                (made.name, version("parameter", &made.version)?, Some(base))
+            }
+        };
+        let settings = ProviderSettings {
+            package,
+            version,
+            download_url: source.download_url.trim_end_matches('/').to_owned(),
+            checksums: source.checksums,
+            base,
+            ..ProviderSettings::default()
+        };
+        Ok(Self { settings, extension })
+    }
+}
+
+/// Reads the extension of a package: the package itself is the one whose provider serves the extension.
+fn extension(source: &PackageSource) -> Result<Option<Arc<Extension>>, WireStatus> {
+    let Some(extension) = &source.extension else {
+        return Ok(None);
+    };
+    let refused = |text: String| Err(WireStatus::invalid(text));
+    if extension.name.is_empty() {
+        return refused(format!(
+            "the extension of the package '{}' has no name",
+            source.plugin
+        ));
+    }
+    if let Some(made) = &source.parameterization {
+        return refused(format!(
+            "the package '{}' has both a parameterization ('{}') and an extension ('{}'), which are mutually exclusive",
+            source.plugin, made.name, extension.name
+        ));
+    }
+    version("extension", &extension.version)?;
+    let PackageParameter { name, version, value } = extension.clone();
+    Ok(Some(Arc::new(Extension::new(name, version, value))))
+}
+
+/// Reads a version that may be left out.
+fn version(whose: &str, text: &str) -> Result<Option<semver::Version>, WireStatus> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let version = semver::Version::parse(text);
+    let bad = |error| WireStatus::unknown(format!("parse {whose} version {text}: {error}"));
+    version.map(Some).map_err(bad)
+}
+
+impl Monitor {
+    /// Announces a package, and returns the reference by which requests name it.
+    pub(super) fn announce(&self, source: PackageSource) -> Result<String, WireStatus> {
+        let package = AnnouncedPackage::of(source)?;
+        Ok(self.0.defaults.announce(package))
+    }
+
+    /// Announces the package that a request describes, and names it.
+    pub(super) fn name_package(&self, choice: &mut PackageChoice) -> Result<(), WireStatus> {
+        if let Some(source) = choice.source.take() {
+            choice.package_ref = self.announce(Arc::unwrap_or_clone(source))?;
+        }
+        Ok(())
+    }
 }
 
 /// The announced packages of one run.

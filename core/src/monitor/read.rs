@@ -38,9 +38,10 @@ impl Monitor {
     /// Claims the URN of a read, and returns its work.
     fn begin_read(
         &self,
-        read: Read,
+        mut read: Read,
         flight: Flight,
     ) -> Result<impl Future<Output = Result<Registered, WireStatus>> + Send + use<>, Refused> {
+        self.name_package(&mut read.package)?;
         let (claim, goal) = self.prepare_read(&read)?;
         let monitor = self.clone();
         Ok(async move {

@@ -40,23 +40,30 @@ impl Monitor {
             self.redactor().learn_value(trigger);
         }
         let mut registration = Box::new(registration);
+        let named = self
+            .name_package(&mut registration.package)
+            .map_err(Refused::Invalid);
         if self.is_deferred(&mut registration) {
-            let work = self.defer(&mut registration).map(|(flight, deferred)| {
-                let monitor = self.clone();
-                async move { monitor.register_deferred(registration, deferred, flight).await }
-            });
+            let work = named
+                .and_then(|()| self.defer(&mut registration))
+                .map(|(flight, deferred)| {
+                    let monitor = self.clone();
+                    async move { monitor.register_deferred(registration, deferred, flight).await }
+                });
             // Not on the calling thread: transforms may need the thread of the program.
             let spawning = Self(Arc::clone(&self.0), Start::Spawned);
             return Either::Left(Either::Left(spawning.spawn_work(work)));
         }
         if registration.remote {
-            let work = self.prepare_remote(&mut registration).map(|flight| {
-                let monitor = self.clone();
-                async move { monitor.construct(registration, flight).await }
-            });
+            let work = named
+                .and_then(|()| self.prepare_remote(&mut registration))
+                .map(|flight| {
+                    let monitor = self.clone();
+                    async move { monitor.construct(registration, flight).await }
+                });
             return Either::Left(Either::Right(self.spawn_work(work)));
         }
-        let work = self.prepare(&mut registration);
+        let work = named.and_then(|()| self.prepare(&mut registration));
         let work = work.map(|(flight, claim, goal)| self.apply(registration, flight, claim, goal));
         Either::Right(self.spawn_work(work))
     }

@@ -69,6 +69,37 @@ pub struct PackageChoice {
     pub checksums: BTreeMap<String, String>,
     /// The package, as RegisterPackage named it; empty for none.
     pub package_ref: String,
+    /// The plugin that serves the package, where that is not the one of its name, or an extension of it; in the place of
+    /// [`Self::package_ref`].
+    pub source: Option<Arc<PackageSource>>,
+}
+
+/// The plugin that serves a package: one of another name, which is given a parameter, or an extension, for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PackageSource {
+    /// The name of the plugin.
+    pub plugin: String,
+    /// The version of the plugin; empty for any.
+    pub version: String,
+    /// The download URL of the plugin; empty for the default.
+    pub download_url: String,
+    /// Hex checksums of the plugin by platform.
+    pub checksums: BTreeMap<String, String>,
+    /// The parameter with which the plugin serves the package of its name and version.
+    pub parameterization: Option<PackageParameter>,
+    /// The extension that a provider of the plugin's own package is given, to serve the package of its name, too.
+    pub extension: Option<PackageParameter>,
+}
+
+/// The parameter of a package.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PackageParameter {
+    /// The name of the package.
+    pub name: String,
+    /// The version of the package.
+    pub version: String,
+    /// The value, whose meaning the plugin knows.
+    pub value: Vec<u8>,
 }
 
 impl PackageChoice {
@@ -80,11 +111,13 @@ impl PackageChoice {
             download_url,
             checksums,
             package_ref,
+            source,
         } = self;
         provider.is_empty()
             && version.is_empty()
             && download_url.is_empty()
             && package_ref.is_empty()
+            && source.is_none()
             && checksums.is_empty()
     }
 }

@@ -182,6 +182,44 @@ impl Provider for Refuses {
     }
 }
 
+/// Registers the function as a hook before a creation, or after a failure; returns the option that names it.
+async fn bound(
+    client: &mut ResourceMonitorClient<Channel>,
+    callback: Callback,
+    is_error_hook: bool,
+) -> ResourceHooksBinding {
+    let (name, callback) = ("gate".to_owned(), Some(callback));
+    let names = vec![name.clone()];
+    if is_error_hook {
+        let hook = RegisterErrorHookRequest { name, callback };
+        client.register_error_hook(hook).await.unwrap();
+        return ResourceHooksBinding {
+            on_error: names,
+            ..ResourceHooksBinding::default()
+        };
+    }
+    let hook = RegisterResourceHookRequest {
+        name,
+        callback,
+        ..RegisterResourceHookRequest::default()
+    };
+    client.register_resource_hook(hook).await.unwrap();
+    ResourceHooksBinding {
+        before_create: names,
+        ..ResourceHooksBinding::default()
+    }
+}
+
+/// Returns an engine whose provider creates nothing.
+fn refusing() -> Engine {
+    Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime())))
+        .secrets(Arc::new(Base64Provider))
+        .provider("echo", Arc::new(Refuses))
+        .build()
+        .unwrap()
+}
+
 /// Runs an update whose resource `a` cannot be created, with a hook before its creation or after the failure.
 async fn hooked(token: &'static str, is_error_hook: bool) -> (OperationResult, Arc<Faulty>) {
     let faulty = Arc::new(Faulty::serve().await);
@@ -190,28 +228,7 @@ async fn hooked(token: &'static str, is_error_hook: bool) -> (OperationResult, A
         let faulty = Arc::clone(&served);
         async move {
             let mut client = client(&address).await;
-            let callback = Some(faulty.callback(token));
-            let name = "gate".to_owned();
-            let names = vec![name.clone()];
-            let hooks = if is_error_hook {
-                let hook = RegisterErrorHookRequest { name, callback };
-                client.register_error_hook(hook).await.unwrap();
-                ResourceHooksBinding {
-                    on_error: names,
-                    ..ResourceHooksBinding::default()
-                }
-            } else {
-                let hook = RegisterResourceHookRequest {
-                    name,
-                    callback,
-                    ..RegisterResourceHookRequest::default()
-                };
-                client.register_resource_hook(hook).await.unwrap();
-                ResourceHooksBinding {
-                    before_create: names,
-                    ..ResourceHooksBinding::default()
-                }
-            };
+            let hooks = bound(&mut client, faulty.callback(token), is_error_hook).await;
             let request = RegisterResourceRequest {
                 hooks: Some(hooks),
                 ..echo("a", "", "1")
@@ -225,12 +242,7 @@ async fn hooked(token: &'static str, is_error_hook: bool) -> (OperationResult, A
             refused.unwrap_err();
         }
     });
-    let engine = Engine::builder(tokio::runtime::Handle::current())
-        .store(Arc::new(MemoryStore::new(runtime())))
-        .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::new(Refuses))
-        .build()
-        .unwrap();
+    let engine = refusing();
     let stack = stack(&engine, "shop/dev", program).await;
     let result = update(&stack).await;
     // The provider is called only after the hooks before the step.
@@ -275,8 +287,16 @@ async fn an_error_hook_that_dies_or_answers_nonsense_is_named() {
     assert_died(text_about(&result, head), head, &faulty);
 }
 
+/// A function that the engine calls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Function {
+    Transform,
+    Hook,
+    ErrorHook,
+}
+
 /// Cancels a run whose function has been called, and lets the function return after the end of the run.
-async fn answer_late(is_hook: bool) {
+async fn answer_late(function: Function) {
     let faulty = Arc::new(Faulty::serve().await);
     let served = Arc::clone(&faulty);
     let program = over_loopback(move |address| {
@@ -284,45 +304,42 @@ async fn answer_late(is_hook: bool) {
         async move {
             let mut client = client(&address).await;
             let mut request = echo("a", "", "1");
-            if is_hook {
-                let hook = RegisterResourceHookRequest {
-                    name: "gate".to_owned(),
-                    callback: Some(faulty.callback("late")),
-                    ..RegisterResourceHookRequest::default()
-                };
-                client.register_resource_hook(hook).await.unwrap();
-                request.hooks = Some(ResourceHooksBinding {
-                    before_create: vec!["gate".to_owned()],
-                    ..ResourceHooksBinding::default()
-                });
-            } else {
-                request.transforms = vec![faulty.callback("late")];
+            let callback = faulty.callback("late");
+            match function {
+                Function::Transform => request.transforms = vec![callback],
+                Function::Hook => request.hooks = Some(bound(&mut client, callback, false).await),
+                Function::ErrorHook => request.hooks = Some(bound(&mut client, callback, true).await),
             }
             // The end of the run closes the connection, or refuses the request.
             register(&mut client, request).await.unwrap_err();
         }
     });
     let provider = Arc::new(EchoProvider::default());
-    let engine = engine(&provider);
+    let engine = match function {
+        // It runs only after a failure.
+        Function::ErrorHook => refusing(),
+        _ => engine(&provider),
+    };
     let stack = stack(&engine, "shop/dev", program).await;
     let operation = stack.update(OperationOptions::default());
     faulty.entered.notified().within("the call of the function").await;
     operation.cancel();
     let result = operation.ended().await;
-    assert!(result.error.is_some());
+    assert!(result.error.is_some(), "{function:?}");
     faulty.release.notify_one();
     engine.close().within("the end of the engine").await;
     assert!(provider.take().is_empty());
     let recorded = result.snapshot.resources.iter();
     assert!(
         recorded.clone().all(|state| state.urn.name() != "a"),
-        "{recorded:?}"
+        "{function:?}: {recorded:?}"
     );
     assert!(result.snapshot.pending_operations.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_that_answers_after_the_end_of_the_run_changes_nothing() {
-    answer_late(false).await;
-    answer_late(true).await;
+    for function in [Function::Transform, Function::Hook, Function::ErrorHook] {
+        answer_late(function).await;
+    }
 }

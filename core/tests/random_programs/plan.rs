@@ -46,6 +46,10 @@ pub(crate) struct Declared {
     pub(crate) imported: bool,
     /// Whether a transform adds an input.
     pub(crate) transformed: bool,
+    /// Whether the program calls a function before it registers the resource.
+    pub(crate) asks: bool,
+    /// Whether the program calls a method of the constructed component before it registers the resource.
+    pub(crate) opens: bool,
     /// The positions in [`MOMENTS`] of its hooks.
     pub(crate) hooks: Vec<usize>,
     /// The seconds that calls about it take.
@@ -70,6 +74,11 @@ pub(crate) enum Point {
     Delete,
     Read,
     Construct,
+    /// The configuration of the default provider, under the number 0.
+    Configure,
+    Invoke,
+    /// A method of the constructed component.
+    Method,
     Hook,
     ErrorHook,
     Transform,
@@ -176,7 +185,7 @@ macro_rules! write_set {
 impl fmt::Debug for Declared {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_set!(formatter, "Declared", self: present value key depends_on uses parent renamed deleted_with
-            delete_first protect retain imported transformed hooks pace)
+            delete_first protect retain imported transformed asks opens hooks pace)
     }
 }
 
@@ -232,6 +241,11 @@ impl Script {
         }
     }
 
+    /// Returns whether the program calls a method of the constructed component for a declaration.
+    pub(crate) fn opens(&self, number: usize) -> bool {
+        number > KIT && self.declared[number].opens && self.declared[KIT].present
+    }
+
     /// Returns whether the program adopts a thing for a declaration.
     pub(crate) fn imports(&self, number: usize) -> bool {
         let declared = &self.declared[number];
@@ -275,12 +289,15 @@ fn declared() -> impl Strategy<Value = Declared> {
         prop::bool::weighted(0.06),
         rarely(),
         rarely(),
+        (rarely(), rarely()),
         prop_oneof![3 => Just(Vec::new()), 1 => prop::sample::subsequence((0..MOMENTS.len()).collect::<Vec<_>>(), 1..3)],
         0..5_u8,
     );
     (identity, options).prop_map(|(identity, options)| {
         let (present, value, key, depends_on, uses, parent, renamed) = identity;
-        let (deleted_with, delete_first, protect, retain, imported, transformed, hooks, pace) = options;
+        let (deleted_with, delete_first, protect, retain, imported, transformed, calls, hooks, pace) =
+            options;
+        let (asks, opens) = calls;
         Declared {
             present,
             value,
@@ -295,6 +312,8 @@ fn declared() -> impl Strategy<Value = Declared> {
             retain,
             imported,
             transformed,
+            asks,
+            opens,
             hooks,
             pace,
         }
@@ -331,6 +350,9 @@ fn fault() -> impl Strategy<Value = Fault> {
         4 => Just(Point::Delete),
         2 => Just(Point::Read),
         2 => Just(Point::Construct),
+        1 => Just(Point::Configure),
+        2 => Just(Point::Invoke),
+        2 => Just(Point::Method),
         3 => Just(Point::Hook),
         1 => Just(Point::ErrorHook),
         1 => Just(Point::Transform),
@@ -345,7 +367,11 @@ fn fault() -> impl Strategy<Value = Fault> {
     ];
     (point, 0..=PARTS[1], trouble).prop_map(|(point, number, trouble)| Fault {
         point,
-        number,
+        number: match point {
+            Point::Configure => 0,
+            Point::Construct | Point::Method => KIT,
+            _ => number,
+        },
         trouble,
     })
 }

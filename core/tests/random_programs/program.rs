@@ -7,7 +7,7 @@ use futures::future::try_join_all;
 use stackwright::{
     Error, ErrorKind, Result,
     callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook},
-    monitor::{Monitor, Registered, Registration, ResourceTransform, TransformArgs},
+    monitor::{Invoke, MethodCall, Monitor, Registered, Registration, ResourceTransform, TransformArgs},
     program::{Program, from_fn},
     property::{PropertyMap, PropertyValue},
     resource::{Alias, PropertyDependencies, ResourceOptions},
@@ -117,14 +117,46 @@ impl Played {
         Ok(())
     }
 
+    /// Calls the function and the method that the program calls before it registers a resource.
+    async fn ask(
+        &self,
+        monitor: &Monitor,
+        number: usize,
+        seen: &[watch::Receiver<Option<Registered>>],
+    ) -> Result<()> {
+        let arguments: PropertyMap = [("name", self.script.urn(number, false).name().into())]
+            .into_iter()
+            .collect();
+        if self.script.declared[number].asks {
+            let invoke = Invoke {
+                token: "things:index:ask".to_owned(),
+                arguments: arguments.clone(),
+                ..Invoke::default()
+            };
+            monitor.invoke(invoke).await?;
+        }
+        if self.script.opens(number) {
+            let kit = registered(seen, Some(KIT)).await?;
+            let call = MethodCall {
+                token: "things:index:Kit/open".to_owned(),
+                of: kit.map(|kit| kit.urn),
+                arguments,
+                ..MethodCall::default()
+            };
+            monitor.call_method(call).await?;
+        }
+        Ok(())
+    }
+
     async fn registration(
         &self,
-        _monitor: &Monitor,
+        monitor: &Monitor,
         number: usize,
         preview: bool,
         seen: &[watch::Receiver<Option<Registered>>],
     ) -> Result<Registration> {
         let (script, declared) = (&self.script, &self.script.declared[number]);
+        self.ask(monitor, number, seen).await?;
         let parent = registered(seen, script.parent(number)).await?;
         let host = registered(seen, script.host(number)).await?;
         let mut dependencies = Vec::new();

@@ -6,8 +6,9 @@ use stackwright::{
     monitor::{Component, Registration},
     property::{PropertyMap, PropertyValue},
     provider::{
-        Capabilities, CheckRequest, CheckResponse, ConstructRequest, ConstructResponse, CreateRequest,
-        CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, InitFailure,
+        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
+        CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
+        HandshakeRequest, InitFailure, InvokeRequest, InvokeResponse, MethodRequest, MethodResponse,
         Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest,
         UpdateResponse,
     },
@@ -216,6 +217,28 @@ impl Provider for Cloud {
                 self.build(&request, false).await
             }
         }
+    }
+
+    async fn configure(&self, _request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
+        let call = self.0.call(Point::Configure, 0, "");
+        let asked = call.perform(|_| (), |_, ()| ()).await;
+        asked.map(|()| None).map_err(|(failing, _)| error(failing))
+    }
+
+    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+        let name = request.arguments.get("name").and_then(PropertyValue::as_str);
+        let number = number(name.expect("the program states it"));
+        let call = self.0.call(Point::Invoke, number, "");
+        let asked = call.perform(|_| (), |_, ()| ()).await;
+        asked.map_err(|(failing, _)| error(failing))?;
+        Ok(InvokeResponse::default())
+    }
+
+    async fn call_method(&self, _request: MethodRequest) -> ProviderResult<MethodResponse> {
+        let call = self.0.call(Point::Method, KIT, "");
+        let asked = call.perform(|_| (), |_, ()| ()).await;
+        asked.map_err(|(failing, _)| error(failing))?;
+        Ok(MethodResponse::default())
     }
 
     async fn cancel(&self) {

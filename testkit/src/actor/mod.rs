@@ -2,6 +2,7 @@
 
 mod hook;
 mod inspect;
+mod log;
 mod policies;
 mod run;
 mod session;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
+pub use log::log_to_stderr;
 use session::Session;
 use wire::Wire;
 

@@ -329,8 +329,34 @@ impl Session {
         Ok(json!({
             "imported": imported(&result)?, "deployment": deployment, "plan": document, "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
             "changes": result.changes, "droppedPending": dropped(&result), "outputs": outputs(&result)?, "events": events,
+            "texts": texts(&result)?,
         }))
     }
+}
+
+/// Returns all further texts of a result that users may see.
+fn texts(result: &OperationResult) -> Answer {
+    let document = binding::result_document(result, Language::Rust, false).map_err(|it| error(&it))?;
+    let mut document: Value =
+        serde_json::from_slice(&document).map_err(|error| broken(format!("the result: {error}")))?;
+    if let Some(members) = document.as_object_mut() {
+        // The values that an import has found are readable.
+        members.remove("imported");
+    }
+    let steps: Vec<Value> = result
+        .steps
+        .iter()
+        .map(|step| binding::step_document(result, step, Language::Rust))
+        .collect();
+    let failure = result.error.as_ref();
+    let shown = failure.map(|error| format!("{error} {error:?}"));
+    Ok(json!([
+        document,
+        steps,
+        shown,
+        result.tree(),
+        format!("{result:?}")
+    ]))
 }
 
 /// Returns the report of an import as bindings describe it.

@@ -97,6 +97,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Runtime::new();
     let work = async {
         if words.first().is_some_and(|word| word == "--act") {
+            stackwright_testkit::actor::log_to_stderr()?;
             let (reader, writer) = (own(std::io::stdin())?, own(std::io::stdout())?);
             return stackwright_testkit::actor::serve(reader, writer).await;
         }

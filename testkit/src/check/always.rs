@@ -1,6 +1,6 @@
 //! The rules that hold for every operation of every scenario, beside its expectations.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Findings,
@@ -11,6 +11,9 @@ use crate::{director::Observation, script::CallRecord, value};
 
 /// Methods that make or change real things, unless they preview.
 const CHANGING: [&str; 3] = ["create", "update", "delete"];
+
+/// How much of a text is shown before a secret in it.
+const PLACE_LENGTH: usize = 120;
 
 pub(super) fn check(seen: &Observation, wrong: &mut Findings) {
     for problem in &seen.problems {
@@ -40,23 +43,38 @@ pub(super) fn check(seen: &Observation, wrong: &mut Findings) {
         wrong.push(format!("a lock is left: {lock}"));
     }
     check_stream(&Events::new(result), seen.dry, wrong);
-    let code = result.pointer("/imported/code");
-    let shown = json!([
-        result.get("events"),
-        result.get("error"),
-        result.get("plan"),
-        code
-    ])
-    .to_string();
-    for secret in seen
-        .secrets
-        .iter()
-        .filter(|secret| shown.contains(secret.as_str()))
-    {
-        wrong.push(format!(
-            "the secret {secret:?} stands in the clear in events, in the error, in the plan or in source code"
-        ));
+    for (member, value) in shown(result) {
+        let text = value.to_string();
+        // In texts of the whole result is the state, too, where a secret that the program also uses in a plain value is plain.
+        let hidden = if member == "texts" {
+            &seen.kept
+        } else {
+            &seen.secrets
+        };
+        for secret in hidden {
+            if let Some((before, _)) = text.split_once(secret.as_str()) {
+                let place: String = before.chars().rev().take(PLACE_LENGTH).collect();
+                let place: String = place.chars().rev().collect();
+                wrong.push(format!(
+                    "the secret {secret:?} stands in the clear in `{member}` of the result, after {place}"
+                ));
+            }
+        }
     }
+}
+
+/// Returns a result without the values in which secrets are readable: outputs that are marked as secret, the state, and what
+/// an import has found.
+fn shown(result: &Value) -> Map<String, Value> {
+    let mut shown = result.as_object().cloned().unwrap_or_default();
+    shown.remove("deployment");
+    if let Some(imported) = shown.get_mut("imported").and_then(Value::as_object_mut) {
+        imported.retain(|member, _| member == "code");
+    }
+    if let Some(outputs) = shown.get_mut("outputs").and_then(Value::as_object_mut) {
+        outputs.retain(|_, output| output["secret"] != json!(true));
+    }
+    shown
 }
 
 /// A preview writes nothing and changes nothing.

@@ -1,9 +1,14 @@
 //! Actor processes: an engine behind one of its bindings, started and ended by the director.
 
-use std::{process::Stdio, sync::Arc, time::Duration};
+use std::{
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, BufReader},
     process::{Child, Command},
     sync::mpsc,
 };
@@ -12,7 +17,7 @@ use super::{
     goal::References,
     link::{ActorMessage, Link},
 };
-use crate::wait::at_most;
+use crate::{plugin::HOST_VARIABLE, wait::at_most};
 
 /// How long an actor may take for `hello`, or to exit.
 const ACTOR_TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,6 +29,28 @@ pub struct ActorCommand {
     pub binding: String,
     /// The program and its arguments.
     pub words: Vec<String>,
+}
+
+/// What an actor has written to its standard error: logs of its binding.
+#[derive(Debug, Default)]
+pub struct ActorLog(Mutex<String>);
+
+impl ActorLog {
+    /// Returns what was written since the last time.
+    #[must_use]
+    pub fn text(&self) -> String {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps the lines of a stream, up to its end.
+    async fn listen(self: Arc<Self>, stream: impl AsyncRead + Unpin) {
+        let mut lines = BufReader::new(stream).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
 }
 
 /// A running actor.
@@ -39,6 +66,8 @@ pub struct ActorProcess {
     pub keeps_plans: bool,
     /// Whether its programs can register hooks.
     pub has_hooks: bool,
+    /// Its standard error.
+    pub logged: Arc<ActorLog>,
     child: Child,
 }
 
@@ -56,18 +85,24 @@ impl ActorCommand {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .env(HOST_VARIABLE.0, HOST_VARIABLE.1)
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| format!("cannot start {program}: {error}"))?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{program} has no standard input or output"));
         };
+        let logged = Arc::<ActorLog>::default();
+        if let Some(stderr) = child.stderr.take() {
+            tokio::spawn(Arc::clone(&logged).listen(stderr));
+        }
         let (sender, messages) = mpsc::unbounded_channel();
         let link = Link::start(stdout, stdin, sender);
         let hello = at_most(ACTOR_TIMEOUT, link.ask("hello", json!({ "protocol": 1 }))).await;
         let hello = match hello {
             Some(Ok(hello)) => hello,
-            Some(Err(error)) => return Err(format!("{program}: {}", error.message)),
+            Some(Err(error)) => return Err(format!("{program}: {}\n{}", error.message, logged.text())),
             None => return Err(format!("{program} does not answer hello")),
         };
         let references = match hello.get("references").and_then(Value::as_str) {
@@ -87,6 +122,7 @@ impl ActorCommand {
             references,
             keeps_plans,
             has_hooks,
+            logged,
             child,
         })
     }

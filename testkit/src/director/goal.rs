@@ -89,6 +89,9 @@ impl GoalMaker<'_> {
         if let Some(provider) = &statement.provider {
             goal["provider"] = self.provider(provider);
         }
+        if let Some(package) = &statement.package {
+            goal["package"] = package.clone();
+        }
         if let Some(parent) = &statement.parent {
             goal["parent"] = self.resource(parent);
         }
@@ -130,6 +133,12 @@ impl GoalMaker<'_> {
         }
         if let Some(version) = &statement.version {
             put("version", version.clone().into());
+        }
+        if let Some(package) = &statement.package {
+            put("package", package.clone());
+        }
+        if !statement.env_var_mappings.is_empty() {
+            put("envVarMappings", json!(statement.env_var_mappings));
         }
         if !statement.custom_timeouts.is_empty() {
             put("customTimeouts", json!(statement.custom_timeouts));

@@ -3,7 +3,6 @@
 mod actor_process;
 mod cast;
 mod editing;
-mod files;
 mod goal;
 mod link;
 mod observation;
@@ -18,7 +17,6 @@ mod transform;
 
 pub use actor_process::{ActorCommand, ActorProcess};
 pub use cast::Cast;
-pub use files::Files;
 pub use goal::{Answers, References};
 pub use link::{ActorError, ActorMessage, Link};
 pub use observation::Observation;

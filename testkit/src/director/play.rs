@@ -1,11 +1,6 @@
 //! Playing a scenario: operation after operation, each followed by the checks of its observation.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 
@@ -13,9 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cast::Cast,
-    files::Files,
     link::ActorError,
-    observation::Observation,
+    observation::{Observation, recorded_secrets},
     plans::Plans,
     role::Role,
     stage::{self, Changing, Stage},
@@ -23,11 +17,11 @@ use super::{
 };
 use crate::{
     check,
+    files::{FileSearch, Files},
     plugin::Plugins,
     policy::Packs,
     scenario::{PROJECT, STACK, STACK_BESIDE, Scenario, ScenarioOperation, StackBeside},
     script::{Providers, Scene},
-    value::contains_in_plain,
     wait::at_most,
 };
 
@@ -36,6 +30,9 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a label may take to happen.
 const LABEL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How many lines that an actor has written are shown when it fails.
+const LINES_SHOWN: usize = 20;
 
 /// The passphrase of the stacks that have one.
 const PASSPHRASE: &str = "correct horse";
@@ -49,15 +46,20 @@ pub async fn play(scenario: &Scenario, cast: &mut Cast<'_>) -> Vec<String> {
     };
     played.unwrap_or_else(|text| {
         // The state of the actor is unknown after an error.
-        drop(cast.lose());
-        vec![text]
+        let logged = cast.lose().map(|actor| actor.logged.text()).unwrap_or_default();
+        let last: Vec<&str> = logged.lines().rev().take(LINES_SHOWN).collect();
+        let last = last
+            .into_iter()
+            .rev()
+            .map(|line| format!("the actor wrote: {line}"));
+        std::iter::once(text).chain(last).collect()
     })
 }
 
 pub(super) struct Player<'a, 'b> {
     cast: &'a mut Cast<'b>,
     folder: tempfile::TempDir,
-    providers: Arc<Providers>,
+    pub(super) providers: Arc<Providers>,
     packages: Vec<String>,
     /// Whether each package's provider declares that its calls may wait for later registrations.
     waits: BTreeMap<String, bool>,
@@ -206,7 +208,7 @@ impl<'a, 'b> Player<'a, 'b> {
     ) -> Result<Result<Value, ActorError>, String> {
         let (providers, packs) = (Arc::clone(&self.providers), Arc::clone(&self.packs));
         let actor = self.cast.actor().await?;
-        let stage = Stage::new(actor, providers, packs, Vec::new(), Vec::new());
+        let stage = Stage::new(actor, providers, packs, Scene::new(Vec::new()), Vec::new());
         let answer = tokio::select! {
             answer = at_most(OPERATION_TIMEOUT, stage.link.ask(verb, members)) => answer,
             reason = stage.attend(&mut actor.messages) => return Err(reason),
@@ -280,12 +282,14 @@ impl<'a, 'b> Player<'a, 'b> {
         let files = Files::of(self.folder.path());
         let providers = Arc::clone(&self.providers);
         let (packs, plugins) = (Arc::clone(&self.packs), Arc::clone(&self.plugins));
+        let search = FileSearch::new(self.folder.path(), recorded_secrets(roles));
         let actor = self.cast.actor().await?;
+        let logged = Arc::clone(&actor.logged);
         let stage = Stage::new(
             actor,
             providers,
             Arc::clone(&packs),
-            operation.calls.clone(),
+            Scene::new(operation.calls.clone()).with_search(search),
             roles[0].program.to_vec(),
         )
         .with_beside(roles.get(1).map_or_else(Vec::new, |role| role.program.to_vec()))
@@ -326,68 +330,8 @@ impl<'a, 'b> Player<'a, 'b> {
             results.unwrap_or_default(),
             states,
             (&files, &later),
-            read,
+            (read, &logged.text()),
         ))
-    }
-
-    /// Returns the observation of each role; `states` are those before and after. A killed role has no result.
-    fn observations(
-        &self,
-        roles: &[Role<'_>],
-        stage: &Stage,
-        results: Vec<Value>,
-        states: impl Iterator<Item = (Value, Value)>,
-        (files, later): (&Files, &Files),
-        mut read: Value,
-    ) -> Vec<Observation> {
-        let secrets: Vec<String> = roles.iter().flat_map(|role| &role.secrets).cloned().collect();
-        // A secret that the program also uses in a plain value is recorded in plaintext.
-        let is_plain = |secret: &&String| {
-            let mut statements = roles.iter().flat_map(|role| role.program);
-            statements.any(|statement| contains_in_plain(&statement.values(), secret))
-        };
-        let kept: Vec<String> = secrets
-            .iter()
-            .filter(|secret| !is_plain(secret))
-            .cloned()
-            .collect();
-        let mut problems = std::mem::take(
-            &mut *stage
-                .scene
-                .problems
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        let mut results = results.into_iter();
-        let mut seen = Vec::new();
-        for (role, (before, after)) in roles.iter().zip(states) {
-            let result = results.next();
-            let left = result.as_ref().map(|result| result["deployment"].to_string());
-            let mut leaks = later.holding(&kept);
-            if left.is_some_and(|left| kept.iter().any(|secret| left.contains(secret.as_str()))) {
-                leaks.push("the deployment of the result".to_owned());
-            }
-            let others = secrets.iter().filter(|secret| !role.secrets.contains(secret));
-            seen.push(Observation {
-                kind: role.kind,
-                dry: role.dry,
-                result,
-                calls: role.calls(stage.scene.log.records()),
-                answers: stage.answers(role.stack),
-                before,
-                after,
-                read: read.take(),
-                written: role.files(written(files, later)),
-                locks: locks_left(role.dry, files, later),
-                world: self.providers.existing(),
-                problems: std::mem::take(&mut problems),
-                trace: stage.scene.trace.labels(),
-                leaks,
-                foreign: others.cloned().collect(),
-                secrets: secrets.clone(),
-            });
-        }
-        seen
     }
 }
 
@@ -447,27 +391,4 @@ async fn killed(scene: &Scene, label: Option<&str>) {
         }
     }
     std::future::pending::<()>().await;
-}
-
-/// Returns the files that an operation changed, without lock files.
-fn written(before: &Files, after: &Files) -> Vec<String> {
-    let changed = before.changed(after).into_iter();
-    changed
-        .filter(|name| {
-            !Path::new(name)
-                .components()
-                .any(|part| part.as_os_str() == "locks")
-        })
-        .collect()
-}
-
-/// Returns the lock files that remain after an operation.
-fn locks_left(dry: bool, before: &Files, after: &Files) -> Vec<String> {
-    let mut locks = after.containing("/locks/");
-    if dry {
-        // A preview takes no lock, and does not remove those of processes that have ended.
-        let stood = before.containing("/locks/");
-        locks.retain(|lock| !stood.contains(lock));
-    }
-    locks
 }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     policy::Packs,
-    scenario::{BodyScript, CallRule, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
+    scenario::{BodyScript, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
     script::{Providers, Scene},
 };
 
@@ -68,7 +68,7 @@ impl Stage {
         actor: &ActorProcess,
         providers: Arc<Providers>,
         packs: Arc<Packs>,
-        rules: Vec<CallRule>,
+        scene: Scene,
         program: Vec<Statement>,
     ) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Stage {
             references: actor.references,
             providers,
             packs,
-            scene: Arc::new(Scene::new(rules)),
+            scene: Arc::new(scene),
             transforms: Arc::default(),
             own: Part::new(program),
             beside: Part::default(),

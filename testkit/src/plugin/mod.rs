@@ -85,8 +85,15 @@ impl Drop for Plugins {
     }
 }
 
-/// Returns the command of a process that prints the server's port as its own, and runs until the engine ends it.
+/// The variable of the environment of actors whose value plugin processes can be given under another name, and that name.
+pub const HOST_VARIABLE: (&str, &str) = ("STORY_HOST", "of the host");
+const PLUGIN_VARIABLE: &str = "STORY_PLUGIN";
+
+/// Returns the command of a process that prints the server's port as its own, and runs until the engine ends it. It logs the
+/// variable that it has been given.
 fn command(port: u16) -> Value {
-    let script = format!("echo {port}; exec sleep 600");
+    let log =
+        format!("[ -z \"${PLUGIN_VARIABLE}\" ] || echo \"{PLUGIN_VARIABLE} is ${PLUGIN_VARIABLE}\" >&2");
+    let script = format!("{log}; echo {port}; exec sleep 600");
     json!({ "program": "/bin/sh", "arguments": ["-c", script, "plugin"] })
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use stackwright_proto::pulumirpc as rpc;
+use stackwright_proto::pulumirpc::{self as rpc, parameterize_request::Parameters};
 use tonic::{Code, Request, Response, Status};
 
 use super::{
@@ -97,6 +97,21 @@ impl ProviderCalls for Served {
 
     async fn get_plugin_info(&self, _request: Request<()>) -> Answered<rpc::PluginInfo> {
         Ok(Response::new(rpc::PluginInfo::default()))
+    }
+
+    async fn parameterize(
+        &self,
+        request: Request<rpc::ParameterizeRequest>,
+    ) -> Answered<rpc::ParameterizeResponse> {
+        let client = request.remote_addr();
+        let Some(Parameters::Value(given)) = request.into_inner().parameters else {
+            return Err(Status::invalid_argument("a value is required"));
+        };
+        let rpc::parameterize_request::ParametersValue { name, version, value } = given;
+        let value = String::from_utf8_lossy(&value);
+        let asked = json!({ "name": name, "version": version, "value": value });
+        self.play(client, "parameterize", asked).await?;
+        Ok(Response::new(rpc::ParameterizeResponse { name, version }))
     }
 
     async fn check_config(&self, request: Request<rpc::CheckRequest>) -> Answered<rpc::CheckResponse> {

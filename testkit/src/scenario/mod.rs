@@ -136,8 +136,22 @@ impl Scenario {
         let programs = self
             .operations
             .iter()
-            .filter_map(|operation| operation.program.as_ref());
-        let mut texts = secret_texts(programs.flatten().chain(&self.program), &self.config);
+            .flat_map(|operation| operation.program.iter().flatten().chain(&operation.add));
+        let mut texts = secret_texts(programs.chain(&self.program), &self.config);
+        for change in self
+            .operations
+            .iter()
+            .flat_map(|operation| operation.change.values())
+        {
+            let mut changed = Vec::new();
+            crate::value::collect_secrets(change, &mut changed);
+            // What becomes a secret was none before.
+            let is_plain = |text: &String| {
+                let mut statements = self.program.iter();
+                statements.any(|statement| crate::value::contains_in_plain(&statement.values(), text))
+            };
+            texts.extend(changed.into_iter().filter(|text| !is_plain(text)));
+        }
         for request in self
             .operations
             .iter()
@@ -151,7 +165,7 @@ impl Scenario {
                 crate::value::collect_secrets(value, &mut texts);
             }
         }
-        texts
+        without_short(texts)
     }
 
     /// Returns whether the actors of these bindings can play it.
@@ -174,7 +188,11 @@ fn secret_texts<'a>(
     for value in config.values() {
         crate::value::collect_secrets(value, &mut texts);
     }
-    // Short texts occur by chance.
+    without_short(texts)
+}
+
+/// Returns the texts once each, without those that are so short that they occur by chance.
+fn without_short(mut texts: Vec<String>) -> Vec<String> {
     texts.retain(|text| text.len() > 4);
     texts.sort_unstable();
     texts.dedup();

@@ -29,6 +29,8 @@ pub struct PackageScript {
     pub waits_for_registrations: bool,
     /// Whether the provider accepts no secrets.
     pub declines_secrets: bool,
+    /// Whether the provider accepts secrets, and returns their values without the marks.
+    pub forgets_secrets: bool,
     /// Whether the provider has no method that deletes.
     pub without_delete: bool,
     /// Set when the provider is a server of its own instead of code in the actor.

@@ -66,6 +66,11 @@ pub struct Statement {
     pub providers: Vec<String>,
     /// The version of the package.
     pub version: Option<String>,
+    /// The plugin that serves the package: `pluginName`, `pluginVersion`, and a `parameterization` or an `extension` with `name`,
+    /// `version` and a `value` in base64.
+    pub package: Option<Value>,
+    /// Variables of the host's environment, by name, with the names that a provider's plugin sees.
+    pub env_var_mappings: BTreeMap<String, String>,
     /// Whether the resource is protected.
     pub protect: Option<bool>,
     /// Whether a replacement deletes first.

@@ -11,6 +11,13 @@ use crate::{
 impl Package {
     /// Answers a call as a provider without peculiarities does.
     pub(super) fn usual(&self, call: &ProviderCall, request: &Value) -> Result<Value, CallFailure> {
+        if self.script.forgets_secrets {
+            return self.usual_of(call, &value::revealed(request));
+        }
+        self.usual_of(call, request)
+    }
+
+    fn usual_of(&self, call: &ProviderCall, request: &Value) -> Result<Value, CallFailure> {
         Ok(match call.method.as_str() {
             "checkConfig" => json!({ "inputs": object(request, "news"), "failures": [] }),
             "diffConfig" => self.compare(
@@ -21,7 +28,7 @@ impl Package {
                 },
             ),
             // The code of a component or of a method is a program, which runs when this answer has come.
-            "configure" | "close" | "construct" | "call" => json!({}),
+            "configure" | "close" | "construct" | "call" | "parameterize" => json!({}),
             "check" => self.check(request),
             "diff" => self.compare(request, &self.type_of(request)),
             "create" => self.create(call, request),

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::{
+    files::FileSearch,
     scenario::{BodyScript, CallRule, FailureScript, PACKAGE, PackageScript, WorldEdit},
     trace::Trace,
     value,
@@ -121,6 +122,8 @@ pub struct Scene {
     pub log: CallLog,
     /// Faults of the scenario itself.
     pub problems: Mutex<Vec<String>>,
+    /// The search for secrets in the files of the store, at each call.
+    pub search: Option<FileSearch>,
     cancelled: watch::Sender<bool>,
     book: Mutex<RuleBook>,
     /// After how many failures each error hook agrees to another attempt.
@@ -137,9 +140,19 @@ impl Scene {
             log: CallLog::new(Arc::clone(&trace)),
             trace,
             problems: Mutex::default(),
+            search: None,
             cancelled: watch::Sender::new(false),
             book: Mutex::default(),
             retries: Mutex::default(),
+        }
+    }
+
+    /// Searches the files of the store at each call.
+    #[must_use]
+    pub fn with_search(self, search: FileSearch) -> Self {
+        Self {
+            search: Some(search),
+            ..self
         }
     }
 
@@ -211,6 +224,9 @@ impl Providers {
     /// # Errors
     /// The failure that the script prescribes.
     pub async fn answer(&self, scene: &Scene, call: ProviderCall) -> Result<Value, CallFailure> {
+        if let Some(search) = &scene.search {
+            search.look();
+        }
         if call.method == hook::METHOD {
             return hook::answer(scene, &call).await;
         }

@@ -18,7 +18,7 @@ use crate::{
     executor::Control,
     generator::matching,
     moves::AppliedMoves,
-    resource::Goal,
+    resource::{Goal, ResourceState},
     state::{PriorState, StateId, StateRef},
     urn::Urn,
 };
@@ -78,7 +78,7 @@ struct State {
     /// URNs that this run replaces.
     replaced: FxHashSet<Urn>,
     /// Registered URNs that do not exist and are not created in this run.
-    skipped: FxHashSet<Urn>,
+    skipped: FxHashMap<Urn, Arc<ResourceState>>,
     /// Registrations without a record of their own: outputs that the program publishes of them are dropped.
     unrecorded: FxHashSet<Urn>,
     /// Records that targets keep as they are.
@@ -359,9 +359,14 @@ impl Claims {
         self.state().replaced.contains(urn)
     }
 
-    /// Records that `urn` does not exist and is not created in this run.
-    pub(crate) fn mark_skipped(&self, urn: &Urn) {
-        self.state().skipped.insert(urn.clone());
+    /// Records that the resource of this state does not exist and is not created in this run.
+    pub(crate) fn mark_skipped(&self, state: &Arc<ResourceState>) {
+        self.state().skipped.insert(state.urn.clone(), Arc::clone(state));
+    }
+
+    /// Returns the state that a resource would have that is not created in this run.
+    pub(crate) fn skipped(&self, urn: &Urn) -> Option<Arc<ResourceState>> {
+        self.state().skipped.get(urn).cloned()
     }
 
     /// Returns whether any registered resource is not created in this run.
@@ -371,7 +376,7 @@ impl Claims {
 
     /// Returns whether `urn` was registered and is not created in this run.
     pub(crate) fn is_skipped(&self, urn: &Urn) -> bool {
-        self.state().skipped.contains(urn)
+        self.state().skipped.contains_key(urn)
     }
 
     /// Records that the registration of `urn` has no record of its own.

@@ -44,7 +44,7 @@ pub(in crate::generator) async fn skip_create(
             return context.run.after_failure(&failure, &state);
         }
     }
-    context.claims.mark_skipped(urn);
+    context.claims.mark_skipped(&state);
     context.claims.mark_unrecorded(urn);
     Ok(RegisterOutcome {
         unknown: old.is_none(),

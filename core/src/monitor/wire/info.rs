@@ -1,17 +1,11 @@
 //! GetDeploymentInfo, SupportsFeature and RegisterPackage.
 
-use std::sync::Arc;
-
 use stackwright_proto::pulumirpc::{
     DeploymentInfo, Parameterization, RegisterPackageRequest, RegisterPackageResponse,
     SupportsFeatureResponse,
 };
 
-use crate::{
-    monitor::{Monitor, WireStatus, features, packages::AnnouncedPackage},
-    provider::{BasePlugin, settings::ProviderSettings},
-    resource::Extension,
-};
+use crate::monitor::{Monitor, PackageParameter, PackageSource, WireStatus, features};
 
 /// Returns the run of a program, and the features of its monitor.
 pub(in crate::monitor) fn deployment_info(monitor: &Monitor) -> DeploymentInfo {
@@ -42,11 +36,10 @@ pub(in crate::monitor) fn register_package(
     monitor: &Monitor,
     request: RegisterPackageRequest,
 ) -> Result<RegisterPackageResponse, WireStatus> {
-    if request.name.is_empty() {
-        return Err(WireStatus::unknown("package name is empty"));
-    }
-    let extension = extension(&request)?;
-    let package_version = version("package", &request.version)?;
+    let parameter = |given: Parameterization| {
+        let Parameterization { name, version, value } = given;
+        PackageParameter { name, version, value }
+    };
     let choice = super::options::package(
         String::new(),
         String::new(),
@@ -54,66 +47,14 @@ pub(in crate::monitor) fn register_package(
         request.checksums,
         String::new(),
     );
-    let (package, version, base) = match request.parameterization {
-        None => (request.name, package_version, None),
-        Some(made) if made.name.is_empty() => {
-            return Err(WireStatus::unknown(
-                "the name of the parameterized package is empty",
-            ));
-        }
-        Some(made) => {
-            let base = BasePlugin {
-                name: request.name,
-                version: package_version,
-                value: made.value,
-            };
-            (made.name, version("parameter", &made.version)?, Some(base))
-        }
-    };
-    let settings = ProviderSettings {
-        package,
-        version,
-        download_url: choice.download_url.trim_end_matches('/').to_owned(),
+    let source = PackageSource {
+        plugin: request.name,
+        version: request.version,
+        download_url: choice.download_url,
         checksums: choice.checksums,
-        base,
-        ..ProviderSettings::default()
+        parameterization: request.parameterization.map(parameter),
+        extension: request.extension.map(parameter),
     };
-    let reference = monitor
-        .0
-        .defaults
-        .announce(AnnouncedPackage { settings, extension });
+    let reference = monitor.announce(source)?;
     Ok(RegisterPackageResponse { r#ref: reference })
-}
-
-/// Reads the extension of a package: the package itself is the one whose provider serves the extension.
-fn extension(request: &RegisterPackageRequest) -> Result<Option<Arc<Extension>>, WireStatus> {
-    let Some(extension) = &request.extension else {
-        return Ok(None);
-    };
-    let refused = |text: String| Err(WireStatus::invalid(text));
-    if extension.name.is_empty() {
-        return refused(format!(
-            "the extension of the package '{}' has no name",
-            request.name
-        ));
-    }
-    if let Some(made) = &request.parameterization {
-        return refused(format!(
-            "the package '{}' has both a parameterization ('{}') and an extension ('{}'), which are mutually exclusive",
-            request.name, made.name, extension.name
-        ));
-    }
-    version("extension", &extension.version)?;
-    let Parameterization { name, version, value } = extension.clone();
-    Ok(Some(Arc::new(Extension::new(name, version, value))))
-}
-
-/// Reads a version that may be left out.
-fn version(whose: &str, text: &str) -> Result<Option<semver::Version>, WireStatus> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let version = semver::Version::parse(text);
-    let bad = |error| WireStatus::unknown(format!("parse {whose} version {text}: {error}"));
-    version.map(Some).map_err(bad)
 }

@@ -108,6 +108,7 @@ pub(super) fn package(
         download_url,
         checksums,
         package_ref,
+        source: None,
     }
 }
 

@@ -132,7 +132,7 @@ impl From<PackageDocument> for PackageChoice {
             version: document.version,
             download_url: document.plugin_download_url,
             checksums: document.plugin_checksums,
-            package_ref: String::new(),
+            ..PackageChoice::default()
         }
     }
 }
@@ -146,7 +146,7 @@ impl From<OptionsDocument> for TransformOptions {
                 version: document.version,
                 download_url: document.plugin_download_url,
                 checksums: document.plugin_checksums,
-                package_ref: String::new(),
+                ..PackageChoice::default()
             },
             providers: document.providers,
             protect: document.protect,
