@@ -115,9 +115,11 @@ static void a_stack_runs_through_all_operations(void)
         expect_at(result, "/records/0/kind", "\"changed\"");
         sw_bytes_free(result);
         OK(sw_stack_edit(stack, sw_text("{\"repair\": {}}"), NULL, &error));
-        OK(sw_stack_edit(stack, sw_text("{\"changeSecrets\": {\"passphrase\": \"next\"}, \"dryRun\": true}"), &result, &error));
-        CHECK(strstr(sw_bytes_data(result), "outputs") && !strstr(sw_bytes_data(result), "next"));
-        sw_bytes_free(result);
+        if (derives_keys()) {
+            OK(sw_stack_edit(stack, sw_text("{\"changeSecrets\": {\"passphrase\": \"next\"}, \"dryRun\": true}"), &result, &error));
+            CHECK(strstr(sw_bytes_data(result), "outputs") && !strstr(sw_bytes_data(result), "next"));
+            sw_bytes_free(result);
+        }
         FAILS(sw_stack_edit(stack, sw_text("{\"changeSecrets\": {}}"), NULL, &error), SW_STATUS_INVALID_INPUT, "either a passphrase");
         FAILS(sw_stack_edit(stack, sw_text("{\"changeSecrets\": {\"secrets\": {}}}"), NULL, &error), SW_STATUS_INVALID_INPUT, "no encryption");
         FAILS(sw_stack_edit(stack, sw_text("{}"), &result, &error), SW_STATUS_INVALID_INPUT, "exactly one");
