@@ -14,7 +14,7 @@ use stackwright::{
     Engine, Error, ErrorKind, Stack, StackSettings,
     runtime::Runtime,
     secrets::PassphraseProvider,
-    state::edit::{Delete, EditKind, Move, Rename, Selection, StateEdit},
+    state::edit::{Delete, EditKind, Move, MoveReport, Rename, Selection, StateEdit},
     store::{Condition, MemoryStore, Store},
     urn::Urn,
 };
@@ -325,32 +325,32 @@ async fn a_repair_sorts_and_drops_what_is_missing() {
     assert!(world.stack.snapshot().await.is_ok());
 }
 
-#[tokio::test]
-async fn a_move_copies_providers_cuts_references_and_rewrites_stack_project_and_types() {
+/// Moves four resources, and one below them, of the state `1-created` to the new stack `fixtures/prod`.
+async fn moved() -> (World, Stack, MoveReport) {
     let world = World::of("1-created").await;
     let other = world
         .engine
-        .create_stack("fixtures/prod", StackSettings::default())
-        .await
-        .unwrap();
+        .create_stack("fixtures/prod", StackSettings::default());
+    let other = other.await.unwrap();
     let nested = urn("fixtures:index:Box$fixtures:index:Box::nested");
-    let edit = Move::of(
-        [
-            nested.as_str(),
-            &echo("secrets"),
-            &echo("values"),
-            &echo("via-provider"),
-        ]
-        .map(parsed),
-    );
+    let named = [nested, echo("secrets"), echo("values"), echo("via-provider")];
+    let edit = Move::of(named.iter().map(|urn| parsed(urn)));
     let report = world.stack.move_resources(&other, &edit, false).await.unwrap();
-    let moved = world.stored("prod").await;
-    let urns: Vec<_> = resources(&moved)
-        .iter()
-        .map(|record| record["urn"].as_str().unwrap())
-        .collect();
-    let prod = |rest: &str| format!("urn:pulumi:prod::fixtures::{rest}");
-    let expected = [
+    (world, other, report)
+}
+
+fn prod(rest: &str) -> String {
+    format!("urn:pulumi:prod::fixtures::{rest}")
+}
+
+fn record(checkpoint: &Value, urn: &str) -> Value {
+    let mut records = resources(checkpoint).iter();
+    records.find(|record| record["urn"] == urn).cloned().unwrap()
+}
+
+#[tokio::test]
+async fn a_move_copies_providers_and_rewrites_stack_and_types() {
+    const EXPECTED: [&str; 8] = [
         "pulumi:pulumi:Stack::fixtures-prod",
         "pulumi:providers:testprovider::default",
         "pulumi:providers:testprovider::explicit",
@@ -360,73 +360,63 @@ async fn a_move_copies_providers_cuts_references_and_rewrites_stack_project_and_
         "testprovider:index:Echo::secrets",
         "fixtures:index:Box$testprovider:index:Echo::nested-inner",
     ];
-    assert_eq!(urns, expected.map(prod));
-    let before = checkpoint("1-created");
-    let old = |urn: &str| {
-        resources(&before)
-            .iter()
-            .find(|record| record["urn"] == urn)
-            .cloned()
-            .unwrap()
-    };
-    let root = prod("pulumi:pulumi:Stack::fixtures-prod");
-    for provider in ["default", "explicit"] {
-        let name = format!("pulumi:providers:testprovider::{provider}");
-        let mut copy = old(&urn(&name));
-        copy["urn"] = prod(&name).into();
-        copy["parent"] = root.clone().into();
-        assert_eq!(
-            resources(&moved)
-                .iter()
-                .find(|record| record["urn"] == copy["urn"]),
-            Some(&copy)
-        );
+    let (world, _, _) = moved().await;
+    let (moved, before) = (world.stored("prod").await, checkpoint("1-created"));
+    let urns = resources(&moved)
+        .iter()
+        .map(|record| record["urn"].as_str().unwrap());
+    assert_eq!(urns.collect::<Vec<_>>(), EXPECTED.map(prod));
+    for provider in &EXPECTED[1..3] {
+        let mut copy = record(&before, &urn(provider));
+        copy["urn"] = prod(provider).into();
+        copy["parent"] = prod(EXPECTED[0]).into();
+        assert_eq!(record(&moved, &prod(provider)), copy);
     }
-    let mut inner = old(&urn(
-        "fixtures:index:Box$fixtures:index:Box$testprovider:index:Echo::nested-inner",
-    ));
-    inner["urn"] = prod(expected[7]).into();
-    inner["parent"] = prod(expected[4]).into();
-    let id = inner["provider"]
-        .as_str()
-        .unwrap()
-        .rsplit("::")
-        .next()
-        .unwrap()
-        .to_owned();
-    inner["provider"] = format!("{}::{id}", prod(expected[1])).into();
+    let former = urn("fixtures:index:Box$fixtures:index:Box$testprovider:index:Echo::nested-inner");
+    let mut inner = record(&before, &former);
+    inner["urn"] = prod(EXPECTED[7]).into();
+    inner["parent"] = prod(EXPECTED[4]).into();
+    let provider = inner["provider"].as_str().unwrap().replace(":dev::", ":prod::");
+    inner["provider"] = provider.into();
     assert_eq!(resources(&moved).last(), Some(&inner));
-    let left = world.stored("dev").await;
-    let gone = [nested, echo("secrets"), echo("values"), echo("via-provider")];
-    assert_eq!(resources(&left).len(), resources(&before).len() - gone.len() - 1);
-    let reference = resources(&left)
-        .iter()
-        .find(|record| record["urn"] == echo("reference"))
-        .unwrap();
-    assert_eq!(reference["dependencies"], json!([echo("plain")]));
-    let changed = report
-        .source
-        .records
-        .iter()
-        .filter(|record| record.kind == EditKind::Changed);
+}
+
+#[tokio::test]
+async fn a_move_leaves_providers_and_cuts_references_to_what_is_gone() {
+    let (world, _, report) = moved().await;
+    let (left, before) = (world.stored("dev").await, checkpoint("1-created"));
+    assert_eq!(resources(&left).len(), resources(&before).len() - 5);
+    let mut expected = record(&before, &echo("reference"));
+    expected["dependencies"] = json!([echo("plain")]);
+    expected["propertyDependencies"]["echo"] = json!([echo("plain")]);
+    assert_eq!(record(&left, &echo("reference")), expected);
+    let mut kept = resources(&left).iter();
+    assert!(kept.all(|record| record["urn"] == echo("reference") || resources(&before).contains(record)));
+    let changed = report.source.records.iter();
+    let changed = changed.filter(|record| record.kind == EditKind::Changed);
     let changed: Vec<_> = changed.map(|record| record.urn.to_string()).collect();
     assert_eq!(changed, [echo("reference")]);
-    // The same plaintexts, under the key of the destination.
+}
+
+#[tokio::test]
+async fn moved_secrets_have_the_same_plaintexts_under_the_key_of_the_destination() {
+    let (world, other, _) = moved().await;
     let shown = |document: Vec<u8>| -> Value { serde_json::from_slice(&document).unwrap() };
     let plain = shown(other.export_deployment(true).await.unwrap());
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/states/1-created");
     let golden = shown(std::fs::read(folder.join("export-plaintext.json")).unwrap());
-    let inputs = |document: &Value, ending: &str| {
-        let records = document["deployment"]["resources"].as_array().unwrap();
-        let found = records
-            .iter()
-            .find(|record| record["urn"].as_str().unwrap().ends_with(ending));
+    let inputs = |document: &Value| {
+        let mut records = document["deployment"]["resources"].as_array().unwrap().iter();
+        let found = records.find(|record| record["urn"].as_str().unwrap().ends_with("Echo::secrets"));
         found.unwrap()["inputs"].clone()
     };
-    assert_eq!(inputs(&plain, "Echo::secrets"), inputs(&golden, "Echo::secrets"));
-    let sealed =
+    assert_eq!(inputs(&plain), inputs(&golden));
+    let salt =
         |checkpoint: &Value| checkpoint["checkpoint"]["latest"]["secrets_providers"]["state"]["salt"].clone();
-    assert_ne!(sealed(&moved), sealed(&left));
+    assert_ne!(
+        salt(&world.stored("prod").await),
+        salt(&world.stored("dev").await)
+    );
 }
 
 #[tokio::test]
@@ -473,7 +463,7 @@ async fn an_import_of_another_stacks_state_names_every_record_and_is_accepted_by
         .unwrap();
     let document = world.stack.export_deployment(false).await.unwrap();
     let error = other.import_deployment(&document).await.unwrap_err();
-    let text = error.reference_message().to_owned();
+    let text = error.reference_message().into_owned();
     let count = resources(&checkpoint("1-created")).len();
     assert!(
         text.starts_with(&format!("{} errors occurred:\n", count + 1)),

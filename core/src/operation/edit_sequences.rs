@@ -386,9 +386,9 @@ async fn play(world: &mut World, change: &Change, faults: Option<&Faults>) -> Re
     match &made {
         Ok(reports) => {
             prop_assert!(is_done, "the edit is reported and not made");
-            for side in 0..STACKS.len() {
-                let unreported = unreported(&before.0[side], &after.0[side], &reports[side]);
-                prop_assert_eq!(unreported, None);
+            let sides = before.0.iter().zip(&after.0).zip(reports);
+            for ((before, after), report) in sides {
+                prop_assert_eq!(unreported(before, after, report), None);
             }
         }
         Err(error) => prop_assert!(faults.is_some() || expected.is_none(), "{error}"),
