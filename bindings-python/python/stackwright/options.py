@@ -255,33 +255,6 @@ class ImportResource(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MoveEdit:
-    """Moves resources, and all below them, to another stack. The resources themselves stay as they are, no provider
-    is called.
-
-    - ``include_parents`` (bool): The parents of the resources move, too, up to the stack itself, and everything below
-      them.
-    - ``urns`` (Sequence[str]): The URNs of the resources; that of the stack itself selects all below it. Providers
-      cannot be named: they are copied where they are needed.
-    """
-
-    include_parents: bool | None = None
-    urns: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoveResources:
-    """A move of resources to another stack.
-
-    - ``dry_run`` (bool): Whether nothing is written, and the report has what the move would do.
-    - ``move`` (MoveEdit): The resources.
-    """
-
-    dry_run: bool | None = None
-    move: MoveEdit | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plugins:
     """Where plugins are searched, and which processes are kept. Nothing is read from the environment.
 
