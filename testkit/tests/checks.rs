@@ -81,6 +81,7 @@ fn seen() -> Observation {
         problems: Vec::new(),
         trace: Vec::new(),
         secrets: Vec::new(),
+        kept: Vec::new(),
         leaks: Vec::new(),
         foreign: Vec::new(),
     }
@@ -209,6 +210,10 @@ fn the_rules_that_always_hold_can_be_broken_one_by_one() {
         }),
         ("a secret in an event", |seen| {
             seen.secrets.push("disk full".into());
+        }),
+        ("a secret in a text of the binding", |seen| {
+            seen.kept.push("tulip-mania".into());
+            result(seen)["texts"] = json!(["the token is tulip-mania"]);
         }),
         ("a preview that writes and creates", |seen| seen.dry = true),
         ("a dependency that is nowhere", |seen| {

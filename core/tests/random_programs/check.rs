@@ -51,7 +51,10 @@ fn check_outcome(plan: &Plan, act: &Act, report: &Report, fired: &[Fault]) {
     if let Some(error) = error {
         let has_targets = !report.options.targets.is_empty() || !report.options.excludes.is_empty();
         let text = error.message();
+        let script = &plan.scripts[act.script];
+        let replaces_import = act.replaces.is_some_and(|number| script.imports(number));
         let has_reason = is_disturbed
+            || replaces_import && text.contains("previously-imported resources that still specify an ID")
             || report.store_failed
             || report.cancelled
             || !act.ignores_protection && text.contains("is protected and cannot be")

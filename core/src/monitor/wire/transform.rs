@@ -273,7 +273,7 @@ mod tests {
                     version: "1.2.3".to_owned(),
                     download_url: "https://example.com".to_owned(),
                     checksums: [("linux-amd64".to_owned(), "00ff".to_owned())].into(),
-                    package_ref: String::new(),
+                    ..PackageChoice::default()
                 },
                 providers: [("pkg".to_owned(), "p".to_owned())].into(),
                 protect: Some(false),

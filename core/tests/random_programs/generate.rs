@@ -1,0 +1,195 @@
+//! Random plans.
+
+use proptest::{collection::vec, prelude::*};
+use stackwright_testkit::store::Fault as StoreFault;
+
+use crate::plan::{
+    Act, DECLARED, Declared, Drift, Fault, KIT, MOMENTS, PARTS, Plan, Point, Script, Stop, Trouble, Verb,
+};
+
+fn declared() -> impl Strategy<Value = Declared> {
+    let rarely = || prop::bool::weighted(0.12);
+    let identity = (
+        prop::bool::weighted(0.75),
+        0..3_u8,
+        prop_oneof![4 => Just(0_u8), 1 => Just(1)],
+        prop::sample::subsequence((0..DECLARED - 1).collect::<Vec<_>>(), 0..3),
+        any::<bool>(),
+        prop::option::weighted(0.3, 0..2_usize),
+        rarely(),
+    );
+    let options = (
+        prop::option::weighted(0.15, prop::sample::select(vec![0_usize, 2, 3])),
+        prop::option::weighted(0.3, any::<bool>()),
+        prop::bool::weighted(0.05),
+        prop::bool::weighted(0.06),
+        rarely(),
+        rarely(),
+        (rarely(), rarely()),
+        prop_oneof![3 => Just(Vec::new()), 1 => prop::sample::subsequence((0..MOMENTS.len()).collect::<Vec<_>>(), 1..3)],
+        0..5_u8,
+    );
+    (identity, options).prop_map(|(identity, options)| {
+        let (present, value, key, depends_on, uses, parent, renamed) = identity;
+        let (deleted_with, delete_first, protect, retain, imported, transformed, calls, hooks, pace) =
+            options;
+        let (asks, opens) = calls;
+        Declared {
+            present,
+            value,
+            key,
+            depends_on,
+            uses,
+            parent,
+            renamed,
+            deleted_with,
+            delete_first,
+            protect,
+            retain,
+            imported,
+            transformed,
+            asks,
+            opens,
+            hooks,
+            pace,
+        }
+    })
+}
+
+/// Changes some declarations of a script, so that much of it stays.
+fn changed(base: Script) -> impl Strategy<Value = Script> {
+    let changes = vec(prop::option::weighted(0.4, declared()), DECLARED);
+    (changes, any::<bool>()).prop_map(move |(changes, in_turn)| {
+        let kept = base.declared.iter().cloned();
+        let declared = changes.into_iter().zip(kept);
+        Script {
+            declared: declared.map(|(new, old)| new.unwrap_or(old)).collect(),
+            in_turn,
+        }
+    })
+}
+
+pub(crate) fn scripts() -> impl Strategy<Value = Vec<Script>> {
+    let first = (vec(declared(), DECLARED), any::<bool>());
+    first
+        .prop_map(|(declared, in_turn)| Script { declared, in_turn })
+        .prop_flat_map(|first| (Just(first.clone()), changed(first)))
+        .prop_map(|(first, second)| vec![first, second])
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    let point = prop_oneof![
+        2 => Just(Point::Check),
+        2 => Just(Point::Diff),
+        6 => Just(Point::Create),
+        4 => Just(Point::Update),
+        4 => Just(Point::Delete),
+        2 => Just(Point::Read),
+        2 => Just(Point::Construct),
+        1 => Just(Point::Configure),
+        2 => Just(Point::Invoke),
+        2 => Just(Point::Method),
+        3 => Just(Point::Hook),
+        1 => Just(Point::ErrorHook),
+        1 => Just(Point::Transform),
+    ];
+    let trouble = prop_oneof![
+        4 => Just(Trouble::Fails),
+        2 => Just(Trouble::Half),
+        2 => Just(Trouble::Unanswered),
+        2 => Just(Trouble::Late),
+        2 => any::<bool>().prop_map(|acts| Trouble::Hangs { acts }),
+        1 => any::<bool>().prop_map(|acts| Trouble::Deaf { acts }),
+    ];
+    (point, 0..=PARTS[1], trouble).prop_map(|(point, number, trouble)| Fault {
+        point,
+        number: match point {
+            Point::Configure => 0,
+            Point::Construct | Point::Method => KIT,
+            _ => number,
+        },
+        trouble,
+    })
+}
+
+fn stop() -> impl Strategy<Value = Stop> {
+    let cancel = (1..25_usize, any::<bool>()).prop_map(|(call, twice)| Stop::Cancel { call, twice });
+    let store = (1..40_u64, 0..4_u8).prop_map(|(write, kind)| {
+        Stop::Store(match kind {
+            0 => StoreFault::FailsAt(write),
+            1 => StoreFault::DiesAt(write),
+            2 => StoreFault::DiesAfter(write),
+            _ => StoreFault::TearsAt(write),
+        })
+    });
+    prop_oneof![5 => Just(Stop::No), 2 => cancel, 2 => store]
+}
+
+/// An operation that nothing disturbs.
+fn calm() -> impl Strategy<Value = Act> {
+    let verb = prop_oneof![
+        6 => Just(Verb::Update),
+        1 => Just(Verb::Preview),
+        2 => Just(Verb::Refresh),
+        2 => Just(Verb::Destroy),
+    ];
+    let targets = prop_oneof![
+        3 => Just(Vec::new()),
+        1 => prop::sample::subsequence((0..DECLARED).collect::<Vec<_>>(), 1..4),
+    ];
+    let drift = (0..=PARTS[1], any::<bool>()).prop_map(|(number, vanishes)| Drift { number, vanishes });
+    let flags = (
+        prop::bool::weighted(0.3),
+        any::<bool>(),
+        prop::bool::weighted(0.2),
+        any::<bool>(),
+        prop::sample::select(vec![1, 2, 16]),
+        prop::bool::weighted(0.3),
+        prop::bool::weighted(0.7),
+    );
+    let rest = (
+        prop::option::weighted(0.08, 0..DECLARED),
+        prop::option::weighted(0.3, drift),
+    );
+    (verb, 0..2_usize, targets, flags, rest).prop_map(|(verb, script, targets, flags, rest)| {
+        let (excludes, dependents, refresh, runs_program, parallel, continues, ignores_protection) = flags;
+        let (replaces, drift) = rest;
+        Act {
+            verb,
+            script,
+            targets,
+            excludes,
+            dependents,
+            refresh,
+            runs_program,
+            parallel,
+            continues,
+            ignores_protection,
+            replaces,
+            drift,
+            faults: Vec::new(),
+            stop: Stop::No,
+        }
+    })
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let faults = prop_oneof![1 => Just(Vec::new()), 2 => vec(fault(), 1..4)];
+    (calm(), faults, stop()).prop_map(|(calm, faults, stop)| Act { faults, stop, ..calm })
+}
+
+/// Plans in which everything may fail.
+pub(crate) fn plan() -> impl Strategy<Value = Plan> {
+    (scripts(), vec(act(), 1..5)).prop_map(|(scripts, acts)| Plan { scripts, acts })
+}
+
+/// Plans in which nothing fails.
+pub(crate) fn calm_plan() -> impl Strategy<Value = Plan> {
+    (scripts(), vec(calm(), 1..4)).prop_map(|(scripts, mut acts)| {
+        for act in &mut acts {
+            act.ignores_protection = true;
+            act.drift = None;
+        }
+        Plan { scripts, acts }
+    })
+}
