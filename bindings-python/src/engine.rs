@@ -33,6 +33,16 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
+    /// Returns the engine of the core.
+    pub(crate) fn core(&self) -> stackwright::Engine {
+        self.engine.clone()
+    }
+
+    /// Returns the runtime on which the engine runs.
+    pub(crate) fn shared_runtime(&self) -> Arc<Runtime> {
+        Arc::clone(&self.runtime)
+    }
+
     fn close_pools(&self) {
         self.pools.iter().for_each(|pool| pool.close());
     }

@@ -87,6 +87,20 @@ class Engine:
     def abandon(self) -> None: ...
 
 @final
+class Command:
+    def __new__(cls, engine: Engine | None, plugins: bytes) -> Command: ...
+    @staticmethod
+    def version() -> str: ...
+    def run(
+        self,
+        arguments: list[str],
+        directory: str,
+        environment: dict[str, str],
+        write: Callable[[bool, str], None],
+    ) -> int: ...
+    def abandon(self) -> None: ...
+
+@final
 class Stack:
     @property
     def name(self) -> str: ...

@@ -1,0 +1,37 @@
+"""A workspace whose command is that of this engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulumi import automation as upstream
+
+from ._command import default_command
+
+__all__ = ["LocalWorkspace"]
+
+
+class LocalWorkspace(upstream.LocalWorkspace):
+    """:class:`pulumi.automation.LocalWorkspace`, with a command of this engine where none is given."""
+
+    def __init__(
+        self,
+        work_dir: str | None = None,
+        pulumi_home: str | None = None,
+        program: upstream.PulumiFn | None = None,
+        env_vars: Mapping[str, str] | None = None,
+        secrets_provider: str | None = None,
+        project_settings: upstream.ProjectSettings | None = None,
+        stack_settings: Mapping[str, upstream.StackSettings] | None = None,
+        pulumi_command: upstream.PulumiCommand | None = None,
+    ) -> None:
+        super().__init__(
+            work_dir=work_dir,
+            pulumi_home=pulumi_home,
+            program=program,
+            env_vars=env_vars,
+            secrets_provider=secrets_provider,
+            project_settings=project_settings,
+            stack_settings=stack_settings,
+            pulumi_command=default_command() if pulumi_command is None else pulumi_command,
+        )
