@@ -15,7 +15,7 @@ use stackwright::{
 };
 
 use crate::{
-    failure::{Failure, Result},
+    failure::{Failure, NO_PASSPHRASE, Result},
     invocation::Invocation,
 };
 
@@ -24,9 +24,6 @@ const MAX_PASSPHRASES: usize = 64;
 
 /// The kind of secrets managers that only encode.
 const ENCODED: &str = "b64";
-
-/// The error of a missing passphrase.
-const MISSING: &str = "passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE environment variables";
 
 /// The passphrases of former invocations, so that their keys are derived once: that takes long.
 #[derive(Default)]
@@ -93,7 +90,7 @@ impl EnvironmentSecrets {
     }
 
     fn given(&self) -> stackwright::Result<&PassphraseProvider> {
-        let missing = || Error::new(ErrorKind::Secrets, MISSING);
+        let missing = || Error::new(ErrorKind::Secrets, NO_PASSPHRASE);
         self.provider.as_deref().ok_or_else(missing)
     }
 }

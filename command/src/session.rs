@@ -196,10 +196,15 @@ impl<'a> Session<'a> {
         let Some(found) = self.found() else {
             return Ok(None);
         };
-        match self.home.selected_stack(&found.file.name, &found.path)? {
-            Some(stack) => self.named(&stack).map(Some),
-            None => Ok(None),
-        }
+        let Some(stack) = self.home.selected_stack(&found.file.name, &found.path)? else {
+            return Ok(None);
+        };
+        let named = self.named(&stack)?;
+        let shown = match self.project_of(&named) {
+            Some(_) => named.name.stack().to_owned(),
+            None => named.shown,
+        };
+        Ok(Some(NamedStack { shown, ..named }))
     }
 
     /// Returns the named stack, or the selected one.

@@ -258,7 +258,7 @@ async fn runner<'a>(
     };
     let program = match (&arguments.client, needs_program) {
         (_, false) => None,
-        (Some(address), true) => Some(Arc::new(LanguageRuntimeProgram::new(address)) as Arc<dyn Program>),
+        (Some(address), true) => Some(Arc::new(LanguageRuntimeProgram::inline(address)) as Arc<dyn Program>),
         (None, true) => {
             return Err(Failure::new(format!(
                 "the program in {} cannot run: programs of folders are not supported, only inline programs, which a language \

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use stackwright::{Error, ErrorKind};
+
 use crate::{
     failure::{Failure, Result},
     session::{NamedStack, Session},
@@ -17,12 +19,18 @@ pub(super) async fn rename(session: &Session<'_>, stack: Option<&str>, name: &st
     let stack = session.stack(&from).await?;
     let name = to.name.to_string();
     // Refuses before the settings file of another stack could be replaced.
-    stack.rename_stack(&name, true).await?;
+    let refused = |error: Error| match error.kind() {
+        ErrorKind::Conflict if error.message().ends_with("already exists") => {
+            Failure::new(format!("a stack named {} already exists", to.name.stack()))
+        }
+        _ => error.into(),
+    };
+    stack.rename_stack(&name, true).await.map_err(refused)?;
     // The settings have the new name before the state has: a crash between leaves both.
     let settings = MovedSettings::copy(session, &from, &to).await?;
     if let Err(error) = stack.rename_stack(&name, false).await {
         settings.map_or(Ok(()), MovedSettings::undo)?;
-        return Err(error.into());
+        return Err(refused(error));
     }
     settings.map_or(Ok(()), MovedSettings::finish)?;
     session.select(Some(&to))?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from pulumi import automation as upstream
@@ -35,3 +36,11 @@ class LocalWorkspace(upstream.LocalWorkspace):
             stack_settings=stack_settings,
             pulumi_command=default_command() if pulumi_command is None else pulumi_command,
         )
+
+    def stack_outputs(self, stack_name: str) -> upstream.OutputMap:
+        """Returns the outputs of a stack. One is secret when anything inside it is."""
+        masked, plain = (
+            json.loads(self._run_pulumi_cmd_sync(["stack", "output", "--json", *flags, "--stack", stack_name]).stdout)
+            for flags in ([], ["--show-secrets"])
+        )
+        return {name: upstream.OutputValue(value, masked.get(name) != value) for name, value in plain.items()}
