@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
     Error, Language,
     binding::{self, PluginDocument},
@@ -20,6 +20,8 @@ use stackwright_command::{Cancellation, Invocation};
 use crate::{
     engine::Engine,
     errors::{OrRaise as _, to_exception},
+    function::HostContext,
+    program::read_program,
     runtime::Runtime,
 };
 
@@ -41,35 +43,41 @@ enum Message {
 pub(crate) struct Command {
     command: stackwright_command::Command,
     runtime: Arc<Runtime>,
+    /// Runs functions of programs.
+    host: HostContext,
     /// Whether the runtime ends with the command.
     is_owner: bool,
 }
 
 #[pymethods]
 impl Command {
-    /// Creates a command on `engine`, or on what the environment of each invocation names; `plugins` has settings of plugins for
-    /// the latter.
+    /// Creates a command on what the environment of each invocation names. `plugins` has settings of plugins, and `threads` what
+    /// runs functions of programs.
     #[new]
-    #[pyo3(signature = (engine, plugins))]
-    fn new(py: Python<'_>, engine: Option<&Engine>, plugins: &[u8]) -> PyResult<Self> {
-        if let Some(engine) = engine {
-            let runtime = engine.shared_runtime();
-            let handle = runtime.handle(py)?.clone();
-            return Ok(Self {
-                command: stackwright_command::Command::with_engine(handle, engine.core()),
-                runtime,
-                is_owner: false,
-            });
-        }
+    fn new(py: Python<'_>, plugins: &[u8], threads: &Bound<'_, PyDict>) -> PyResult<Self> {
         let document: PluginDocument =
             binding::read(plugins, Language::Python, "the plugins of a command").or_raise(py)?;
         let (plugins, _) = document.into_settings().or_raise(py)?;
         let runtime = Runtime::start(THREADS).or_raise(py)?;
         let handle = runtime.handle(py)?.clone();
         Ok(Self {
-            command: stackwright_command::Command::with_plugins(handle, plugins),
+            command: stackwright_command::Command::with_plugins(handle.clone(), plugins),
             runtime,
+            host: HostContext::read(py, threads, handle)?,
             is_owner: true,
+        })
+    }
+
+    /// Creates a command on an engine.
+    #[staticmethod]
+    fn on_engine(py: Python<'_>, engine: &Engine) -> PyResult<Self> {
+        let runtime = engine.shared_runtime();
+        let handle = runtime.handle(py)?.clone();
+        Ok(Self {
+            command: stackwright_command::Command::with_engine(handle, engine.core()),
+            runtime,
+            host: engine.host_context(),
+            is_owner: false,
         })
     }
 
@@ -82,7 +90,8 @@ impl Command {
     /// Runs an invocation and returns its exit code. `write(is_error, text)` gets whole lines, on the calling thread.
     ///
     /// An exception of `write`, and a signal that raises one, cancels the operation; it is raised when that has ended. A second
-    /// signal abandons the running calls of providers.
+    /// signal abandons the running calls of providers. `program` runs in place of the language runtime of the command line.
+    #[pyo3(signature = (arguments, directory, environment, write, program=None))]
     fn run(
         &self,
         py: Python<'_>,
@@ -90,7 +99,9 @@ impl Command {
         directory: PathBuf,
         environment: BTreeMap<String, String>,
         write: &Bound<'_, PyAny>,
+        program: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<i32> {
+        let program = program.map(|program| read_program(program, &self.host)).transpose()?;
         let (sender, mut receiver) = mpsc::channel();
         let cancellation = Cancellation::default();
         let output = |is_error| {
@@ -106,6 +117,7 @@ impl Command {
             stdout: output(false),
             stderr: output(true),
             cancellation: cancellation.clone(),
+            program,
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();
@@ -137,7 +149,17 @@ impl Command {
     /// Ends the threads without waiting. Called when the interpreter ends.
     fn abandon(&self) {
         if self.is_owner {
+            self.host.pool.close();
             self.runtime.shut_down();
+        }
+    }
+}
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        if self.is_owner {
+            // Threads own the pool, not the command: without this they would never end.
+            self.host.pool.close();
         }
     }
 }

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use stackwright::program::Program;
 use tokio::sync::watch;
 
 /// Receives what a command writes, whole lines at a time, on any thread.
@@ -32,6 +33,8 @@ pub struct Invocation {
     pub stderr: Output,
     /// Cancels the operation that the command runs.
     pub cancellation: Cancellation,
+    /// Runs in place of the language runtime that `--client` names: an inline program that needs no socket.
+    pub program: Option<Arc<dyn Program>>,
 }
 
 impl Invocation {
@@ -48,6 +51,7 @@ impl Invocation {
             stdout: Arc::new(|_| {}),
             stderr: Arc::new(|_| {}),
             cancellation: Cancellation::default(),
+            program: None,
         }
     }
 

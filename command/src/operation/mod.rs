@@ -256,10 +256,11 @@ async fn runner<'a>(
         Some(file) => project.with_config_file(invocation.path(file)),
         None => project.clone(),
     };
-    let program = match (&arguments.client, needs_program) {
-        (_, false) => None,
-        (Some(address), true) => Some(Arc::new(LanguageRuntimeProgram::inline(address)) as Arc<dyn Program>),
-        (None, true) => {
+    let program = match (&arguments.client, &invocation.program) {
+        _ if !needs_program => None,
+        (Some(_), Some(program)) => Some(Arc::clone(program)),
+        (Some(address), None) => Some(Arc::new(LanguageRuntimeProgram::inline(address)) as Arc<dyn Program>),
+        (None, _) => {
             return Err(Failure::new(format!(
                 "the program in {} cannot run: programs of folders are not supported, only inline programs, which a language \
                  runtime serves (--client)",

@@ -21,6 +21,9 @@ use crate::{
     invocation::Invocation,
 };
 
+/// The variable that replaces the digest of previews by lines.
+const STREAMING_PREVIEW: &str = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW";
+
 /// The operations that a command runs, on one stack.
 pub(super) struct Runner<'a> {
     pub(super) invocation: &'a Invocation,
@@ -93,6 +96,7 @@ impl Runner<'_> {
         let mut display = self.display(work, is_preview);
         let has_errors = self.follow(&operation, &mut display).await;
         let result = operation.wait().await;
+        display.end(self.invocation, &result)?;
         if self.display.diff && !self.display.json {
             (self.invocation.stdout)(&result.tree());
         }
@@ -106,7 +110,10 @@ impl Runner<'_> {
 
     fn display(&self, work: &Work, is_preview: bool) -> Display {
         if self.display.json {
-            return Display::Lines;
+            return match is_preview && !self.invocation.is_enabled(STREAMING_PREVIEW) {
+                true => Display::Digest(Box::default()),
+                false => Display::Lines,
+            };
         }
         let headline = format!("{} ({}):", work.headline(is_preview), self.shown);
         let root = Urn::root_stack(self.stack.name().stack(), self.stack.name().project());

@@ -31,15 +31,24 @@ Failure = tuple[str, bool]
 """How a program failed, and whether that is reported already."""
 
 
-def start(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
-    """Starts the thread of a program and returns; what the program raises is added to ``failures``."""
+Explain = Callable[[BaseException, Run], "Failure | None"]
+"""Reports how a program ended that raised something."""
+
+
+def start(
+    program: Callable[[], Any], run: Run, failures: list[BaseException], explain: Explain | None = None
+) -> None:
+    """Starts the thread of a program and returns; what the program raises is added to ``failures``.
+
+    :param explain: Reports what it raises in other words.
+    """
     name = f"stackwright program {run.project}/{run.stack}"
-    arguments = (_main, program, run, failures)
+    arguments = (_main, program, run, failures, explain or _explained)
     thread = threading.Thread(target=contextvars.Context().run, args=arguments, name=name, daemon=True)
     thread.start()
 
 
-def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
+def _main(program: Callable[[], Any], run: Run, failures: list[BaseException], explain: Explain) -> None:
     enter(run)
     try:
         isolation.install()
@@ -53,7 +62,7 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
         monitor = Monitor(run)
         configure(run, loop, monitor)
         callbacks.serve(run, monitor, loop.completions, failures)
-        failure = _outcome(program, run, loop, failures)
+        failure = _outcome(program, run, loop, failures, explain)
         end_tasks(loop)
     except BaseException as error:  # noqa: BLE001
         failure = f"the program could not be run: {error}", False
@@ -87,7 +96,7 @@ def configure(run: Run, loop: ProgramLoop, monitor: Monitor) -> None:
 
 
 def _outcome(
-    program: Callable[[], Any], run: Run, loop: ProgramLoop, failures: list[BaseException]
+    program: Callable[[], Any], run: Run, loop: ProgramLoop, failures: list[BaseException], explain: Explain
 ) -> Failure | None:
     """Runs the program to its end and returns how it failed."""
 
@@ -104,21 +113,23 @@ def _outcome(
         loop.run_until_complete(main)
     except asyncio.CancelledError:
         return "the program was cancelled", False
-    except pulumi.RunError as error:
-        failures.append(error)
+    except BaseException as error:  # noqa: BLE001  # it is the program's error
+        if not isinstance(error, (grpc.RpcError, SystemExit)):
+            failures.append(error)
+        return explain(error, run)
+    return None
+
+
+def _explained(error: BaseException, run: Run) -> Failure | None:
+    if isinstance(error, pulumi.RunError):
         text = "\n".join([str(error), *causes_of(error)])
         return _report(run, text, text)
-    except grpc.RpcError as error:
+    if isinstance(error, grpc.RpcError):
         return _report(run, f"RPC error: {error.details()}", error.details())
-    except SystemExit as error:
-        if error.code in (None, 0):
-            return None
-        return _report(run, None, f"the program exited with {error.code}")
-    except BaseException as error:  # noqa: BLE001  # it is the program's error
-        failures.append(error)
-        text, summary = described(error, _user_traceback(error.__traceback__))
-        return _report(run, "Program failed with an unhandled exception:\n" + text, summary)
-    return None
+    if isinstance(error, SystemExit):
+        return None if error.code in (None, 0) else _report(run, None, f"the program exited with {error.code}")
+    text, summary = described(error, _user_traceback(error.__traceback__))
+    return _report(run, "Program failed with an unhandled exception:\n" + text, summary)
 
 
 def _report(run: Run, diagnostic: str | None, failure: str) -> Failure:

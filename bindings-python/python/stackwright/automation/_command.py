@@ -7,20 +7,25 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from pulumi.automation import CommandResult, OnOutput, PulumiCommand
 from pulumi.automation.errors import create_command_error
 from semver import VersionInfo
 
+from .. import _provider_threads
 from .._json import document_of_options
 from .._stackwright import Command as NativeCommand
 from ..engine import Engine, plugin_settings
 from ..options import Plugins
+from ._inline import prepared
 
 __all__ = ["Command", "default_command"]
 
 _VERSION: Final = VersionInfo.parse(NativeCommand.version())
+
+_FUNCTION_THREADS: Final = 64
+"""How many functions of programs, such as hooks, run at once when many are called."""
 
 _open: weakref.WeakSet[NativeCommand] = weakref.WeakSet()
 
@@ -50,8 +55,7 @@ class Command(PulumiCommand):
         # Not that of the superclass, which starts the executable.
         self.command = "pulumi"
         self.version: VersionInfo | None = _VERSION
-        settings = document_of_options(plugin_settings(Plugins() if plugins is None else plugins))
-        self._native = NativeCommand(None if engine is None else engine._native, settings)
+        self._native = _native(plugins) if engine is None else NativeCommand.on_engine(engine._native)
         # An engine lives as long as the commands that run on it.
         self._engine = engine
         _open.add(self._native)
@@ -85,14 +89,28 @@ class Command(PulumiCommand):
                     listener(stripped)
 
         environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
-        code = self._native.run(args, os.path.abspath(cwd), environment, write)
+        failures: list[BaseException] = []
+        program = prepared(args, failures)
+        code = self._native.run(args, os.path.abspath(cwd), environment, write, program)
         result = CommandResult(stdout="\n".join(streams[0]), stderr="\n".join(streams[1]), code=code)
         if code != 0:
-            raise create_command_error(result)
+            # What the program has raised is the cause.
+            raise create_command_error(result) from (failures[0] if failures else None)
         return result
 
     def __repr__(self) -> str:
         return f"<Command {self.version}{'' if self._engine is None else f' on {self._engine!r}'}>"
+
+
+def _native(plugins: Plugins | None) -> NativeCommand:
+    settings = document_of_options(plugin_settings(Plugins() if plugins is None else plugins))
+    threads: dict[str, Any] = {
+        "provider_threads": _FUNCTION_THREADS,
+        "provider_queue": _provider_threads.ProviderLoop(False).queue,
+        "start_task": _provider_threads.start_task,
+        "start_thread": _provider_threads.start_thread,
+    }
+    return NativeCommand(settings, threads)
 
 
 class _Default:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pulumi import automation as upstream
 from pulumi.automation._stack import StackInitMode
 
+from ._inline import with_program
 from ._workspace import LocalWorkspace
 
 __all__ = ["Stack", "create_or_select_stack", "create_stack", "select_stack"]
@@ -17,7 +18,14 @@ _PROJECT_FILES = ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json")
 
 
 class Stack(upstream.Stack):
-    """:class:`pulumi.automation.Stack`."""
+    """:class:`pulumi.automation.Stack`, whose inline programs run without a language server."""
+
+    up = with_program(upstream.Stack.up)
+    preview = with_program(upstream.Stack.preview)
+    refresh = with_program(upstream.Stack.refresh)
+    preview_refresh = with_program(upstream.Stack.preview_refresh)
+    destroy = with_program(upstream.Stack.destroy)
+    preview_destroy = with_program(upstream.Stack.preview_destroy)
 
     @classmethod
     def create(cls, stack_name: str, workspace: upstream.Workspace) -> Stack:
