@@ -101,7 +101,9 @@ impl Command {
         write: &Bound<'_, PyAny>,
         program: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<i32> {
-        let program = program.map(|program| read_program(program, &self.host)).transpose()?;
+        let program = program
+            .map(|program| read_program(program, &self.host))
+            .transpose()?;
         let (sender, mut receiver) = mpsc::channel();
         let cancellation = Cancellation::default();
         let output = |is_error| {

@@ -14,7 +14,7 @@ use crate::{
     completions::{Completions, PendingCompletion},
     config::read_config,
     errors::OrRaise as _,
-    function::{HostContext, Pool, ProviderLoop},
+    function::{HostContext, Pool},
     host::{PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
     project::Project,
     provider::{PythonInstaller, PythonProvider, PythonResolver},

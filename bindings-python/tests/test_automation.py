@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -68,8 +69,15 @@ def children() -> set[int]:
     """Returns the child processes of all threads."""
     found: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
-        found.update(int(child) for child in (task / "children").read_text().split())
+        # A thread can end meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            found.update(int(child) for child in (task / "children").read_text().split())
     return found
+
+
+def counts(changes: Any) -> dict[str, int]:
+    """Returns the counts of a summary by the names of operations."""
+    return dict(changes or {})
 
 
 def test_every_name_of_the_automation_api_is_there_and_mostly_the_same_object() -> None:
@@ -192,10 +200,10 @@ def test_targets_excludes_replacements_and_expectations_reach_the_engine(open_st
         stack.preview(expect_no_changes=True)
     assert "code: 7" in str(caught.value)
     memory.things.clear()
-    assert stack.preview_refresh().change_summary["delete"] == 2
-    assert stack.refresh(target=[f"{urn}size"]).summary.resource_changes["delete"] == 1
+    assert counts(stack.preview_refresh().change_summary)["delete"] == 2
+    assert counts(stack.refresh(target=[f"{urn}size"]).summary.resource_changes)["delete"] == 1
     assert stack.preview_destroy().change_summary == {"delete": 2}
-    assert stack.destroy(target=[f"{urn}after"]).summary.resource_changes["delete"] == 1
+    assert counts(stack.destroy(target=[f"{urn}after"]).summary.resource_changes)["delete"] == 1
 
 
 def test_a_plan_constrains_a_later_update(open_stack: Open, tmp_path: Path) -> None:
@@ -220,7 +228,7 @@ def test_protected_resources_stay_where_that_is_asked_for(open_stack: Open, memo
 
     stack = open_stack(program=program)
     stack.up()
-    assert stack.destroy(exclude_protected=True).summary.resource_changes["delete"] == 1
+    assert counts(stack.destroy(exclude_protected=True).summary.resource_changes)["delete"] == 1
     assert list(memory.things) == [name for name in memory.things if name.startswith("kept")]
     assert "There were no unprotected resources to destroy" in stack.destroy(exclude_protected=True).stdout
 
@@ -230,8 +238,8 @@ def test_existing_resources_are_imported(open_stack: Open, memory: Memory) -> No
     stack = open_stack()
     resources: list[auto.ImportResource] = [{"type": "mem:index:Thing", "name": "mine", "id": "mine-1"}]  # type: ignore[name-defined]
     imported = stack.import_resources(resources=resources, protect=False, generate_code=False)
-    assert imported.summary.kind == "resource-import" and imported.summary.resource_changes["import"] == 1
-    records = stack.export_stack().deployment["resources"]
+    assert imported.summary.kind == "resource-import" and counts(imported.summary.resource_changes)["import"] == 1
+    records = (stack.export_stack().deployment or {})["resources"]
     assert [record["id"] for record in records if record["type"] == "mem:index:Thing"] == ["mine-1"]
 
 
@@ -370,5 +378,91 @@ def test_the_command_serves_the_unchanged_automation_api(make_engine: MakeEngine
     stack = upstream.create_or_select_stack("dev", project_name="shop", program=shop, opts=opts)
     assert stack.up().summary.resource_changes == {"create": 3}
     assert stack.workspace.pulumi_version == "3.260.0"
+    assert isinstance(stack.workspace, upstream.LocalWorkspace)
     stack.workspace.install(no_plugins=True, no_dependencies=True)
     assert stack.workspace.list_plugins() == []
+
+
+def test_the_cause_of_a_failed_program_is_what_it_has_raised(open_stack: Open) -> None:
+    async def program() -> None:
+        Thing("made", {})
+        raise KeyError("missing")
+
+    with pytest.raises(auto.InlineSourceRuntimeError, match="'missing'") as caught:
+        open_stack(program=program).up()
+    assert isinstance(caught.value.__cause__, KeyError)
+
+    def leaving() -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(auto.InlineSourceRuntimeError, match="python inline source runtime error: 3"):
+        open_stack(program=leaving).up()
+
+
+def test_inline_programs_use_no_socket_of_the_engine(open_stack: Open, memory: Memory) -> None:
+    """The SDK's own server is idle: nothing connects to it."""
+
+    def connections() -> int:
+        lines = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
+        return sum(line.split()[3] == "01" for line in lines)
+
+    seen: list[int] = []
+
+    def program() -> None:
+        Thing("made", {})
+        seen.append(connections())
+
+    before = connections()
+    open_stack(program=program).up()
+    assert seen == [before]
+
+
+def test_hooks_and_transforms_of_inline_programs_run(open_stack: Open, memory: Memory) -> None:
+    ran: list[str] = []
+
+    def grow(arguments: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
+        return pulumi.ResourceTransformResult({**arguments.props, "grown": True}, arguments.opts)
+
+    def program() -> None:
+        hook = pulumi.ResourceHook("after", lambda arguments: ran.append(arguments.name))
+        hooks = pulumi.ResourceHookBinding(after_create=[hook])
+        Thing("made", {}, pulumi.ResourceOptions(transforms=[grow], hooks=hooks))
+
+    open_stack(program=program).up()
+    assert ran == ["made"] and [thing["grown"] for thing in memory.things.values()] == [True]
+
+
+def test_a_program_of_an_operation_precedes_that_of_the_workspace(open_stack: Open) -> None:
+    def other() -> None:
+        pulumi.export("other", True)
+
+    stack = open_stack()
+    assert set(stack.up(program=other).outputs) == {"other"}
+    assert stack.preview(program=other).change_summary == {"same": 1}
+    assert "other" not in stack.up().outputs
+
+
+def test_providers_have_the_variables_of_the_workspace(environment: dict[str, str]) -> None:
+    pytest.importorskip("dill")
+    from pulumi import dynamic
+
+    class Reader(dynamic.ResourceProvider):
+        def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+            import os as own
+
+            return dynamic.CreateResult("read-1", {"token": own.environ.get("SHOP_TOKEN")})
+
+    class Read(dynamic.Resource):
+        token: pulumi.Output[str]
+
+        def __init__(self, name: str) -> None:
+            super().__init__(Reader(), name, {"token": None})
+
+    def program() -> None:
+        pulumi.export("token", Read("read").token)
+
+    before = children()
+    opts = auto.LocalWorkspaceOptions(env_vars={**environment, "SHOP_TOKEN": "from the workspace"})
+    stack = auto.create_or_select_stack("dev", project_name="shop", program=program, opts=opts)
+    assert stack.up().outputs["token"].value == "from the workspace"
+    assert "SHOP_TOKEN" not in os.environ and children() == before, "the provider has ended"

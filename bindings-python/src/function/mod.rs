@@ -5,7 +5,11 @@ mod registered_hooks;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::{IntoPyObjectExt as _, prelude::*, types::PyTuple};
+use pyo3::{
+    IntoPyObjectExt as _,
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
 use stackwright::{Error, ErrorKind};
 use tokio::{runtime::Handle, sync::oneshot};
 
@@ -39,7 +43,11 @@ impl HostContext {
         };
         let start_thread = member("start_thread")?.unbind().clone_ref(py);
         Ok(Self {
-            pool: Pool::new(member("provider_threads")?.extract()?, handle.clone(), start_thread),
+            pool: Pool::new(
+                member("provider_threads")?.extract()?,
+                handle.clone(),
+                start_thread,
+            ),
             provider_loop: ProviderLoop {
                 queue: Arc::clone(&member("provider_queue")?.cast::<Completions>()?.get().queue),
                 start: Arc::new(member("start_task")?.unbind()),

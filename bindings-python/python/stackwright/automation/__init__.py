@@ -23,10 +23,9 @@ from pulumi.automation import *  # noqa: F403
 
 from . import errors, events
 from ._command import Command
+from ._command import Command as PulumiCommand  # type: ignore[assignment]  # a subclass in place of its base
 from ._remote import create_or_select_remote_stack_git_source, create_remote_stack_git_source, select_remote_stack_git_source
 from ._stack import Stack, create_or_select_stack, create_stack, select_stack
 from ._workspace import LocalWorkspace
-
-PulumiCommand = Command
 
 __all__ = [*_upstream.__all__, "Command"]  # noqa: PLE0604

@@ -132,7 +132,10 @@ impl Digest {
         self.duration = u64::try_from(result.duration.as_nanos()).unwrap_or(u64::MAX);
         let document = text::utf8(to_vec_pretty(&self, WIDE)?)?;
         // Outside of texts, a document has none of these.
-        Ok(document.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
+        Ok(document
+            .replace('<', "\\u003c")
+            .replace('>', "\\u003e")
+            .replace('&', "\\u0026"))
     }
 }
 
@@ -180,7 +183,9 @@ fn masked_record(state: &ResourceState) -> ResourceState {
 }
 
 fn masked_map(map: &PropertyMap) -> PropertyMap {
-    map.iter().map(|(name, value)| (name.clone(), masked(value))).collect()
+    map.iter()
+        .map(|(name, value)| (name.clone(), masked(value)))
+        .collect()
 }
 
 fn masked(value: &PropertyValue) -> PropertyValue {
@@ -193,12 +198,18 @@ fn masked(value: &PropertyValue) -> PropertyValue {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of such functions")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature of such functions"
+)]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of such functions")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature of such functions"
+)]
 const fn is_false(flag: &bool) -> bool {
     !*flag
 }
