@@ -14,7 +14,7 @@
 //! In output and files, `<dir>` stands for the folder, `<user>` and `<host>` for those of the process, `<time>` for any time,
 //! `<cipher>` for any ciphertext or salt, `<number>` for any number, and `...` at the end of a line for any rest of it.
 
-#![expect(clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod transcript;
 

@@ -219,7 +219,7 @@ pub(crate) struct InstallArguments {
 /// The arguments of `new`, which is refused.
 #[derive(Args, Debug)]
 pub(crate) struct NewArguments {
-    /// Whatever follows.
+    /// All that follows.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) rest: Vec<String>,
 }

@@ -67,7 +67,7 @@ impl Target<'_> {
         self.stack.name.stack()
     }
 
-    /// Returns the path of a value: without `--path`, a key is no path, whatever characters it has.
+    /// Returns the path of a value: without `--path`, a key is no path, also one with dots or brackets.
     async fn path_of(&self, key: &str, is_path: bool) -> Result<String> {
         if is_path {
             return Ok(key.to_owned());

@@ -16,7 +16,7 @@ const BOOLEANS: [&str; 4] = [
     "PULUMI_SKIP_CONFIRMATIONS",
     "PULUMI_SKIP_UPDATE_CHECK",
 ];
-/// What the history says of a value that it does not keep.
+/// What the history has in place of a value that it does not keep.
 const SET: &str = "set";
 
 /// Returns the facts by name.

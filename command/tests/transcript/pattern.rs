@@ -1,7 +1,10 @@
 //! Patterns of lines: text with places for what differs between runs.
 
+/// Returns whether a place stands for a character.
+type Admits = fn(char) -> bool;
+
 /// A place in a pattern, and the characters that it stands for.
-const PLACES: [(&str, fn(char) -> bool); 3] = [
+const PLACES: [(&str, Admits); 3] = [
     ("<time>", |character| {
         character.is_ascii_digit() || "-:.TZ".contains(character)
     }),

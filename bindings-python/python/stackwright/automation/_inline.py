@@ -67,7 +67,7 @@ def prepared(
 
 
 def _explained(error: BaseException, run: Run) -> Failure | None:
-    """Reports what a program has raised, in the words by which the Automation API tells its errors apart."""
+    """Reports what a program has raised, in the texts from which the Automation API makes its classes of errors."""
     if isinstance(error, pulumi.RunError):
         text = str(error)
     elif isinstance(error, grpc.RpcError):
