@@ -38,6 +38,7 @@ mod account;
 mod plugins;
 mod stack;
 mod config;
+mod program;
 mod operation;
 mod command;
 

@@ -26,6 +26,7 @@ use crate::{
         ProgramArguments, RefreshArguments, UpdateArguments,
     },
     failure::{Failure, Result},
+    program::of_folder,
     session::Session,
 };
 
@@ -256,20 +257,14 @@ async fn runner<'a>(
         Some(file) => project.with_config_file(invocation.path(file)),
         None => project.clone(),
     };
+    let file = project.file().await?;
     let program = match (&arguments.client, &invocation.program) {
         _ if !needs_program => None,
         (Some(_), Some(program)) => Some(Arc::clone(program)),
         (Some(address), None) => Some(Arc::new(LanguageRuntimeProgram::inline(address)) as Arc<dyn Program>),
-        (None, _) => {
-            return Err(Failure::new(format!(
-                "the program in {} cannot run: programs of folders are not supported, only inline programs, which a language \
-                 runtime serves (--client)",
-                project.folder().display()
-            )));
-        }
+        (None, _) => Some(of_folder(invocation, project.folder(), &file)?),
     };
     // The folder of an inline program is that of the process which runs it.
-    let file = project.file().await?;
     let settings = StackSettings {
         root_directory: Some(
             file.main

@@ -1,0 +1,141 @@
+"""Programs of folders over the Automation API: each run is a process of its own."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from stackwright import automation as auto
+
+from conftest import MakeEngine, Memory
+
+DEADLINE = 60
+"""How long a test waits, in seconds."""
+
+Write = Callable[..., auto.Stack]
+
+
+@pytest.fixture
+def write(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> Write:
+    """Writes a project with a program, and opens its stack."""
+    command = auto.Command(make_engine(mem=memory))
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    options = f"  options:\n    virtualenv: {sys.prefix}\n"
+
+    def write(program: str, main: str = "__main__.py", settings: str = "", **files: str) -> auto.Stack:
+        (folder / "Pulumi.yaml").write_text(f"name: shop\nruntime:\n  name: python\n{options}{settings}")
+        for name, text in {main: program, **{f"{name}.py": text for name, text in files.items()}}.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
+        opts = auto.LocalWorkspaceOptions(
+            pulumi_command=command, env_vars={"PULUMI_HOME": str(tmp_path / "home"), "SHOP_TOKEN": "from the workspace"}
+        )
+        return auto.create_or_select_stack("dev", work_dir=str(folder), opts=opts)
+
+    return write
+
+
+def is_running(process: int) -> bool:
+    status = Path(f"/proc/{process}/stat")
+    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_the_program_of_a_folder_deploys_with_its_modules_configuration_and_variables(write: Write, memory: Memory) -> None:
+    stack = write(
+        "import os, sys\n"
+        "import pulumi, parts\n"
+        "config = pulumi.Config()\n"
+        "thing = parts.thing(config.require_int('size'))\n"
+        "print('made by', os.path.basename(os.getcwd()))\n"
+        "print('a warning', file=sys.stderr)\n"
+        "pulumi.export('token', os.environ['SHOP_TOKEN'])\n"
+        "pulumi.export('password', config.require_secret('password'))\n"
+        "pulumi.export('id', thing.id)\n",
+        parts="import pulumi\n"
+        "def thing(size):\n"
+        "    return pulumi.CustomResource('mem:index:Thing', 'thing', {'size': size})\n",
+    )
+    stack.set_config("size", auto.ConfigValue("3"))
+    stack.set_config("password", auto.ConfigValue("hush", secret=True))
+    assert stack.preview().change_summary == {"create": 2}
+    up = stack.up()
+    assert {name: (output.value, output.secret) for name, output in up.outputs.items()} == {
+        "id": ("thing-1", False),
+        "password": ("hush", True),
+        "token": ("from the workspace", False),
+    }
+    assert "made by shop" in up.stdout and "a warning" in up.stdout
+    assert up.summary.environment["exec.kind"] == "auto.local"
+    assert memory.things == {"thing-1": {"size": 3.0}}
+    assert stack.destroy().summary.resource_changes == {"delete": 2}
+
+
+def test_main_names_a_folder_or_a_file(write: Write) -> None:
+    stack = write("import pulumi\npulumi.export('in', __file__)\n", "app/__main__.py", "main: app\n")
+    assert stack.up().outputs["in"].value.endswith("/shop/app/__main__.py")
+    stack = write("import pulumi\npulumi.export('in', __file__)\n", "app/deploy.py", "main: app/deploy.py\n")
+    assert stack.up().outputs["in"].value.endswith("/shop/app/deploy.py")
+
+
+def test_a_program_that_fails_is_an_error_with_its_traceback(write: Write) -> None:
+    with pytest.raises(auto.RuntimeError, match="Program failed with an unhandled exception") as caught:
+        write("def wrong():\n    raise ValueError('it is wrong')\nwrong()\n").up()
+    text = str(caught.value)
+    assert "ValueError: it is wrong" in text and "in wrong" in text and "pulumi/runtime" not in text
+    with pytest.raises(auto.RuntimeError, match="not today") as caught:
+        write("import pulumi\nraise pulumi.RunError('not today')\n").up()
+    assert "program exited with non-zero exit code: 1" in str(caught.value)
+    with pytest.raises(auto.RuntimeError, match="program exited with non-zero exit code: 3"):
+        write("import sys\nsys.exit(3)\n").up()
+    with pytest.raises(auto.RuntimeError, match="the program was ended by the signal 9"):
+        write("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n").up()
+
+
+def test_a_cancelled_program_and_what_it_has_started_are_gone(write: Write, tmp_path: Path) -> None:
+    noted = tmp_path / "processes"
+    stack = write(
+        "import os, signal, subprocess, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '1000'])\n"
+        f"open({str(noted)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
+        "print('waiting', flush=True)\n"
+        "time.sleep(1000)\n"
+    )
+
+    def interrupt(line: str) -> None:
+        if "waiting" in line:
+            raise TimeoutError("enough")
+
+    with pytest.raises(TimeoutError, match="enough"):
+        stack.up(on_output=interrupt)
+    processes = [int(process) for process in noted.read_text().split()]
+    deadline = time.monotonic() + DEADLINE
+    while any(is_running(process) for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [process for process in processes if is_running(process)]
+
+
+def test_what_a_program_leaves_behind_ends_with_it(write: Write, tmp_path: Path) -> None:
+    noted = tmp_path / "process"
+    stack = write(
+        f"import subprocess\nchild = subprocess.Popen(['sleep', '1000'])\nopen({str(noted)!r}, 'w').write(str(child.pid))\n"
+    )
+    assert stack.up().summary.result == "succeeded"
+    assert not is_running(int(noted.read_text()))
+
+
+def test_each_run_is_a_new_process(write: Write) -> None:
+    stack = write("import os, pulumi\npulumi.export('process', os.getpid())\n")
+    assert stack.up().outputs["process"].value != stack.up().outputs["process"].value
+
+
+def test_a_missing_environment_is_named(write: Write, tmp_path: Path) -> None:
+    stack = write("")
+    project = tmp_path / "shop" / "Pulumi.yaml"
+    project.write_text("name: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv\n")
+    with pytest.raises(auto.CommandError, match="the virtual environment .*/shop/venv does not exist"):
+        stack.up()
