@@ -261,4 +261,6 @@ fn contended(path: &std::path::Path) -> Error {
 }
 
 #[cfg(test)]
+mod kept_tests;
+#[cfg(test)]
 mod tests;
