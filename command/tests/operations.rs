@@ -6,7 +6,6 @@ use std::{
     fs,
     path::Path,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use stackwright::{
@@ -19,12 +18,10 @@ use stackwright_proto::pulumirpc::{
     EventRequest,
     events_server::{Events, EventsServer},
 };
+use stackwright_testkit::wait::Within as _;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, Streaming, transport::Server};
-
-/// How long a test waits for what another task does.
-const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A folder with a project, a store and a stack.
 struct Shop {
@@ -88,9 +85,7 @@ impl Shop {
 
     async fn run(&self, line: &str, program: Option<Arc<dyn Program>>) -> Ended {
         let (invocation, [stdout, stderr]) = self.invocation(line, program);
-        let code = tokio::time::timeout(DEADLINE, self.command.run(invocation))
-            .await
-            .unwrap();
+        let code = self.command.run(invocation).within(line).await;
         let taken = |output: &Mutex<String>| output.lock().unwrap().clone();
         Ended {
             code,
@@ -227,7 +222,7 @@ async fn a_cancelled_update_ends_with_a_code_of_its_own_and_releases_the_stack()
     let cancellation: Cancellation = invocation.cancellation.clone();
     let command = shop.command.clone();
     let running = tokio::spawn(async move { command.run(invocation).await });
-    tokio::time::timeout(DEADLINE, has_begun.recv()).await.unwrap();
+    has_begun.recv().within("the begin of the program").await;
     let locked = shop.run(line, Some(site())).await;
     assert_eq!((locked.code, locked.stdout.as_str()), (1, ""), "{locked:?}");
     assert!(
@@ -239,7 +234,7 @@ async fn a_cancelled_update_ends_with_a_code_of_its_own_and_releases_the_stack()
         locked.stderr
     );
     cancellation.cancel();
-    assert_eq!(tokio::time::timeout(DEADLINE, running).await.unwrap().unwrap(), 8);
+    assert_eq!(running.within("the end of the update").await.unwrap(), 8);
     assert_eq!(shop.run(line, Some(site())).await.code, 0, "the lock is released");
     assert!(!locks(&shop.path("state")), "no lock file is left");
 }

@@ -8,7 +8,7 @@ sys.path[:] = [folder for folder in sys.path if folder]
 import pulumi
 from pulumi import runtime
 
-USER_TOLD = 32
+REPORTED = 32
 
 program = os.path.abspath(facts["program"])
 folder = program if os.path.isdir(program) else os.path.dirname(program)
@@ -56,7 +56,7 @@ def run():
         raise
     except BaseException as error:
         frames = "".join(traceback.format_exception(type(error), error, own(error.__traceback__)))
-        return fail("Program failed with an unhandled exception:\n" + frames, USER_TOLD)
+        return fail("Program failed with an unhandled exception:\n" + frames, REPORTED)
     return 0
 
 
