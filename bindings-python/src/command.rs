@@ -91,13 +91,15 @@ impl Command {
     ///
     /// An exception of `write`, and a signal that raises one, cancels the operation; it is raised when that has ended. A second
     /// signal abandons the running calls of providers. `program` runs in place of the language runtime of the command line.
-    #[pyo3(signature = (arguments, directory, environment, write, program=None))]
+    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn run(
         &self,
         py: Python<'_>,
         arguments: Vec<String>,
         directory: PathBuf,
         environment: BTreeMap<String, String>,
+        stdin: Vec<u8>,
         write: &Bound<'_, PyAny>,
         program: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<i32> {
@@ -116,6 +118,7 @@ impl Command {
         };
         let invocation = Invocation {
             environment,
+            stdin: Arc::new(move || Ok(stdin.clone())),
             stdout: output(false),
             stderr: output(true),
             cancellation: cancellation.clone(),

@@ -466,3 +466,25 @@ def test_providers_have_the_variables_of_the_workspace(environment: dict[str, st
     stack = auto.create_or_select_stack("dev", project_name="shop", program=program, opts=opts)
     assert stack.up().outputs["token"].value == "from the workspace"
     assert "SHOP_TOKEN" not in os.environ and children() == before, "the provider has ended"
+
+
+def test_secrets_are_in_no_file_and_no_process(open_stack: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    stack = open_stack()
+    stack.set_config("password", auto.ConfigValue("a-rare-secret", secret=True))
+
+    def program() -> None:
+        password = pulumi.Config().require_secret("password")
+        Thing("made", {"password": password})
+        pulumi.export("password", password)
+
+    up = stack.up(program=program)
+    stack.import_stack(stack.export_stack())
+    with pytest.raises(auto.CommandError):
+        stack.import_stack(auto.Deployment(version=99, deployment={"secret": "a-rare-secret"}))
+    assert up.outputs["password"].value == "a-rare-secret" and "a-rare-secret" not in up.stdout
+    texts = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert not [path for path, text in texts.items() if b"a-rare-secret" in text]
+    assert b"a-rare-secret" not in Path("/proc/self/cmdline").read_bytes()

@@ -98,6 +98,7 @@ class Command:
         arguments: list[str],
         directory: str,
         environment: dict[str, str],
+        stdin: bytes,
         write: Callable[[bool, str], None],
         program: _Program | None = None,
     ) -> int: ...

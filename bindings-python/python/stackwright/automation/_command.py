@@ -74,9 +74,14 @@ class Command(PulumiCommand):
         additional_env: Mapping[str, str],
         on_output: OnOutput | None = None,
         on_error: OnOutput | None = None,
+        *,
+        stdin: bytes = b"",
     ) -> CommandResult:
         """Runs a command line. The functions get lines as they are written, on the calling thread; what they raise cancels the
-        operation, and is raised when that has ended."""
+        operation, and is raised when that has ended.
+
+        :param stdin: What the command reads from its standard input.
+        """
         streams: tuple[list[str], list[str]] = ([], [])
         listeners = (on_output, on_error)
 
@@ -91,7 +96,7 @@ class Command(PulumiCommand):
         environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
         failures: list[BaseException] = []
         program = prepared(args, failures)
-        code = self._native.run(args, os.path.abspath(cwd), environment, write, program)
+        code = self._native.run(args, os.path.abspath(cwd), environment, stdin, write, program)
         result = CommandResult(stdout="\n".join(streams[0]), stderr="\n".join(streams[1]), code=code)
         if code != 0:
             # What the program has raised is the cause.
