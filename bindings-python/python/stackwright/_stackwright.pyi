@@ -10,6 +10,7 @@ from .provider import ComponentOptions, View, ViewStep
 __all__ = [
     "Autonaming",
     "CheckRequest",
+    "Command",
     "Completions",
     "ConstructRequest",
     "ConfigureRequest",
