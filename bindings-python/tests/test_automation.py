@@ -488,3 +488,74 @@ def test_secrets_are_in_no_file_and_no_process(open_stack: Open, tmp_path: Path,
     texts = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert not [path for path, text in texts.items() if b"a-rare-secret" in text]
     assert b"a-rare-secret" not in Path("/proc/self/cmdline").read_bytes()
+
+
+def test_options_of_the_display_and_of_logs_are_known(open_stack: Open) -> None:
+    stack = open_stack()
+    quiet = stack.up(color="never", suppress_outputs=True, suppress_progress=True)
+    assert "Outputs:" not in quiet.stdout and "creating" not in quiet.stdout and "+ 3 created" in quiet.stdout
+    stack.set_config("size", auto.ConfigValue("2"))
+
+    def talking() -> None:
+        shop()
+        pulumi.log.debug("a detail")
+
+    shown = stack.preview(program=talking, diff=True, debug=True, log_flow=True, log_to_std_err=True, log_verbosity=3)
+    assert "size: 1 → 2" in shown.stdout and "debug: a detail" in shown.stdout
+    assert "a detail" not in stack.preview(program=talking).stdout
+    assert [line.split(" has no effect")[0] for line in shown.stderr.splitlines()] == [
+        "warning: --logflow",
+        "warning: --logtostderr",
+        "warning: --verbose",
+    ]
+    with pytest.raises(auto.CommandError, match="unknown flag: --tracing"):
+        stack.preview(tracing="file:trace.json")
+    with pytest.raises(auto.CommandError, match="unknown flag: --attach-debugger"):
+        stack.preview(attach_debugger=True)
+
+
+def test_an_operation_can_have_another_configuration_file(open_stack: Open, tmp_path: Path) -> None:
+    stack = open_stack()
+    stack.set_config("size", auto.ConfigValue("3"))
+    special = tmp_path / "special.yaml"
+    special.write_text('config:\n  shop:size: "7"\n')
+    assert stack.up(config_file=str(special)).outputs["size"].value == "7"
+    assert stack.up().outputs["size"].value == "3"
+
+
+class Full(Memory):
+    """Fails for resources with an input ``bad``."""
+
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        if "bad" in request.inputs:
+            raise OSError("the disk is full")
+        return super().create(request)
+
+
+def test_errors_that_are_continued_after_leave_the_rest_deployed(make_engine: MakeEngine, tmp_path: Path) -> None:
+    def program() -> None:
+        Thing("bad", {"bad": True})
+        Thing("good", {})
+
+    full = Full()
+    opts = auto.LocalWorkspaceOptions(
+        pulumi_command=auto.Command(make_engine(mem=full)), pulumi_home=str(tmp_path / "home")
+    )
+    stack = auto.create_stack("dev", project_name="shop", program=program, opts=opts)
+    with pytest.raises(auto.CommandError, match="the disk is full") as caught:
+        stack.up(continue_on_error=True)
+    assert type(caught.value) is auto.CommandError and list(full.things) == ["good-1"]
+    info = stack.info()
+    assert info is not None and info.result == "failed"
+
+
+def test_the_low_level_interface_runs_the_same_command(open_stack: Open, tmp_path: Path) -> None:
+    workspace = open_stack().workspace
+    assert isinstance(workspace, auto.LocalWorkspace)
+    with pytest.raises(auto.CommandError, match="do not support organizations"):
+        workspace.org_get_default()
+    with pytest.raises(auto.CommandError, match="`new` is not supported"):
+        workspace.new("python")
+    with pytest.raises(auto.CommandError, match="plugins are not downloaded"):
+        workspace.install_plugin("aws", "v6.0.0")
+    workspace.remove_plugin("aws")

@@ -36,19 +36,26 @@ Explain = Callable[[BaseException, Run], "Failure | None"]
 
 
 def start(
-    program: Callable[[], Any], run: Run, failures: list[BaseException], explain: Explain | None = None
+    program: Callable[[], Any],
+    run: Run,
+    failures: list[BaseException],
+    explain: Explain | None = None,
+    debug: bool = False,
 ) -> None:
     """Starts the thread of a program and returns; what the program raises is added to ``failures``.
 
     :param explain: Reports what it raises in other words.
+    :param debug: Whether the engine gets messages for debugging, of which the SDK has several for each resource.
     """
     name = f"stackwright program {run.project}/{run.stack}"
-    arguments = (_main, program, run, failures, explain or _explained)
+    arguments = (_main, program, run, failures, explain or _explained, debug)
     thread = threading.Thread(target=contextvars.Context().run, args=arguments, name=name, daemon=True)
     thread.start()
 
 
-def _main(program: Callable[[], Any], run: Run, failures: list[BaseException], explain: Explain) -> None:
+def _main(
+    program: Callable[[], Any], run: Run, failures: list[BaseException], explain: Explain, debug: bool
+) -> None:
     enter(run)
     try:
         isolation.install()
@@ -60,7 +67,7 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException], e
     try:
         asyncio.set_event_loop(loop)
         monitor = Monitor(run)
-        configure(run, loop, monitor)
+        configure(run, loop, monitor, debug)
         callbacks.serve(run, monitor, loop.completions, failures)
         failure = _outcome(program, run, loop, failures, explain)
         end_tasks(loop)
@@ -76,7 +83,7 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException], e
         run.fail(*failure)
 
 
-def configure(run: Run, loop: ProgramLoop, monitor: Monitor) -> None:
+def configure(run: Run, loop: ProgramLoop, monitor: Monitor, debug: bool = False) -> None:
     """Configures the SDK for this run, in this context only."""
     loop.serve(monitor)
     settings.ROOT.set(None)
@@ -86,7 +93,7 @@ def configure(run: Run, loop: ProgramLoop, monitor: Monitor) -> None:
             stack=run.stack,
             organization=run.organization,
             monitor=monitor,
-            engine=Engine(run),
+            engine=Engine(run, debug),
             parallel=run.parallel,
             dry_run=run.dry_run,
             root_directory=run.root_directory,

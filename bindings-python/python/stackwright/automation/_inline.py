@@ -25,6 +25,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _CLIENT: Final = "--client="
 """What precedes the address of a language server in a command line."""
 
+_DEBUGGED: Final = frozenset({"--debug", "--event-log"})
+"""The flags with which messages for debugging are received."""
+
 _program: ContextVar[PulumiFn | None] = ContextVar("stackwright inline program", default=None)
 """The program of the operation that the current thread starts."""
 
@@ -62,8 +65,8 @@ def prepared(
     program = _program.get()
     if program is None or not any(argument.startswith(_CLIENT) for argument in arguments):
         return None
-    function = program
-    return (lambda run: start(function, run, failures, _explained)), None, False
+    function, debug = program, not _DEBUGGED.isdisjoint(arguments)
+    return (lambda run: start(function, run, failures, _explained, debug)), None, False
 
 
 def _explained(error: BaseException, run: Run) -> Failure | None:
