@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ import pulumi
 import pytest
 from stackwright import automation as auto
 
-from conftest import MakeEngine, Memory
+from conftest import ROOT, MakeEngine, Memory, missing
 
 DEADLINE = 60
 """How long a test waits, in seconds."""
@@ -197,3 +198,90 @@ def test_a_missing_environment_is_named(write: Write, tmp_path: Path) -> None:
     project.write_text("name: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv\n")
     with pytest.raises(auto.CommandError, match="the virtual environment .*/shop/venv does not exist"):
         stack.up()
+
+
+@pytest.fixture
+def write_node(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> Write:
+    """Writes a project with a program in JavaScript, and opens its stack."""
+    modules = ROOT / "node_modules"
+    if shutil.which("node") is None or not modules.exists():
+        missing("node, or its packages")
+    command = auto.Command(make_engine(mem=memory))
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "node_modules").symlink_to(modules)
+
+    def write(program: str, main: str = "index.js", package: str = "{}") -> auto.Stack:
+        (folder / "Pulumi.yaml").write_text("name: shop\nruntime: nodejs\n")
+        (folder / "package.json").write_text(package)
+        (folder / main).write_text(program)
+        opts = auto.LocalWorkspaceOptions(
+            pulumi_command=command, env_vars={"PULUMI_HOME": str(tmp_path / "home"), "SHOP_TOKEN": "from the workspace"}
+        )
+        return auto.create_or_select_stack("dev", work_dir=str(folder), opts=opts)
+
+    return write
+
+
+def test_a_program_in_javascript_deploys_with_its_configuration_and_variables(write_node: Write, memory: Memory) -> None:
+    stack = write_node(
+        "const pulumi = require('@pulumi/pulumi');\n"
+        "const config = new pulumi.Config();\n"
+        "const thing = new pulumi.CustomResource('mem:index:Thing', 'thing', { size: config.requireNumber('size') });\n"
+        "setTimeout(() => new pulumi.CustomResource('mem:index:Thing', 'late', {}), 100);\n"
+        "console.log('made by', process.cwd());\n"
+        "exports.token = process.env.SHOP_TOKEN;\n"
+        "exports.password = config.requireSecret('password');\n"
+        "exports.id = thing.id;\n"
+    )
+    stack.set_config("size", auto.ConfigValue("3"))
+    stack.set_config("password", auto.ConfigValue("hush", secret=True))
+    assert stack.preview().change_summary == {"create": 3}
+    up = stack.up()
+    assert {name: (output.value, output.secret) for name, output in up.outputs.items()} == {
+        "id": ("thing-1", False),
+        "password": ("hush", True),
+        "token": ("from the workspace", False),
+    }
+    assert "made by" in up.stdout and set(memory.things) == {"thing-1", "late-2"}
+
+
+def test_modules_of_ecmascript_and_functions_give_outputs(write_node: Write) -> None:
+    module = "import * as pulumi from '@pulumi/pulumi';\nexport const stack = pulumi.getStack();\n"
+    assert write_node(module, "main.mjs", '{"main": "main.mjs"}').up().outputs["stack"].value == "dev"
+    module = "export default async () => ({ answer: 42 });\n"
+    stack = write_node(module, "index.js", '{"type": "module"}')
+    assert stack.up().outputs["answer"].value == 42
+
+
+def test_a_program_in_javascript_that_fails_is_an_error_with_its_stack(write_node: Write) -> None:
+    with pytest.raises(auto.RuntimeError, match="failed with an unhandled exception") as caught:
+        write_node("function wrong() {\n    throw new TypeError('it is wrong');\n}\nwrong();\n").up()
+    assert "TypeError: it is wrong" in str(caught.value) and "at wrong" in str(caught.value)
+    with pytest.raises(auto.CommandError, match="error: not today"):
+        write_node("throw new (require('@pulumi/pulumi').RunError)('not today');\n").up()
+    with pytest.raises(auto.RuntimeError, match="program exited with non-zero exit code: 3"):
+        write_node("process.exit(3);\n").up()
+    with pytest.raises(auto.CommandError, match="later"):
+        write_node("setTimeout(() => Promise.reject(new Error('later')), 50);\n").up()
+
+
+def test_a_program_in_typescript_is_compiled_and_checked(write_node: Write) -> None:
+    program = (
+        "import * as pulumi from '@pulumi/pulumi';\n"
+        "interface Settings { size: number }\n"
+        "const settings: Settings = { size: 3 };\n"
+        "class Thing extends pulumi.CustomResource {\n"
+        "    constructor(name: string, args: Settings) { super('mem:index:Thing', name, args); }\n"
+        "}\n"
+        "new Thing('thing', settings);\n"
+        "export const size: number = settings.size;\n"
+    )
+    assert write_node(program, "index.ts").up().outputs["size"].value == 3
+    with pytest.raises(auto.CompilationError, match="Type 'string' is not assignable to type 'number'"):
+        write_node(program.replace("size: 3", "size: 'three'"), "index.ts").up()
+
+
+def test_a_program_that_does_not_exist_is_named(write_node: Write) -> None:
+    with pytest.raises(auto.CommandError, match="the program .*/shop/dist/index.js does not exist"):
+        write_node("", "other.js", '{"main": "dist/index.js"}').up()
