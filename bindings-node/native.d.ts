@@ -54,6 +54,26 @@ export declare class Bridge {
   finishRun(run: number, error?: string | undefined | null, reported?: boolean | undefined | null): void
 }
 
+/** A command. */
+export declare class Command {
+  /** Creates a command on what the environment of each invocation names; `plugins` has settings of plugins, as JSON. */
+  constructor(bridge: Bridge, plugins: string)
+  /** Creates a command on an engine. */
+  static onEngine(engine: Engine): Command
+  /** Returns the version of the reference engine that the command is compatible with. */
+  static version(): string
+  /** Starts an invocation. */
+  start(arguments: Array<string>, directory: string, environment: Record<string, string>): CommandRun
+}
+
+/** A running invocation. */
+export declare class CommandRun {
+  /** Waits for the next output. That with the exit code is the last one. */
+  next(): Promise<CommandOutput>
+  /** Cancels the operation: running steps complete. A second call abandons the running calls of providers. */
+  cancel(): void
+}
+
 /** Values of a configuration by path. */
 export declare class ConfigChanges {}
 
@@ -197,6 +217,16 @@ export declare class StackConfig {}
  * `owner` names their owner in errors.
  */
 export declare function checkOptions(of: string, options: string, owner: string): void
+
+/** What a running invocation writes, or its end. */
+export interface CommandOutput {
+  /** Whole lines; left out at the end. */
+  text?: string
+  /** Whether the text belongs to standard error. */
+  isError: boolean
+  /** The exit code, at the end. */
+  code?: number
+}
 
 /** The components of an engine. */
 export interface EngineSettings {

@@ -137,14 +137,13 @@ export class Engine {
         }
         const bridge = new Bridge(callBody);
         const { providers, resolver, installer, stackReader, secrets, fetch, autonamer, sdk, ...unread } = options;
-        const plugins = { ...options.plugins, ...membersOf(options.plugins ?? {}, PLUGINS_MEMBERS) };
-        requireObject("plugins.commands", plugins.commands ?? undefined);
+        const plugins = pluginSettings(options.plugins, sdk);
         const document = {
             // Unknown names are refused by the engine.
             ...unread,
             ...membersOf(options, ENGINE_SETTINGS_MEMBERS),
             secrets: undefined,
-            plugins: { ...plugins, commands: { ...dynamicProviders(sdk), ...plugins.commands } },
+            plugins,
             baseDirectory: options.baseDirectory ?? process.cwd(),
         };
         this.#bridge = bridge;
@@ -267,6 +266,16 @@ export class Engine {
         return JSON.parse(stacks) as StackSummary[];
     }
 
+    /**
+     * Returns a command on this engine.
+     *
+     * @internal
+     */
+    command(): Native.Command {
+        this.#requireOpen();
+        return native.Command.onEngine(this.#native);
+    }
+
     /** Ends the plugin processes that are kept warm. No stack is opened and no operation started after that. */
     close(): Promise<void> {
         this.#closed = true;
@@ -306,6 +315,17 @@ function secretsEntry(bridge: Bridge, secrets: Secrets): Native.SecretsEntry {
         kind: secrets.kind ?? "host",
         ...(secrets.state === undefined ? {} : { state: jsonOf(secrets.state, "secrets.state") }),
     };
+}
+
+/**
+ * Returns settings of plugins, with the command of dynamic providers among the commands.
+ *
+ * @internal
+ */
+export function pluginSettings(given: Plugins | undefined, sdk?: string | URL): object {
+    const plugins = { ...given, ...membersOf(given ?? {}, PLUGINS_MEMBERS) };
+    requireObject("plugins.commands", plugins.commands ?? undefined);
+    return { ...plugins, commands: { ...dynamicProviders(sdk), ...plugins.commands } };
 }
 
 /** Returns how dynamic providers are started, when a copy of the SDK is found. */

@@ -77,6 +77,18 @@ pub struct Engine {
     shared: Arc<Shared>,
 }
 
+impl Engine {
+    /// Returns the engine of the core.
+    pub(crate) fn core(&self) -> stackwright::Engine {
+        self.engine.clone()
+    }
+
+    /// Returns what the engine shares with the façade.
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
 #[napi]
 impl Engine {
     /// Builds an engine on a bridge of its own.

@@ -21,6 +21,7 @@ mod config_values;
 mod project;
 mod stack;
 mod engine;
+mod command;
 
 /// Registrations are many short-lived allocations that cross threads, which the system's allocator is slow at.
 #[global_allocator]

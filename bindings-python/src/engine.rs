@@ -14,7 +14,7 @@ use crate::{
     completions::{Completions, PendingCompletion},
     config::read_config,
     errors::OrRaise as _,
-    function::{HostContext, Pool, ProviderLoop},
+    function::{HostContext, Pool},
     host::{PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
     project::Project,
     provider::{PythonInstaller, PythonProvider, PythonResolver},
@@ -33,6 +33,21 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
+    /// Returns the engine of the core.
+    pub(crate) fn core(&self) -> stackwright::Engine {
+        self.engine.clone()
+    }
+
+    /// Returns what runs functions of the host.
+    pub(crate) fn host_context(&self) -> HostContext {
+        self.host.clone()
+    }
+
+    /// Returns the runtime on which the engine runs.
+    pub(crate) fn shared_runtime(&self) -> Arc<Runtime> {
+        Arc::clone(&self.runtime)
+    }
+
     fn close_pools(&self) {
         self.pools.iter().for_each(|pool| pool.close());
     }
@@ -56,17 +71,9 @@ impl Engine {
         let runtime = Runtime::start(member("threads")?.extract()?).or_raise(py)?;
         let handle = runtime.handle(py)?.clone();
         let core = stackwright::runtime::Runtime::system(handle.clone());
-        let threads: usize = member("provider_threads")?.extract()?;
         let start_thread = member("start_thread")?.unbind();
-        let providers = HostContext {
-            pool: Pool::new(threads, handle.clone(), start_thread.clone_ref(py)),
-            provider_loop: ProviderLoop {
-                queue: Arc::clone(&member("provider_queue")?.cast::<Completions>()?.get().queue),
-                start: Arc::new(member("start_task")?.unbind()),
-            },
-            handle: handle.clone(),
-            hooks: Arc::default(),
-        };
+        let threads: usize = member("provider_threads")?.extract()?;
+        let providers = HostContext::read(py, settings, handle.clone())?;
         // Separate from the threads of providers: blocked provider methods never delay functions of the host.
         let host = HostContext {
             pool: Pool::new(threads, handle.clone(), start_thread),

@@ -17,6 +17,7 @@ mod project;
 mod records;
 mod stack;
 mod engine;
+mod command;
 
 /// Registrations are many short-lived allocations that cross threads, which the system's allocator is slow at.
 #[global_allocator]
@@ -27,6 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _stackwright {
     #[pymodule_export]
     use crate::{
+        command::Command,
         completions::Completions,
         convert::{find_outputs, from_json, round_trip, to_json},
         engine::Engine,

@@ -98,7 +98,11 @@ pub fn entries_document(entries: &BTreeMap<ConfigKey, ConfigEntry>) -> Result<Ve
     written(&documents.collect::<Result<BTreeMap<_, _>>>()?)
 }
 
-fn document_of(entry: &ConfigEntry) -> Result<ConfigEntryDocument> {
+/// Returns the document of a value.
+///
+/// # Errors
+/// As [`entry_document`].
+pub fn document_of(entry: &ConfigEntry) -> Result<ConfigEntryDocument> {
     let structure = match &entry.value {
         Some(value @ (ConfigValue::List(_) | ConfigValue::Object(_))) => Some(value.to_plain_json()?),
         _ => None,

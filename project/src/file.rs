@@ -57,7 +57,8 @@ impl SettingsText {
         })
     }
 
-    fn read_path(path: PathBuf) -> Result<Self> {
+    /// Reads the file at a path.
+    pub(crate) fn read_path(path: PathBuf) -> Result<Self> {
         let text =
             match fs::read(&path) {
                 Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {

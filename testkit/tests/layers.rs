@@ -222,6 +222,7 @@ fn modules_import_only_modules_that_are_listed_before_them() {
     for name in [
         "core",
         "project",
+        "command",
         "bindings-c",
         "bindings-python",
         "bindings-node",

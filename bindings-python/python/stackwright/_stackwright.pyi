@@ -10,6 +10,7 @@ from .provider import ComponentOptions, View, ViewStep
 __all__ = [
     "Autonaming",
     "CheckRequest",
+    "Command",
     "Completions",
     "ConstructRequest",
     "ConfigureRequest",
@@ -84,6 +85,24 @@ class Engine:
     def project(self, folder: str, completions: Completions, callback: _Callback) -> None: ...
     def stacks(self, project: str | None, resource_counts: bool, completions: Completions, callback: _Callback) -> None: ...
     def close(self, completions: Completions, callback: _Callback) -> None: ...
+    def abandon(self) -> None: ...
+
+@final
+class Command:
+    def __new__(cls, plugins: bytes, threads: dict[str, Any]) -> Command: ...
+    @staticmethod
+    def on_engine(engine: Engine) -> Command: ...
+    @staticmethod
+    def version() -> str: ...
+    def run(
+        self,
+        arguments: list[str],
+        directory: str,
+        environment: dict[str, str],
+        stdin: bytes,
+        write: Callable[[bool, str], None],
+        program: _Program | None = None,
+    ) -> int: ...
     def abandon(self) -> None: ...
 
 @final

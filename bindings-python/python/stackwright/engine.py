@@ -38,7 +38,7 @@ from .stack import Stack, document_of
 __all__ = ["Engine"]
 
 
-def _plugin_settings(plugins: Plugins) -> dict[str, Any]:
+def plugin_settings(plugins: Plugins) -> dict[str, Any]:
     """Returns the settings that are given, with paths as texts and the command of ``pulumi.dynamic`` among the commands."""
     given = {member.name: getattr(plugins, member.name) for member in fields(plugins)}
     directories = given["directories"]
@@ -160,7 +160,7 @@ class Engine:
                 "store": store,
                 "passphrase": passphrase,
                 "base_directory": _path_text(base_directory),
-                "plugins": _plugin_settings(Plugins() if plugins is None else plugins),
+                "plugins": plugin_settings(Plugins() if plugins is None else plugins),
                 "nested_secrets": nested_secrets,
                 "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, (tuple, set, frozenset)) else trusted_peers,
             }

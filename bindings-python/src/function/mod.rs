@@ -5,7 +5,11 @@ mod registered_hooks;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::{IntoPyObjectExt as _, prelude::*, types::PyTuple};
+use pyo3::{
+    IntoPyObjectExt as _,
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
 use stackwright::{Error, ErrorKind};
 use tokio::{runtime::Handle, sync::oneshot};
 
@@ -14,7 +18,10 @@ pub(crate) use self::{
     pool::{Pool, Worker},
     registered_hooks::RegisteredHooks,
 };
-use crate::{completions::Queue, errors::Raised};
+use crate::{
+    completions::{Completions, Queue},
+    errors::Raised,
+};
 
 /// Where code of the host runs: blocking functions on the threads of a pool, asynchronous ones on an event loop.
 #[derive(Clone)]
@@ -24,6 +31,31 @@ pub(crate) struct HostContext {
     pub(crate) handle: Handle,
     /// The hooks that programs have registered.
     pub(crate) hooks: Arc<RegisteredHooks>,
+}
+
+impl HostContext {
+    /// Reads the members of settings that describe the threads: `provider_threads`, `start_thread`, `provider_queue` and
+    /// `start_task`.
+    pub(crate) fn read(py: Python<'_>, settings: &Bound<'_, PyDict>, handle: Handle) -> PyResult<Self> {
+        let member = |name: &str| {
+            let member = settings.get_item(name)?;
+            member.ok_or_else(|| crate::errors::misuse("a setting of the threads is missing"))
+        };
+        let start_thread = member("start_thread")?.unbind().clone_ref(py);
+        Ok(Self {
+            pool: Pool::new(
+                member("provider_threads")?.extract()?,
+                handle.clone(),
+                start_thread,
+            ),
+            provider_loop: ProviderLoop {
+                queue: Arc::clone(&member("provider_queue")?.cast::<Completions>()?.get().queue),
+                start: Arc::new(member("start_task")?.unbind()),
+            },
+            handle,
+            hooks: Arc::default(),
+        })
+    }
 }
 
 /// A bound method of a provider.

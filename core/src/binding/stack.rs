@@ -181,6 +181,7 @@ impl StackDocument {
             deployment: self.deployment.map(Into::into),
             organization: self.organization.unwrap_or(default.organization),
             tags: self.tags,
+            environment: default.environment,
             secrets: self
                 .passphrase
                 .map(|passphrase| engine.passphrase(passphrase))

@@ -323,6 +323,12 @@ impl Engine {
         self.0.pool.close_all().await;
     }
 
+    /// Returns the URL of the engine's store.
+    #[must_use]
+    pub fn store_url(&self) -> String {
+        self.0.store.url()
+    }
+
     /// Returns the engine's runtime.
     #[must_use]
     pub fn runtime(&self) -> &crate::runtime::Runtime {

@@ -56,6 +56,8 @@ pub struct StackSettings {
     pub organization: String,
     /// Tags of the stack by name, set by the host. Programs do not receive them.
     pub tags: BTreeMap<String, String>,
+    /// Facts about the environment (`exec.kind`, a commit of version control), which the history keeps with each operation.
+    pub environment: BTreeMap<String, String>,
     /// Encrypts the stack's secrets instead of the engine's provider. Also the default for the stacks that it refers
     /// to.
     pub secrets: Option<Arc<dyn SecretsProvider>>,
@@ -78,6 +80,7 @@ impl Default for StackSettings {
             deployment: None,
             organization: ORGANIZATION.to_owned(),
             tags: BTreeMap::new(),
+            environment: BTreeMap::new(),
             secrets: None,
             reference_secrets: BTreeMap::new(),
         }

@@ -85,6 +85,7 @@ impl PackLoading<'_> {
             timeouts: engine.loader.timeouts(),
             call_timeout: self.call_timeout,
             guard_shell: engine.loader.guard_shell(),
+            host_environment: engine.loader.host_environment(),
             sink: Arc::new(move |diagnostic| events.diagnostic(diagnostic)),
             operation: Arc::downgrade(self.plugins),
             stack: AnalyzerStackConfigureRequest {

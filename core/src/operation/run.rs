@@ -317,6 +317,7 @@ impl OperationRun {
                 succeeded: succeeded && committed.is_ok(),
                 changes,
                 config: self.stack.config.clone(),
+                environment: self.stack.environment.clone(),
             })
             .await;
         result.and(written).and(committed).and(history)

@@ -37,6 +37,8 @@ pub(crate) struct StackContext {
     pub(crate) encryption_salt: Option<String>,
     pub(crate) journal: Option<Arc<dyn JournalReceiver>>,
     pub(crate) tags: BTreeMap<String, String>,
+    /// Facts about the environment, for the history.
+    pub(crate) environment: BTreeMap<String, String>,
     /// The stack's own, or the engine's.
     pub(crate) secrets: Arc<dyn SecretsProvider>,
     /// Of the stacks that it refers to, by their names.

@@ -34,6 +34,15 @@ impl HostEnvironment {
         }
     }
 
+    /// Creates an environment of these variables, whose processes start in `directory`.
+    #[must_use]
+    pub fn new(variables: BTreeMap<OsString, OsString>, directory: PathBuf) -> Self {
+        Self {
+            variables,
+            directory: Some(directory),
+        }
+    }
+
     /// Returns all variables.
     pub(super) const fn variables(&self) -> &BTreeMap<OsString, OsString> {
         &self.variables

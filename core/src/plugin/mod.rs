@@ -79,6 +79,8 @@ pub struct PluginSettings {
     pub waits_for_registrations: BTreeSet<String>,
     /// The POSIX shell that guards each process against the end of the host; `None` starts plugins unguarded.
     pub guard_shell: Option<PathBuf>,
+    /// The environment and the working directory of plugin processes; `None` is what the host has when each starts.
+    pub environment: Option<HostEnvironment>,
     /// The timeouts of plugin processes.
     pub timeouts: PluginTimeouts,
     /// How long one call of a provider may take, by the name of its package or plugin; code of the host included. A call
@@ -98,9 +100,17 @@ impl Default for PluginSettings {
             ignore_versions: false,
             waits_for_registrations: BTreeSet::new(),
             guard_shell: Some(PathBuf::from("/bin/sh")),
+            environment: None,
             timeouts: PluginTimeouts::default(),
             call_timeouts: BTreeMap::new(),
         }
+    }
+}
+
+impl PluginSettings {
+    /// Returns the environment in which a process starts now.
+    pub(crate) fn host_environment(&self) -> HostEnvironment {
+        self.environment.clone().unwrap_or_else(HostEnvironment::now)
     }
 }
 

@@ -23,7 +23,7 @@ use stackwright_proto::pulumirpc as rpc;
 use crate::{
     diagnostic::Diagnostic,
     error::Result,
-    plugin::{DiagnosticSink, PluginTimeouts},
+    plugin::{DiagnosticSink, HostEnvironment, PluginTimeouts},
     provider::{EngineEndpoint, PluginOperation},
     runtime::Runtime,
 };
@@ -77,6 +77,8 @@ pub(crate) struct PolicySurroundings {
     pub(crate) call_timeout: Duration,
     /// The shell that guards processes of packs; `None` starts them unguarded.
     pub(crate) guard_shell: Option<PathBuf>,
+    /// The environment of processes of packs.
+    pub(crate) host_environment: HostEnvironment,
     /// Receives the output of processes.
     pub(crate) sink: DiagnosticSink,
     /// The operation that the packs work for.

@@ -42,6 +42,8 @@ const CURRENT_DIR: &str = ".";
 /// Each run has a monitor server of its own, which serves both the ResourceMonitor and the Engine service.
 pub struct LanguageRuntimeProgram {
     address: String,
+    /// Whether it serves nothing but the run of one program.
+    runs_only: bool,
 }
 
 impl LanguageRuntimeProgram {
@@ -49,6 +51,16 @@ impl LanguageRuntimeProgram {
     pub fn new(address: impl Into<String>) -> Self {
         Self {
             address: address.into(),
+            runs_only: false,
+        }
+    }
+
+    /// Creates a program from the address of a server of the Automation API. Such servers have no handshake and no
+    /// cancellation, and log each call of one as an error, so that they get none.
+    pub fn inline(address: impl Into<String>) -> Self {
+        Self {
+            runs_only: true,
+            ..Self::new(address)
         }
     }
 
@@ -114,6 +126,21 @@ impl LanguageRuntimeProgram {
         })
     }
 
+    /// Passes a cancellation on.
+    async fn cancel(&self, client: &mut LanguageRuntimeClient<Channel>, runtime: &Runtime) {
+        tokio::select! {
+            answer = client.cancel(()) => match answer {
+                Err(status) if status.code() != Code::Unimplemented => {
+                    tracing::debug!(address = self.address, code = ?status.code(), "a language runtime failed to cancel");
+                }
+                _ => {}
+            },
+            () = runtime.clock.wait(CANCEL_TIMEOUT) => {
+                tracing::warn!(address = self.address, "a language runtime did not respond to a cancellation");
+            }
+        }
+    }
+
     async fn run_at(
         &self,
         mut client: LanguageRuntimeClient<Channel>,
@@ -133,7 +160,9 @@ impl LanguageRuntimeProgram {
         }));
         let mut canceller = client.clone();
         let running = async {
-            self.greet(&mut client, place.clone(), &address).await?;
+            if !self.runs_only {
+                self.greet(&mut client, place.clone(), &address).await?;
+            }
             let required = required::ask(&mut client, place).await;
             let required = required.map_err(|why| self.failed(&why))?;
             context.monitor.require(required.packages)?;
@@ -146,16 +175,8 @@ impl LanguageRuntimeProgram {
         tokio::pin!(running);
         let cancelled = async {
             context.monitor.cancelled().await;
-            tokio::select! {
-                answer = canceller.cancel(()) => match answer {
-                    Err(status) if status.code() != Code::Unimplemented => {
-                        tracing::debug!(address = self.address, code = ?status.code(), "a language runtime failed to cancel");
-                    }
-                    _ => {}
-                },
-                () = runtime.clock.wait(CANCEL_TIMEOUT) => {
-                    tracing::warn!(address = self.address, "a language runtime did not respond to a cancellation");
-                }
+            if !self.runs_only {
+                self.cancel(&mut canceller, runtime).await;
             }
             drop(cancellation_guard);
             std::future::pending::<()>().await;

@@ -250,7 +250,8 @@ impl ProviderLoader {
                 place: &place.to_string(),
             }));
         }
-        let launch = Launch::prepare(spec, plugin.command, context, HostEnvironment::now(), parts).await?;
+        let host_environment = parts.plugins.host_environment();
+        let launch = Launch::prepare(spec, plugin.command, context, host_environment, parts).await?;
         let lease = parts.pool.lease(Arc::new(launch));
         let (leased, capabilities) = unless_cancelled(spec, context, lease).await?;
         Ok(PreparedProvider {
@@ -310,6 +311,11 @@ impl ProviderLoader {
     /// Returns the timeouts of plugins.
     pub(crate) fn timeouts(&self) -> PluginTimeouts {
         self.parts.plugins.timeouts
+    }
+
+    /// Returns the environment in which a process starts now.
+    pub(crate) fn host_environment(&self) -> HostEnvironment {
+        self.parts.plugins.host_environment()
     }
 
     /// Returns the shell that guards the processes of plugins.

@@ -27,8 +27,8 @@ pub(crate) struct HistoryEntry {
     /// The user's message.
     #[serde(default)]
     pub message: String,
-    /// Facts about the environment, which the reference engine's command line collects (the user's version control, for
-    /// instance). This engine writes none; those of other writers are returned.
+    /// Facts about the environment: those of the host, or what another writer has collected (the user's version control,
+    /// for instance).
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// The configuration in the form of stack files, secrets encrypted.

@@ -88,12 +88,41 @@ impl Project {
     ) -> Result<BTreeMap<ConfigKey, ConfigEntry>> {
         let settings = self.settings_of(stack).await?;
         let config = with_defaults(&settings)?;
+        self.entries(&settings, &config, show_secrets, secrets).await
+    }
+
+    /// As [`Self::list_config`], for a configuration that is kept elsewhere, in a history for instance, and was encrypted by the
+    /// stack's secrets manager. It has no defaults.
+    ///
+    /// # Errors
+    /// As [`Self::list_config`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn list_kept_config(
+        &self,
+        stack: &str,
+        config: &Config,
+        show_secrets: bool,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<BTreeMap<ConfigKey, ConfigEntry>> {
+        let settings = self.settings_of(stack).await?;
+        self.entries(&settings, config, show_secrets, secrets).await
+    }
+
+    async fn entries(
+        &self,
+        settings: &Settings,
+        config: &Config,
+        show_secrets: bool,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<BTreeMap<ConfigKey, ConfigEntry>> {
         if !show_secrets {
             let entries = config.iter();
             let entries = entries.map(|(key, value)| (key.clone(), ConfigEntry::new(value.clone(), false)));
             return Ok(entries.collect());
         }
-        let decrypted = self.decrypted(&settings, &config, secrets).await?;
+        let decrypted = self.decrypted(settings, config, secrets).await?;
         let entries = decrypted.iter();
         Ok(entries
             .map(|(key, entry)| (key.clone(), ConfigEntry::new(entry.value().clone(), true)))
@@ -171,6 +200,43 @@ impl Project {
         self.write_config(stack, &Change::Remove(paths)).await
     }
 
+    /// Replaces the whole configuration of a stack. Its secrets are encrypted, or are encrypted as in [`Self::set_config`].
+    ///
+    /// # Errors
+    /// As [`Self::set_config`].
+    ///
+    /// # Cancel safety
+    /// As [`Self::set_config`].
+    pub async fn replace_config(
+        &self,
+        stack: &str,
+        config: Config,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<()> {
+        let change = Change::Replace {
+            config,
+            secrets: self.secrets(secrets),
+        };
+        self.write_config(stack, &change).await.map(drop)
+    }
+
+    /// Enters the salt of a passphrase into the settings file of a stack that has none, and creates the file. Other kinds of
+    /// secrets managers need no entry.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Decrypt`] when the passphrase is wrong; [`ErrorKind::Unavailable`] when the file cannot be written.
+    ///
+    /// # Cancel safety
+    /// As [`Self::set_config`].
+    pub async fn initialize_secrets(
+        &self,
+        stack: &str,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<()> {
+        let change = Change::Initialize(self.secrets(secrets));
+        self.write_config(stack, &change).await.map(drop)
+    }
+
     /// Gives the settings file of a stack the salt and the ciphertexts of its new secrets manager. A file that has them already stays.
     pub(super) async fn rekey(&self, stack: &str, change: &RekeyedConfig) -> Result<()> {
         self.write_config(stack, &Change::Rekey(change)).await.map(drop)
@@ -203,6 +269,11 @@ enum Change<'a> {
         secret: Option<bool>,
         secrets: Arc<dyn SecretsProvider>,
     },
+    Replace {
+        config: Config,
+        secrets: Arc<dyn SecretsProvider>,
+    },
+    Initialize(Arc<dyn SecretsProvider>),
     Remove(&'a [String]),
     Rekey(&'a RekeyedConfig),
 }
@@ -231,6 +302,20 @@ impl Change<'_> {
                     let manager = settings.encrypting_manager(project, &**secrets).await?;
                     config.seal(&*manager).await?;
                 }
+            }
+            Self::Replace {
+                config: replacement,
+                secrets,
+            } => {
+                config = replacement.clone();
+                if config.has_plaintext_secrets() {
+                    let manager = settings.encrypting_manager(project, &**secrets).await?;
+                    config.seal(&*manager).await?;
+                }
+            }
+            Self::Initialize(secrets) => {
+                let manager = settings.manager(project, &**secrets).await?;
+                settings.enter_salt(&*manager).await?;
             }
             Self::Remove(paths) => {
                 for path in *paths {

@@ -30,9 +30,12 @@ const PROJECT_STEM: &str = "Pulumi";
 #[derive(Clone)]
 pub struct Project(Arc<Parts>);
 
+#[derive(Clone)]
 struct Parts {
     engine: Engine,
     folder: PathBuf,
+    /// Takes the place of the settings files of stacks.
+    config_file: Option<PathBuf>,
 }
 
 impl Project {
@@ -73,9 +76,23 @@ impl Project {
         let project = Self(Arc::new(Parts {
             engine: engine.clone(),
             folder,
+            config_file: None,
         }));
         project.file().await?;
         Ok(project)
+    }
+
+    /// Returns the same project, whose stacks have their settings in `file` instead of `Pulumi.<stack>.yaml`.
+    #[must_use]
+    pub fn with_config_file(&self, file: impl Into<PathBuf>) -> Self {
+        Self(Arc::new(Parts {
+            config_file: Some(file.into()),
+            ..Parts::clone(&self.0)
+        }))
+    }
+
+    fn config_file(&self) -> Option<&std::path::Path> {
+        self.0.config_file.as_deref()
     }
 
     /// Returns the folder, as an absolute path.
@@ -167,7 +184,13 @@ impl Project {
     }
 
     /// Reads the settings file of a stack, with its path, and whether there is such a file.
-    pub(crate) async fn stack_file_at(&self, stack: &str) -> Result<(StackFile, PathBuf, bool)> {
+    ///
+    /// # Errors
+    /// As [`Self::stack_file`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn stack_file_at(&self, stack: &str) -> Result<(StackFile, PathBuf, bool)> {
         let settings = self.settings_of(stack).await?;
         let exists = settings.text.text.is_some();
         Ok((settings.stack_file, settings.text.path, exists))
@@ -237,5 +260,7 @@ fn contended(path: &std::path::Path) -> Error {
     )
 }
 
+#[cfg(test)]
+mod kept_tests;
 #[cfg(test)]
 mod tests;

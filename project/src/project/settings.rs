@@ -43,7 +43,10 @@ impl Project {
             None => self.folder().to_owned(),
         };
         let stem = format!("Pulumi.{}", name.stack());
-        let text = SettingsText::read(&folder, &stem, project_text.ending())?;
+        let text = match self.config_file() {
+            Some(file) => SettingsText::read_path(file.to_owned())?,
+            None => SettingsText::read(&folder, &stem, project_text.ending())?,
+        };
         let content = text.text.as_deref().unwrap_or_default();
         let stack_file = StackFile::parse_as(content, text.format, Some(&project.name))
             .map_err(|error| text.named(error))?;
@@ -150,13 +153,7 @@ impl Settings {
         let manager = self.manager(project, secrets).await?;
         match manager.kind() {
             PASSPHRASE => {
-                if self.stack_file.encryption_salt.is_none() {
-                    manager.ready().await?;
-                    let state = manager.state();
-                    let salt = state.as_ref().and_then(|state| state.get("salt")?.as_str());
-                    let salt = salt.ok_or_else(|| Error::internal("the secrets manager has no salt"))?;
-                    self.stack_file.encryption_salt = Some(salt.to_owned());
-                }
+                self.enter_salt(&*manager).await?;
                 Ok(manager)
             }
             BASE64 => {
@@ -168,5 +165,18 @@ impl Settings {
             }
             _ => Ok(manager),
         }
+    }
+
+    /// Enters the salt of a passphrase into the file when that has none. Other managers need no entry.
+    pub(super) async fn enter_salt(&mut self, manager: &dyn SecretsManager) -> Result<()> {
+        if manager.kind() != PASSPHRASE || self.stack_file.encryption_salt.is_some() {
+            return Ok(());
+        }
+        manager.ready().await?;
+        let state = manager.state();
+        let salt = state.as_ref().and_then(|state| state.get("salt")?.as_str());
+        let salt = salt.ok_or_else(|| Error::internal("the secrets manager has no salt"))?;
+        self.stack_file.encryption_salt = Some(salt.to_owned());
+        Ok(())
     }
 }

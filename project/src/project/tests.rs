@@ -20,42 +20,42 @@ use stackwright::{
 
 use super::*;
 
-const PROJECT: &str =
+pub(super) const PROJECT: &str =
     "# the shop\nname: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv # kept\n";
 
 /// A folder with a project, and an engine.
-struct Shop {
+pub(super) struct Shop {
     folder: tempfile::TempDir,
-    project: Project,
+    pub(super) project: Project,
 }
 
 impl Shop {
-    async fn new(project: &str, secrets: Arc<dyn SecretsProvider>) -> Self {
+    pub(super) async fn new(project: &str, secrets: Arc<dyn SecretsProvider>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("Pulumi.yaml"), project).unwrap();
         let project = Project::open(&engine(secrets), folder.path()).await.unwrap();
         Self { folder, project }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(super) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    fn put(&self, name: &str, text: &str) {
+    pub(super) fn put(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
     }
 
-    async fn set(&self, path: &str, value: &str) -> Result<()> {
+    pub(super) async fn set(&self, path: &str, value: &str) -> Result<()> {
         self.project
             .set_config("dev", path, ConfigValue::plain(value), None)
             .await
     }
 
-    async fn get(&self, path: &str) -> Result<String> {
+    pub(super) async fn get(&self, path: &str) -> Result<String> {
         let entry = self.project.get_config("dev", path, None).await?;
         entry.value.unwrap().to_text()
     }
@@ -85,7 +85,7 @@ fn runtime() -> Runtime {
     Runtime::system(tokio::runtime::Handle::current())
 }
 
-fn passphrase(text: &str) -> Arc<dyn SecretsProvider> {
+pub(super) fn passphrase(text: &str) -> Arc<dyn SecretsProvider> {
     Arc::new(PassphraseProvider::new(text, runtime()))
 }
 

@@ -2,6 +2,6 @@
 
 from .body import Code
 from .body import start as start_code
-from .run import start
+from .run import Failure, start
 
-__all__ = ["Code", "start", "start_code"]
+__all__ = ["Code", "Failure", "start", "start_code"]

@@ -31,15 +31,31 @@ Failure = tuple[str, bool]
 """How a program failed, and whether that is reported already."""
 
 
-def start(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
-    """Starts the thread of a program and returns; what the program raises is added to ``failures``."""
+Explain = Callable[[BaseException, Run], "Failure | None"]
+"""Reports how a program ended that raised something."""
+
+
+def start(
+    program: Callable[[], Any],
+    run: Run,
+    failures: list[BaseException],
+    explain: Explain | None = None,
+    debug: bool = False,
+) -> None:
+    """Starts the thread of a program and returns; what the program raises is added to ``failures``.
+
+    :param explain: Reports what it raises in other words.
+    :param debug: Whether the engine gets messages for debugging, of which the SDK has several for each resource.
+    """
     name = f"stackwright program {run.project}/{run.stack}"
-    arguments = (_main, program, run, failures)
+    arguments = (_main, program, run, failures, explain or _explained, debug)
     thread = threading.Thread(target=contextvars.Context().run, args=arguments, name=name, daemon=True)
     thread.start()
 
 
-def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
+def _main(
+    program: Callable[[], Any], run: Run, failures: list[BaseException], explain: Explain, debug: bool
+) -> None:
     enter(run)
     try:
         isolation.install()
@@ -51,9 +67,9 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
     try:
         asyncio.set_event_loop(loop)
         monitor = Monitor(run)
-        configure(run, loop, monitor)
+        configure(run, loop, monitor, debug)
         callbacks.serve(run, monitor, loop.completions, failures)
-        failure = _outcome(program, run, loop, failures)
+        failure = _outcome(program, run, loop, failures, explain)
         end_tasks(loop)
     except BaseException as error:  # noqa: BLE001
         failure = f"the program could not be run: {error}", False
@@ -67,7 +83,7 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
         run.fail(*failure)
 
 
-def configure(run: Run, loop: ProgramLoop, monitor: Monitor) -> None:
+def configure(run: Run, loop: ProgramLoop, monitor: Monitor, debug: bool = False) -> None:
     """Configures the SDK for this run, in this context only."""
     loop.serve(monitor)
     settings.ROOT.set(None)
@@ -77,7 +93,7 @@ def configure(run: Run, loop: ProgramLoop, monitor: Monitor) -> None:
             stack=run.stack,
             organization=run.organization,
             monitor=monitor,
-            engine=Engine(run),
+            engine=Engine(run, debug),
             parallel=run.parallel,
             dry_run=run.dry_run,
             root_directory=run.root_directory,
@@ -87,7 +103,7 @@ def configure(run: Run, loop: ProgramLoop, monitor: Monitor) -> None:
 
 
 def _outcome(
-    program: Callable[[], Any], run: Run, loop: ProgramLoop, failures: list[BaseException]
+    program: Callable[[], Any], run: Run, loop: ProgramLoop, failures: list[BaseException], explain: Explain
 ) -> Failure | None:
     """Runs the program to its end and returns how it failed."""
 
@@ -104,21 +120,23 @@ def _outcome(
         loop.run_until_complete(main)
     except asyncio.CancelledError:
         return "the program was cancelled", False
-    except pulumi.RunError as error:
-        failures.append(error)
+    except BaseException as error:  # noqa: BLE001  # it is the program's error
+        if not isinstance(error, (grpc.RpcError, SystemExit)):
+            failures.append(error)
+        return explain(error, run)
+    return None
+
+
+def _explained(error: BaseException, run: Run) -> Failure | None:
+    if isinstance(error, pulumi.RunError):
         text = "\n".join([str(error), *causes_of(error)])
         return _report(run, text, text)
-    except grpc.RpcError as error:
+    if isinstance(error, grpc.RpcError):
         return _report(run, f"RPC error: {error.details()}", error.details())
-    except SystemExit as error:
-        if error.code in (None, 0):
-            return None
-        return _report(run, None, f"the program exited with {error.code}")
-    except BaseException as error:  # noqa: BLE001  # it is the program's error
-        failures.append(error)
-        text, summary = described(error, _user_traceback(error.__traceback__))
-        return _report(run, "Program failed with an unhandled exception:\n" + text, summary)
-    return None
+    if isinstance(error, SystemExit):
+        return None if error.code in (None, 0) else _report(run, None, f"the program exited with {error.code}")
+    text, summary = described(error, _user_traceback(error.__traceback__))
+    return _report(run, "Program failed with an unhandled exception:\n" + text, summary)
 
 
 def _report(run: Run, diagnostic: str | None, failure: str) -> Failure:

@@ -94,6 +94,7 @@ impl Stack {
             encryption_salt: settings.encryption_salt,
             journal: settings.journal,
             tags: settings.tags,
+            environment: settings.environment,
             is_new,
         };
         if let Some(document) = settings.deployment {

@@ -10,6 +10,8 @@ mod golden;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use crate::{
     event::{EngineEvent, EventPayload, Summary},
     secrets::Redactor,
@@ -41,6 +43,12 @@ impl EventJson {
         let mut line = String::with_capacity(512);
         self.write(event, &mut line);
         line
+    }
+
+    /// Returns a text with known secrets masked, as lines have it.
+    #[must_use]
+    pub fn text<'text>(&self, text: &'text str) -> Cow<'text, str> {
+        self.redactor.scrub(text)
     }
 
     /// Appends the line of `event`, without a newline at its end, to `out`.

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{PolicySurroundings, analyzer::AnalyzerPlace};
 use crate::{
     error::{Error, Result},
-    plugin::{HostEnvironment, PluginEnvironment, PluginProcess, Start},
+    plugin::{PluginEnvironment, PluginProcess, Start},
     provider::EngineEndpoint,
 };
 
@@ -33,7 +33,7 @@ pub(super) async fn start(
     surroundings: &PolicySurroundings,
 ) -> Result<AnalyzerPlace> {
     let runtime = &surroundings.runtime;
-    let host_environment = HostEnvironment::now();
+    let host_environment = surroundings.host_environment.clone();
     let looking = (pack.to_owned(), host_environment.clone());
     let finding = runtime.spawner.spawn_blocking(move || {
         let (pack, host_environment) = looking;

@@ -105,7 +105,7 @@ pub fn to_vec(document: &impl Serialize) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`crate::ErrorKind::State`] if a value in the document cannot be written.
-pub(crate) fn to_vec_pretty(document: &impl Serialize, indent: &str) -> Result<Vec<u8>> {
+pub fn to_vec_pretty(document: &impl Serialize, indent: &str) -> Result<Vec<u8>> {
     let mut text = Vec::with_capacity(128);
     let formatter = StateFormatter::new(PrettyFormatter::with_indent(indent.as_bytes()));
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);

@@ -20,11 +20,10 @@ mod write;
 
 pub use ciphertext::Ciphertexts;
 pub(crate) use ciphertext::SecretCollector;
-pub use format::{from_slice, to_vec};
-pub(crate) use format::{to_vec_pretty, to_writer};
+pub(crate) use format::to_writer;
+pub use format::{from_slice, to_vec, to_vec_pretty};
 pub use plain::{GivenMap, PlainMap, PlainValue, from_plain_json, to_plain_json};
 pub(crate) use read::read_plaintext;
 pub(crate) use read::{StateMap, StateValue};
 pub(crate) use sealed::{OpenedSecrets, SealedSecrets};
-pub use write::{Blinding, Scrub, SecretForm};
-pub(crate) use write::{MapJson, ValueJson};
+pub use write::{Blinding, MapJson, Scrub, SecretForm, ValueJson};

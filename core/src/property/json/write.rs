@@ -50,7 +50,7 @@ const ELIDED_CONTENTS: &str = "<contents elided>";
 
 /// A value with a form, serializable as JSON.
 #[derive(Clone, Copy)]
-pub(crate) struct ValueJson<'a> {
+pub struct ValueJson<'a> {
     value: &'a PropertyValue,
     form: SecretForm<'a>,
     depth: usize,
@@ -58,7 +58,7 @@ pub(crate) struct ValueJson<'a> {
 
 /// A map with a form, serializable as JSON.
 #[derive(Clone, Copy)]
-pub(crate) struct MapJson<'a> {
+pub struct MapJson<'a> {
     map: &'a PropertyMap,
     form: SecretForm<'a>,
     depth: usize,
@@ -67,7 +67,7 @@ pub(crate) struct MapJson<'a> {
 impl<'a> ValueJson<'a> {
     /// Combines a value with the form in which it is written.
     #[must_use]
-    pub(crate) const fn new(value: &'a PropertyValue, form: SecretForm<'a>) -> Self {
+    pub const fn new(value: &'a PropertyValue, form: SecretForm<'a>) -> Self {
         Self {
             value,
             form,
@@ -87,7 +87,7 @@ impl<'a> ValueJson<'a> {
 impl<'a> MapJson<'a> {
     /// Combines a map with the form in which it is written.
     #[must_use]
-    pub(crate) const fn new(map: &'a PropertyMap, form: SecretForm<'a>) -> Self {
+    pub const fn new(map: &'a PropertyMap, form: SecretForm<'a>) -> Self {
         Self { map, form, depth: 0 }
     }
 }

@@ -58,6 +58,8 @@ pub(crate) struct HistoryRecord {
     pub changes: BTreeMap<&'static str, u64>,
     /// The operation's configuration.
     pub config: Config,
+    /// Facts of the host about the environment.
+    pub environment: BTreeMap<String, String>,
 }
 
 impl StackSession {
@@ -214,7 +216,7 @@ impl StackSession {
             kind: record.kind.to_owned(),
             start_time: record.started.as_second(),
             message: record.message,
-            environment: BTreeMap::new(),
+            environment: record.environment,
             config,
             version: 0,
             result: if record.succeeded { "succeeded" } else { "failed" }.to_owned(),

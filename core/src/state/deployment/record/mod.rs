@@ -15,7 +15,7 @@ pub(crate) use read::StateJson;
 #[cfg(test)]
 pub(super) use read::{KnownFields, is_known};
 pub(super) use read::{RecordFields, RecordsJson};
-pub(crate) use write::RecordJson;
+pub use write::RecordJson;
 
 /// A time in RFC 3339, in UTC, with as many fractional digits as needed.
 pub(super) struct Time(pub(super) Timestamp);

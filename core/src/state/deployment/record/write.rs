@@ -14,7 +14,7 @@ use crate::{
 
 /// The JSON form of a record. `form` decides how secrets are written.
 #[derive(Clone, Copy)]
-pub(crate) struct RecordJson<'a> {
+pub struct RecordJson<'a> {
     state: &'a ResourceState,
     form: SecretForm<'a>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct RecordJson<'a> {
 impl<'a> RecordJson<'a> {
     /// Wraps `state`, whose secrets are written in `form`.
     #[must_use]
-    pub(crate) const fn new(state: &'a ResourceState, form: SecretForm<'a>) -> Self {
+    pub const fn new(state: &'a ResourceState, form: SecretForm<'a>) -> Self {
         Self { state, form }
     }
 }

@@ -1,0 +1,148 @@
+/** The command of the Automation API, which runs in this process. */
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+
+import * as upstream from "@pulumi/pulumi/automation";
+
+import { Bridge } from "../bridge";
+import type { Plugins } from "../documents";
+import { type Engine, pluginSettings } from "../engine";
+import { guarded } from "../errors";
+import { jsonOfMembers } from "../json";
+import { native, type Native } from "../native";
+
+/** What the SDK has beside its public interface. */
+interface Internals {
+    CommandResult: new (stdout: string, stderr: string, code: number, error?: Error) => object;
+    createCommandError(result: object): Error;
+}
+
+const { CommandResult, createCommandError } = upstream as unknown as Internals;
+
+type SemVer = NonNullable<upstream.PulumiCommand["version"]>;
+
+/** The SDK's own copy of the package, whose objects it compares with. */
+const { SemVer } = createRequire(require.resolve("@pulumi/pulumi/automation"))("semver") as {
+    SemVer: new (version: string) => SemVer;
+};
+
+/** The SDK's class without the modifier of its constructor. */
+const Base = upstream.PulumiCommand as unknown as new (command: string, version: SemVer | null) => upstream.PulumiCommand;
+
+/** What a command is made of. */
+export interface CommandOptions {
+    /** Runs the commands: its store, its secrets and its providers. */
+    engine?: Engine;
+    /** Where plugins are looked for beside the folder of the environment; only without an engine. */
+    plugins?: Plugins;
+}
+
+/**
+ * Takes the place of the `pulumi` executable: it answers the same command lines in this process.
+ *
+ * Store, passphrase and folder of plugins come from `envVars` of the workspace, the project's `backend.url`, and the environment
+ * of the process, as for the executable. With an engine they are those of the engine, and so are its providers.
+ */
+export class Command extends Base {
+    readonly #native: Native.Command;
+    /** Lives as long as the command. */
+    readonly #owner: object;
+
+    constructor(options: CommandOptions = {}) {
+        super("pulumi", new SemVer(native.Command.version()));
+        if (options.engine !== undefined) {
+            this.#owner = options.engine;
+            this.#native = options.engine.command();
+            return;
+        }
+        const bridge = new Bridge();
+        this.#owner = bridge;
+        const settings = jsonOfMembers(pluginSettings(options.plugins), "options.plugins.");
+        this.#native = guarded(() => new native.Command(bridge.native, settings));
+    }
+
+    /** Returns a command: there is no executable to find. */
+    static async get(): Promise<Command> {
+        return new Command();
+    }
+
+    /** Returns a command: there is nothing to install. */
+    static async install(): Promise<Command> {
+        return new Command();
+    }
+
+    /**
+     * Runs a command line. The functions get whole lines as they are written; what they throw cancels the operation, and is
+     * thrown when that has ended.
+     */
+    async run(
+        args: string[],
+        cwd: string,
+        additionalEnv: { readonly [name: string]: string },
+        onOutput?: (text: string) => void,
+        onError?: (text: string) => void,
+        signal?: AbortSignal,
+    ): Promise<object> {
+        const environment = { ...definedOf(process.env), ...additionalEnv, PULUMI_AUTOMATION_API: "true" };
+        const run = this.#native.start(args, resolve(cwd), environment);
+        const cancel = (): void => run.cancel();
+        signal?.addEventListener("abort", cancel);
+        if (signal?.aborted === true) {
+            cancel();
+        }
+        const written = { stdout: "", stderr: "" };
+        let thrown: { error: unknown } | undefined;
+        try {
+            for (;;) {
+                const { text, isError, code } = await run.next();
+                if (text === undefined) {
+                    return this.#ended(written, code ?? 0, thrown);
+                }
+                written[isError ? "stderr" : "stdout"] += text;
+                try {
+                    if (thrown === undefined) {
+                        (isError ? onError : onOutput)?.(text);
+                    }
+                } catch (error) {
+                    thrown = { error };
+                    cancel();
+                }
+            }
+        } finally {
+            signal?.removeEventListener("abort", cancel);
+        }
+    }
+
+    #ended(written: { stdout: string; stderr: string }, code: number, thrown: { error: unknown } | undefined): object {
+        if (thrown !== undefined) {
+            throw thrown.error;
+        }
+        const result = new CommandResult(written.stdout.trimEnd(), written.stderr.trimEnd(), code);
+        if (code !== 0) {
+            throw createCommandError(result);
+        }
+        return result;
+    }
+
+    /** @internal */
+    get owner(): object {
+        return this.#owner;
+    }
+}
+
+let shared: Command | undefined;
+
+/**
+ * Returns the command of workspaces without one.
+ *
+ * @internal
+ */
+export function defaultCommand(): Command {
+    shared ??= new Command();
+    return shared;
+}
+
+function definedOf(environment: NodeJS.ProcessEnv): { [name: string]: string } {
+    const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    return Object.fromEntries(entries);
+}

@@ -1,0 +1,95 @@
+/** Workspaces whose command is that of this engine. */
+import * as upstream from "@pulumi/pulumi/automation";
+
+import { defaultCommand } from "./command";
+
+/** The SDK's class without the modifier of its constructor. */
+const Base = upstream.LocalWorkspace as unknown as (new () => upstream.LocalWorkspace) &
+    Omit<typeof upstream.LocalWorkspace, "prototype">;
+
+/** `LocalWorkspace` of `@pulumi/pulumi/automation`, with a command of this engine where none is given. */
+export class LocalWorkspace extends Base {
+    /** Creates a workspace. */
+    static override async create(opts: upstream.LocalWorkspaceOptions): Promise<LocalWorkspace> {
+        return adopted(await super.create(withCommand(opts)));
+    }
+
+    /** Creates a stack with a program in this process, which must not exist. */
+    static override async createStack(
+        args: upstream.InlineProgramArgs,
+        opts?: upstream.LocalWorkspaceOptions,
+    ): Promise<upstream.Stack>;
+    /** Creates a stack with the program of a folder, which must not exist. */
+    static override async createStack(
+        args: upstream.LocalProgramArgs,
+        opts?: upstream.LocalWorkspaceOptions,
+    ): Promise<upstream.Stack>;
+    static override async createStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<upstream.Stack> {
+        return stackOf(await super.createStack(args, withCommand(opts)));
+    }
+
+    /** Selects a stack with a program in this process, which must exist. */
+    static override async selectStack(
+        args: upstream.InlineProgramArgs,
+        opts?: upstream.LocalWorkspaceOptions,
+    ): Promise<upstream.Stack>;
+    /** Selects a stack with the program of a folder, which must exist. */
+    static override async selectStack(
+        args: upstream.LocalProgramArgs,
+        opts?: upstream.LocalWorkspaceOptions,
+    ): Promise<upstream.Stack>;
+    static override async selectStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<upstream.Stack> {
+        return stackOf(await super.selectStack(args, withCommand(opts)));
+    }
+
+    /** Selects a stack with a program in this process, and creates it when it does not exist. */
+    static override async createOrSelectStack(
+        args: upstream.InlineProgramArgs,
+        opts?: upstream.LocalWorkspaceOptions,
+    ): Promise<upstream.Stack>;
+    /** Selects a stack with the program of a folder, and creates it when it does not exist. */
+    static override async createOrSelectStack(
+        args: upstream.LocalProgramArgs,
+        opts?: upstream.LocalWorkspaceOptions,
+    ): Promise<upstream.Stack>;
+    static override async createOrSelectStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<upstream.Stack> {
+        try {
+            return stackOf(await super.createOrSelectStack(args, withCommand(opts)));
+        } catch (error) {
+            if (error instanceof upstream.StackAlreadyExistsError) {
+                // Another caller has created it since it was looked for.
+                return this.selectStack(args, opts);
+            }
+            throw error;
+        }
+    }
+
+    /** Returns the outputs of a stack. One is secret when anything inside it is. */
+    override async stackOutputs(stackName: string): Promise<upstream.OutputMap> {
+        const printed = async (...flags: string[]): Promise<{ [name: string]: unknown }> => {
+            const run = this as unknown as { runPulumiCmd(args: string[]): Promise<{ stdout: string }> };
+            const { stdout } = await run.runPulumiCmd(["stack", "output", "--json", ...flags, "--stack", stackName]);
+            return JSON.parse(stdout) as { [name: string]: unknown };
+        };
+        const [masked, plain] = [await printed(), await printed("--show-secrets")];
+        const outputs = Object.entries(plain).map(([name, value]) => {
+            const secret = JSON.stringify(masked[name]) !== JSON.stringify(value);
+            return [name, { value, secret }] as const;
+        });
+        return Object.fromEntries(outputs);
+    }
+}
+
+function withCommand(opts: upstream.LocalWorkspaceOptions | undefined): upstream.LocalWorkspaceOptions {
+    return { ...opts, pulumiCommand: opts?.pulumiCommand ?? defaultCommand() };
+}
+
+/** Makes a workspace, which the SDK has made of its own class, one of this class. */
+function adopted(workspace: object): LocalWorkspace {
+    return Object.setPrototypeOf(workspace, LocalWorkspace.prototype) as LocalWorkspace;
+}
+
+function stackOf(stack: upstream.Stack): upstream.Stack {
+    adopted(stack.workspace);
+    return stack;
+}

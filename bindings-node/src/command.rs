@@ -1,0 +1,141 @@
+//! The reference engine's command as an object of the façade, which takes what an invocation writes piece by piece.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use napi::Result;
+use napi_derive::napi;
+use stackwright::{
+    Error, Language,
+    binding::{self, PluginDocument},
+};
+use stackwright_command::{Cancellation, Invocation};
+use tokio::{
+    runtime::Handle,
+    sync::{Mutex, mpsc},
+};
+
+use crate::{
+    bridge::{Bridge, Shared},
+    engine::Engine,
+    errors,
+};
+
+/// What a running invocation writes, or its end.
+#[napi(object)]
+pub struct CommandOutput {
+    /// Whole lines; left out at the end.
+    pub text: Option<String>,
+    /// Whether the text belongs to standard error.
+    pub is_error: bool,
+    /// The exit code, at the end.
+    pub code: Option<i32>,
+}
+
+/// A command.
+#[napi]
+pub struct Command {
+    command: stackwright_command::Command,
+    shared: Arc<Shared>,
+}
+
+#[napi]
+impl Command {
+    /// Creates a command on what the environment of each invocation names; `plugins` has settings of plugins, as JSON.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(bridge: &Bridge, plugins: String) -> Result<Self> {
+        let napi = |error: Error| errors::to_napi(&error);
+        let document: PluginDocument =
+            binding::read(plugins.as_bytes(), Language::Node, "the plugins of a command").map_err(napi)?;
+        let (plugins, _) = document.into_settings().map_err(napi)?;
+        let shared = Arc::clone(&bridge.shared);
+        let command = stackwright_command::Command::with_plugins(handle(&shared), plugins);
+        Ok(Self { command, shared })
+    }
+
+    /// Creates a command on an engine.
+    #[napi(factory, catch_unwind)]
+    pub fn on_engine(engine: &Engine) -> Self {
+        let shared = Arc::clone(engine.shared());
+        let command = stackwright_command::Command::with_engine(handle(&shared), engine.core());
+        Self { command, shared }
+    }
+
+    /// Returns the version of the reference engine that the command is compatible with.
+    #[napi(catch_unwind)]
+    pub fn version() -> String {
+        stackwright_command::Command::version().to_owned()
+    }
+
+    /// Starts an invocation.
+    #[napi(catch_unwind)]
+    pub fn start(
+        &self,
+        arguments: Vec<String>,
+        directory: String,
+        environment: HashMap<String, String>,
+    ) -> CommandRun {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let cancellation = Cancellation::default();
+        let output = |is_error| {
+            let sender = sender.clone();
+            Arc::new(move |text: &str| {
+                // A caller that is gone needs no output.
+                drop(sender.send(CommandOutput {
+                    text: Some(text.to_owned()),
+                    is_error,
+                    code: None,
+                }));
+            })
+        };
+        let invocation = Invocation {
+            environment: environment.into_iter().collect::<BTreeMap<_, _>>(),
+            stdout: output(false),
+            stderr: output(true),
+            cancellation: cancellation.clone(),
+            ..Invocation::new(arguments, directory)
+        };
+        let command = self.command.clone();
+        self.shared.spawn(async move {
+            let code = command.run(invocation).await;
+            drop(sender.send(CommandOutput {
+                text: None,
+                is_error: false,
+                code: Some(code),
+            }));
+        });
+        CommandRun {
+            receiver: Arc::new(Mutex::new(receiver)),
+            cancellation,
+        }
+    }
+}
+
+fn handle(shared: &Shared) -> Handle {
+    shared.handle().clone()
+}
+
+/// A running invocation.
+#[napi]
+pub struct CommandRun {
+    receiver: Arc<Mutex<mpsc::UnboundedReceiver<CommandOutput>>>,
+    cancellation: Cancellation,
+}
+
+#[napi]
+impl CommandRun {
+    /// Waits for the next output. That with the exit code is the last one.
+    #[napi]
+    pub async fn next(&self) -> Result<CommandOutput> {
+        let received = self.receiver.lock().await.recv().await;
+        received.ok_or_else(|| errors::to_napi(&Error::internal("the engine ended before the command")))
+    }
+
+    /// Cancels the operation: running steps complete. A second call abandons the running calls of providers.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self) {
+        self.cancellation.cancel();
+    }
+}

@@ -1,0 +1,137 @@
+"""The command of the Automation API, which runs in this process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pulumi.automation import CommandResult, OnOutput, PulumiCommand
+from pulumi.automation.errors import create_command_error
+from semver import VersionInfo
+
+from .. import _provider_threads
+from .._json import document_of_options
+from .._stackwright import Command as NativeCommand
+from ..engine import Engine, plugin_settings
+from ..options import Plugins
+from ._inline import prepared
+
+__all__ = ["Command", "default_command"]
+
+_VERSION: Final = VersionInfo.parse(NativeCommand.version())
+
+_FUNCTION_THREADS: Final = 64
+"""How many functions of programs, such as hooks, run at once when many are called."""
+
+_open: weakref.WeakSet[NativeCommand] = weakref.WeakSet()
+
+
+@atexit.register
+def _abandon() -> None:
+    # Threads of the engine must not come into the interpreter while it ends.
+    for command in list(_open):
+        command.abandon()
+
+
+class Command(PulumiCommand):
+    """Takes the place of the ``pulumi`` executable: it answers the same command lines in this process.
+
+    Store, passphrase and folder of plugins come from ``env_vars`` of the workspace, the project's ``backend.url``, and the
+    environment of the process, as for the executable. With an ``engine`` they are those of the engine, and so are its
+    providers::
+
+        engine = sw.Engine(store="file://./state", passphrase="correct horse", providers={"files": Files()})
+        workspace = auto.LocalWorkspace(pulumi_command=auto.Command(engine=engine))
+
+    :param engine: The engine that runs the commands.
+    :param plugins: Where plugins are looked for beside the folder of the environment; only without an ``engine``.
+    """
+
+    def __init__(self, engine: Engine | None = None, *, plugins: Plugins | None = None) -> None:
+        # Not that of the superclass, which starts the executable.
+        self.command = "pulumi"
+        self.version: VersionInfo | None = _VERSION
+        self._native = _native(plugins) if engine is None else NativeCommand.on_engine(engine._native)
+        # An engine lives as long as the commands that run on it.
+        self._engine = engine
+        _open.add(self._native)
+
+    @classmethod
+    def install(
+        cls, root: str | None = None, version: VersionInfo | None = None, skip_version_check: bool = False
+    ) -> Command:
+        """Returns a command: there is nothing to install."""
+        return cls()
+
+    def run(
+        self,
+        args: list[str],
+        cwd: str,
+        additional_env: Mapping[str, str],
+        on_output: OnOutput | None = None,
+        on_error: OnOutput | None = None,
+        *,
+        stdin: bytes = b"",
+    ) -> CommandResult:
+        """Runs a command line. The functions get lines as they are written, on the calling thread; what they raise cancels the
+        operation, and is raised when that has ended.
+
+        :param stdin: What the command reads from its standard input.
+        """
+        streams: tuple[list[str], list[str]] = ([], [])
+        listeners = (on_output, on_error)
+
+        def write(is_error: bool, text: str) -> None:
+            for line in text.splitlines():
+                stripped = line.rstrip()
+                streams[is_error].append(stripped)
+                listener = listeners[is_error]
+                if listener is not None:
+                    listener(stripped)
+
+        environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
+        failures: list[BaseException] = []
+        program = prepared(args, failures)
+        code = self._native.run(args, os.path.abspath(cwd), environment, stdin, write, program)
+        result = CommandResult(stdout="\n".join(streams[0]), stderr="\n".join(streams[1]), code=code)
+        if code != 0:
+            # What the program has raised is the cause.
+            raise create_command_error(result) from (failures[0] if failures else None)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<Command {self.version}{'' if self._engine is None else f' on {self._engine!r}'}>"
+
+
+def _native(plugins: Plugins | None) -> NativeCommand:
+    settings = document_of_options(plugin_settings(Plugins() if plugins is None else plugins))
+    threads: dict[str, Any] = {
+        "provider_threads": _FUNCTION_THREADS,
+        "provider_queue": _provider_threads.ProviderLoop(False).queue,
+        "start_task": _provider_threads.start_task,
+        "start_thread": _provider_threads.start_thread,
+    }
+    return NativeCommand(settings, threads)
+
+
+class _Default:
+    """The command of workspaces without one: one for each process, because threads do not survive a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = 0
+        self._command: Command | None = None
+
+    def get(self) -> Command:
+        with self._lock:
+            if self._command is None or self._process != os.getpid():
+                self._command, self._process = Command(), os.getpid()
+            return self._command
+
+
+default_command = _Default().get
+"""Returns the command of workspaces without one."""

@@ -1,0 +1,3 @@
+"""The events of ``pulumi.automation.events``."""
+
+from pulumi.automation.events import *  # noqa: F403

@@ -1,0 +1,287 @@
+"""Programs of folders over the Automation API: each run is a process of its own."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pulumi
+import pytest
+from stackwright import automation as auto
+
+from conftest import ROOT, MakeEngine, Memory, missing
+
+DEADLINE = 60
+"""How long a test waits, in seconds."""
+
+Write = Callable[..., auto.Stack]
+
+
+@pytest.fixture
+def write(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> Write:
+    """Writes a project with a program, and opens its stack."""
+    command = auto.Command(make_engine(mem=memory))
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    options = f"  options:\n    virtualenv: {sys.prefix}\n"
+
+    def write(program: str, main: str = "__main__.py", settings: str = "", **files: str) -> auto.Stack:
+        (folder / "Pulumi.yaml").write_text(f"name: shop\nruntime:\n  name: python\n{options}{settings}")
+        for name, text in {main: program, **{f"{name}.py": text for name, text in files.items()}}.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
+        opts = auto.LocalWorkspaceOptions(
+            pulumi_command=command, env_vars={"PULUMI_HOME": str(tmp_path / "home"), "SHOP_TOKEN": "from the workspace"}
+        )
+        return auto.create_or_select_stack("dev", work_dir=str(folder), opts=opts)
+
+    return write
+
+
+def is_running(process: int) -> bool:
+    status = Path(f"/proc/{process}/stat")
+    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_the_program_of_a_folder_deploys_with_its_modules_configuration_and_variables(write: Write, memory: Memory) -> None:
+    stack = write(
+        "import os, sys\n"
+        "import pulumi, parts\n"
+        "config = pulumi.Config()\n"
+        "thing = parts.thing(config.require_int('size'))\n"
+        "print('made by', os.path.basename(os.getcwd()))\n"
+        "print('a warning', file=sys.stderr)\n"
+        "pulumi.export('token', os.environ['SHOP_TOKEN'])\n"
+        "pulumi.export('password', config.require_secret('password'))\n"
+        "pulumi.export('id', thing.id)\n",
+        parts="import pulumi\n"
+        "def thing(size):\n"
+        "    return pulumi.CustomResource('mem:index:Thing', 'thing', {'size': size})\n",
+    )
+    stack.set_config("size", auto.ConfigValue("3"))
+    stack.set_config("password", auto.ConfigValue("hush", secret=True))
+    assert stack.preview().change_summary == {"create": 2}
+    up = stack.up()
+    assert {name: (output.value, output.secret) for name, output in up.outputs.items()} == {
+        "id": ("thing-1", False),
+        "password": ("hush", True),
+        "token": ("from the workspace", False),
+    }
+    assert "made by shop" in up.stdout and "a warning" in up.stdout
+    assert up.summary.environment["exec.kind"] == "auto.local"
+    assert memory.things == {"thing-1": {"size": 3.0}}
+    assert stack.destroy().summary.resource_changes == {"delete": 2}
+
+
+def test_main_names_a_folder_or_a_file(write: Write) -> None:
+    stack = write("import pulumi\npulumi.export('in', __file__)\n", "app/__main__.py", "main: app\n")
+    assert stack.up().outputs["in"].value.endswith("/shop/app/__main__.py")
+    stack = write("import pulumi\npulumi.export('in', __file__)\n", "app/deploy.py", "main: app/deploy.py\n")
+    assert stack.up().outputs["in"].value.endswith("/shop/app/deploy.py")
+
+
+def test_a_program_that_fails_is_an_error_with_its_traceback(write: Write) -> None:
+    with pytest.raises(auto.RuntimeError, match="Program failed with an unhandled exception") as caught:
+        write("def wrong():\n    raise ValueError('it is wrong')\nwrong()\n").up()
+    text = str(caught.value)
+    assert "ValueError: it is wrong" in text and "in wrong" in text and "pulumi/runtime" not in text
+    with pytest.raises(auto.RuntimeError, match="not today") as caught:
+        write("import pulumi\nraise pulumi.RunError('not today')\n").up()
+    assert "program exited with non-zero exit code: 1" in str(caught.value)
+    with pytest.raises(auto.RuntimeError, match="program exited with non-zero exit code: 3"):
+        write("import sys\nsys.exit(3)\n").up()
+    with pytest.raises(auto.RuntimeError, match="the program was ended by the signal 9"):
+        write("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n").up()
+
+
+def test_a_cancelled_program_and_what_it_has_started_are_gone(write: Write, tmp_path: Path) -> None:
+    noted = tmp_path / "processes"
+    stack = write(
+        "import os, signal, subprocess, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '1000'])\n"
+        f"open({str(noted)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
+        "print('waiting', flush=True)\n"
+        "time.sleep(1000)\n"
+    )
+
+    def interrupt(line: str) -> None:
+        if "waiting" in line:
+            raise TimeoutError("enough")
+
+    with pytest.raises(TimeoutError, match="enough"):
+        stack.up(on_output=interrupt)
+    processes = [int(process) for process in noted.read_text().split()]
+    deadline = time.monotonic() + DEADLINE
+    while any(is_running(process) for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [process for process in processes if is_running(process)]
+
+
+def test_what_a_program_leaves_behind_ends_with_it(write: Write, tmp_path: Path) -> None:
+    noted = tmp_path / "process"
+    stack = write(
+        f"import subprocess\nchild = subprocess.Popen(['sleep', '1000'])\nopen({str(noted)!r}, 'w').write(str(child.pid))\n"
+    )
+    assert stack.up().summary.result == "succeeded"
+    assert not is_running(int(noted.read_text()))
+
+
+def test_each_run_is_a_new_process(write: Write) -> None:
+    stack = write("import os, pulumi\npulumi.export('process', os.getpid())\n")
+    assert stack.up().outputs["process"].value != stack.up().outputs["process"].value
+
+
+def test_a_hundred_stacks_of_inline_programs_and_folders_do_not_see_each_other(
+    make_engine: MakeEngine, memory: Memory, tmp_path: Path
+) -> None:
+    command = auto.Command(make_engine(mem=memory))
+    inline, folders = 96, 4
+    failures: list[BaseException] = []
+    seen: dict[int, tuple[str, str]] = {}
+
+    def opts(number: int) -> auto.LocalWorkspaceOptions:
+        variables = {"PULUMI_HOME": str(tmp_path / "home"), "SHOP_NUMBER": str(number)}
+        return auto.LocalWorkspaceOptions(pulumi_command=command, env_vars=variables)
+
+    def folder(number: int) -> auto.Stack:
+        place = tmp_path / f"project-{number}"
+        place.mkdir()
+        options = f"  options:\n    virtualenv: {sys.prefix}\n"
+        (place / "Pulumi.yaml").write_text(f"name: shop\nruntime:\n  name: python\n{options}")
+        (place / "__main__.py").write_text(
+            "import os, pulumi\n"
+            "pulumi.CustomResource('mem:index:Thing', f\"thing-{os.environ['SHOP_NUMBER']}\", {})\n"
+            "pulumi.export('stack', pulumi.get_stack())\n"
+        )
+        return auto.create_or_select_stack(f"dev-{number}", work_dir=str(place), opts=opts(number))
+
+    def program(number: int) -> None:
+        pulumi.CustomResource("mem:index:Thing", f"thing-{number}", {})
+        pulumi.export("stack", pulumi.get_stack())
+
+    def deploy(number: int) -> None:
+        name = f"dev-{number}"
+        if number < folders:
+            stack = folder(number)
+        else:
+            stack = auto.create_or_select_stack(
+                name, project_name="shop", program=lambda: program(number), opts=opts(number)
+            )
+        up = stack.up()
+        records = (stack.export_stack().deployment or {})["resources"]
+        things = [record["urn"].rsplit("::", 1)[1] for record in records if record["type"] == "mem:index:Thing"]
+        seen[number] = (up.outputs["stack"].value, ",".join(things))
+
+    def run(number: int) -> None:
+        try:
+            deploy(number)
+        except BaseException as error:  # noqa: BLE001  # asserted below
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(inline + folders)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert not failures
+    assert seen == {number: (f"dev-{number}", f"thing-{number}") for number in range(inline + folders)}
+
+
+def test_a_missing_environment_is_named(write: Write, tmp_path: Path) -> None:
+    stack = write("")
+    project = tmp_path / "shop" / "Pulumi.yaml"
+    project.write_text("name: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv\n")
+    with pytest.raises(auto.CommandError, match="the virtual environment .*/shop/venv does not exist"):
+        stack.up()
+
+
+@pytest.fixture
+def write_node(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> Write:
+    """Writes a project with a program in JavaScript, and opens its stack."""
+    modules = ROOT / "node_modules"
+    if shutil.which("node") is None or not modules.exists():
+        missing("node, or its packages")
+    command = auto.Command(make_engine(mem=memory))
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "node_modules").symlink_to(modules)
+
+    def write(program: str, main: str = "index.js", package: str = "{}") -> auto.Stack:
+        (folder / "Pulumi.yaml").write_text("name: shop\nruntime: nodejs\n")
+        (folder / "package.json").write_text(package)
+        (folder / main).write_text(program)
+        opts = auto.LocalWorkspaceOptions(
+            pulumi_command=command, env_vars={"PULUMI_HOME": str(tmp_path / "home"), "SHOP_TOKEN": "from the workspace"}
+        )
+        return auto.create_or_select_stack("dev", work_dir=str(folder), opts=opts)
+
+    return write
+
+
+def test_a_program_in_javascript_deploys_with_its_configuration_and_variables(write_node: Write, memory: Memory) -> None:
+    stack = write_node(
+        "const pulumi = require('@pulumi/pulumi');\n"
+        "const config = new pulumi.Config();\n"
+        "const thing = new pulumi.CustomResource('mem:index:Thing', 'thing', { size: config.requireNumber('size') });\n"
+        "setTimeout(() => new pulumi.CustomResource('mem:index:Thing', 'late', {}), 100);\n"
+        "console.log('made by', process.cwd());\n"
+        "exports.token = process.env.SHOP_TOKEN;\n"
+        "exports.password = config.requireSecret('password');\n"
+        "exports.id = thing.id;\n"
+    )
+    stack.set_config("size", auto.ConfigValue("3"))
+    stack.set_config("password", auto.ConfigValue("hush", secret=True))
+    assert stack.preview().change_summary == {"create": 3}
+    up = stack.up()
+    assert {name: (output.value, output.secret) for name, output in up.outputs.items()} == {
+        "id": ("thing-1", False),
+        "password": ("hush", True),
+        "token": ("from the workspace", False),
+    }
+    assert "made by" in up.stdout and set(memory.things) == {"thing-1", "late-2"}
+
+
+def test_modules_of_ecmascript_and_functions_give_outputs(write_node: Write) -> None:
+    module = "import * as pulumi from '@pulumi/pulumi';\nexport const stack = pulumi.getStack();\n"
+    assert write_node(module, "main.mjs", '{"main": "main.mjs"}').up().outputs["stack"].value == "dev"
+    module = "export default async () => ({ answer: 42 });\n"
+    stack = write_node(module, "index.js", '{"type": "module"}')
+    assert stack.up().outputs["answer"].value == 42
+
+
+def test_a_program_in_javascript_that_fails_is_an_error_with_its_stack(write_node: Write) -> None:
+    with pytest.raises(auto.RuntimeError, match="failed with an unhandled exception") as caught:
+        write_node("function wrong() {\n    throw new TypeError('it is wrong');\n}\nwrong();\n").up()
+    assert "TypeError: it is wrong" in str(caught.value) and "at wrong" in str(caught.value)
+    with pytest.raises(auto.CommandError, match="error: not today"):
+        write_node("throw new (require('@pulumi/pulumi').RunError)('not today');\n").up()
+    with pytest.raises(auto.RuntimeError, match="program exited with non-zero exit code: 3"):
+        write_node("process.exit(3);\n").up()
+    with pytest.raises(auto.CommandError, match="later"):
+        write_node("setTimeout(() => Promise.reject(new Error('later')), 50);\n").up()
+
+
+def test_a_program_in_typescript_is_compiled_and_checked(write_node: Write) -> None:
+    program = (
+        "import * as pulumi from '@pulumi/pulumi';\n"
+        "interface Settings { size: number }\n"
+        "const settings: Settings = { size: 3 };\n"
+        "class Thing extends pulumi.CustomResource {\n"
+        "    constructor(name: string, args: Settings) { super('mem:index:Thing', name, args); }\n"
+        "}\n"
+        "new Thing('thing', settings);\n"
+        "export const size: number = settings.size;\n"
+    )
+    assert write_node(program, "index.ts").up().outputs["size"].value == 3
+    with pytest.raises(auto.CompilationError, match="Type 'string' is not assignable to type 'number'"):
+        write_node(program.replace("size: 3", "size: 'three'"), "index.ts").up()
+
+
+def test_a_program_that_does_not_exist_is_named(write_node: Write) -> None:
+    with pytest.raises(auto.CommandError, match="the program .*/shop/dist/index.js does not exist"):
+        write_node("", "other.js", '{"main": "dist/index.js"}').up()

@@ -1,0 +1,81 @@
+//! `whoami`, `login`, `logout` and `org`: the user and the store of states.
+
+use serde::Serialize;
+use stackwright::{
+    runtime::Runtime,
+    store::{self, HostFacts},
+};
+
+use crate::{
+    arguments::{LoginArguments, OrgCommand, OutputForm},
+    failure::{Failure, Result},
+    home::Home,
+    invocation::Invocation,
+    session::{Components, Session, check_folder, expanded},
+    text,
+};
+
+/// The store that `login --local` selects.
+const HOME_STORE: &str = "file://~";
+
+/// The document of `whoami`.
+#[derive(Serialize)]
+struct Identity {
+    user: String,
+    url: String,
+}
+
+/// Prints the user and the store.
+pub(crate) async fn whoami(components: &Components, invocation: &Invocation, form: &OutputForm) -> Result {
+    let session = Session::open(components, invocation).await?;
+    let user = HostFacts::system().username;
+    if form.is_json() {
+        let url = session.engine.store_url();
+        invocation.print(text::document(&Identity { user, url })?);
+    } else {
+        invocation.print(user);
+    }
+    session.close().await;
+    Ok(())
+}
+
+/// Selects the store of states.
+pub(crate) fn login(components: &Components, invocation: &Invocation, arguments: &LoginArguments) -> Result {
+    let given = match (&arguments.url, arguments.local) {
+        (Some(url), _) => Some(url.as_str()),
+        (None, true) => Some(HOME_STORE),
+        (None, false) => invocation.variable("PULUMI_BACKEND_URL"),
+    };
+    let url = given.ok_or_else(|| Failure::no_store("`login` takes the URL of a store, or --local"))?;
+    let runtime = Runtime::system(components.handle.clone());
+    let store = store::open(&expanded(invocation, url)?, &invocation.directory, &runtime)?;
+    check_folder(&store.url())?;
+    // A relative folder would mean another one in every working directory.
+    Home::of(invocation)?.select_store(Some(&store.url()))?;
+    let HostFacts {
+        username, hostname, ..
+    } = HostFacts::system();
+    invocation.print(format!("Logged in to {hostname} as {username} ({})", store.url()));
+    Ok(())
+}
+
+/// Forgets the selected store of states.
+pub(crate) fn logout(invocation: &Invocation) -> Result {
+    let home = Home::of(invocation)?;
+    if let Some(url) = home.selected_store()? {
+        home.select_store(None)?;
+        invocation.print(format!("Logged out of {url}"));
+    }
+    Ok(())
+}
+
+/// Refuses organizations, which folders do not have.
+pub(crate) fn organization(command: &OrgCommand) -> Result {
+    let host = HostFacts::system().hostname;
+    Err(Failure::new(match command {
+        OrgCommand::GetDefault => format!("backends of this type \"{host}\" do not support organizations"),
+        OrgCommand::SetDefault { .. } => {
+            format!("unable to set a default organization for backend type: {host}")
+        }
+    }))
+}

@@ -1,0 +1,136 @@
+//! The arguments of `config`.
+
+use clap::{Args, Subcommand};
+
+/// The arguments of `config`, which lists the configuration when it has no subcommand.
+#[derive(Args, Debug)]
+#[command(subcommand_negates_reqs = true)]
+pub(crate) struct ConfigArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<ConfigCommand>,
+    /// The name of the stack.
+    #[arg(long, short, global = true)]
+    pub(crate) stack: Option<String>,
+    /// The settings file of the stack.
+    #[arg(long, global = true)]
+    pub(crate) config_file: Option<String>,
+    /// Prints JSON.
+    #[arg(long, short)]
+    pub(crate) json: bool,
+    /// Shows secrets.
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+}
+
+/// The subcommands of `config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Prints a value.
+    Get(ConfigGet),
+    /// Sets a value.
+    Set(ConfigSet),
+    /// Sets values.
+    SetAll(ConfigSetAll),
+    /// Removes a value.
+    Rm {
+        /// The key.
+        key: String,
+        /// The key is a path.
+        #[arg(long)]
+        path: bool,
+    },
+    /// Removes values.
+    RmAll {
+        /// The keys.
+        keys: Vec<String>,
+        /// The keys are paths.
+        #[arg(long)]
+        path: bool,
+    },
+    /// Takes the configuration of the last operation.
+    Refresh {
+        /// Replaces what there is, without a copy.
+        #[arg(long, short)]
+        force: bool,
+    },
+    /// Manages imported environments; not supported.
+    Env {
+        #[command(subcommand)]
+        command: EnvironmentCommand,
+    },
+}
+
+/// The arguments of `config get`.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigGet {
+    /// The key.
+    pub(crate) key: String,
+    /// The key is a path.
+    #[arg(long)]
+    pub(crate) path: bool,
+    /// Prints JSON.
+    #[arg(long, short)]
+    pub(crate) json: bool,
+}
+
+/// The arguments of `config set`.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigSet {
+    /// The key.
+    pub(crate) key: String,
+    /// The value; standard input when left out.
+    pub(crate) value: Option<String>,
+    /// The key is a path.
+    #[arg(long)]
+    pub(crate) path: bool,
+    /// Encrypts the value.
+    #[arg(long)]
+    pub(crate) secret: bool,
+    /// Does not encrypt the value.
+    #[arg(long, conflicts_with = "secret")]
+    pub(crate) plaintext: bool,
+}
+
+/// The arguments of `config set-all`.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigSetAll {
+    /// A pair `key=value`.
+    #[arg(long)]
+    pub(crate) plaintext: Vec<String>,
+    /// A pair `key=value`, which is encrypted.
+    #[arg(long)]
+    pub(crate) secret: Vec<String>,
+    /// The keys are paths.
+    #[arg(long)]
+    pub(crate) path: bool,
+    /// Values as `config --json` prints them.
+    #[arg(long)]
+    pub(crate) json: Option<String>,
+}
+
+/// The subcommands of `config env`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnvironmentCommand {
+    /// Adds environments.
+    Add {
+        /// The names.
+        names: Vec<String>,
+        /// Asks nothing.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Removes an environment.
+    Rm {
+        /// The name.
+        name: String,
+        /// Asks nothing.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Lists environments.
+    Ls {
+        /// Prints JSON.
+        #[arg(long, short)]
+        json: bool,
+    },
+}

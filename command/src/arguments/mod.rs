@@ -1,0 +1,336 @@
+//! The arguments of the command: every subcommand and flag that it knows. Others are refused by name.
+
+mod config;
+mod operation;
+mod refusal;
+mod stack;
+
+use clap::{
+    ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    parser::ValueSource,
+};
+
+pub(crate) use config::{ConfigArguments, ConfigCommand, ConfigGet, ConfigSet, ConfigSetAll};
+pub(crate) use operation::{
+    Confirmation, DestroyArguments, Display, ImportArguments, OperationArguments, PreviewArguments,
+    ProgramArguments, RefreshArguments, Selection, UpdateArguments,
+};
+pub(crate) use refusal::Refusal;
+pub(crate) use stack::{
+    StackArguments, StackCommand, StackExport, StackHistory, StackInit, StackOutput, StackRemove, TagCommand,
+};
+
+/// A flag that was given: its name and, for booleans, its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GivenFlag {
+    pub(crate) name: String,
+    pub(crate) boolean: Option<bool>,
+}
+
+/// The arguments of one invocation.
+#[derive(Debug, Parser)]
+#[command(name = "pulumi", disable_help_subcommand = true, args_override_self = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: GlobalArguments,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// The flags that every subcommand has.
+#[derive(Args, Debug)]
+pub(crate) struct GlobalArguments {
+    /// The working directory.
+    #[arg(long, short = 'C', global = true)]
+    pub(crate) cwd: Option<String>,
+    /// Asks nothing. The command never does.
+    #[arg(long, global = true)]
+    pub(crate) non_interactive: bool,
+    /// Whether the output is coloured. It never is.
+    #[arg(long, global = true, value_parser = ["always", "auto", "never", "raw"])]
+    pub(crate) color: Option<String>,
+    /// Passes the settings of logs to plugins.
+    #[arg(long, global = true)]
+    pub(crate) logflow: bool,
+    /// Writes logs to standard error.
+    #[arg(long, global = true)]
+    pub(crate) logtostderr: bool,
+    /// How detailed logs are.
+    #[arg(long, short = 'v', global = true)]
+    pub(crate) verbose: Option<u8>,
+}
+
+/// The stack that a command works on.
+#[derive(Args, Debug)]
+pub(crate) struct StackOption {
+    /// The name of the stack; the selected one when left out.
+    #[arg(long, short)]
+    pub(crate) stack: Option<String>,
+}
+
+/// A subcommand.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Prints the version of the reference engine that this one is compatible with.
+    Version,
+    /// Prints the user and the store.
+    Whoami(OutputForm),
+    /// Selects the store of states.
+    Login(LoginArguments),
+    /// Forgets the selected store of states.
+    Logout,
+    /// Prints or sets the organization.
+    #[command(subcommand)]
+    Org(OrgCommand),
+    /// Manages stacks.
+    Stack(Box<StackArguments>),
+    /// Manages the configuration of a stack.
+    Config(Box<ConfigArguments>),
+    /// Shows what an update would do.
+    #[command(visible_alias = "pre")]
+    Preview(Box<PreviewArguments>),
+    /// Creates or updates the resources of a stack.
+    #[command(visible_alias = "update")]
+    Up(Box<UpdateArguments>),
+    /// Reads the resources of a stack.
+    Refresh(Box<RefreshArguments>),
+    /// Deletes the resources of a stack.
+    #[command(visible_aliases = ["down", "dn"])]
+    Destroy(Box<DestroyArguments>),
+    /// Imports existing resources.
+    Import(Box<ImportArguments>),
+    /// Removes the locks of a stack.
+    Cancel(CancelArguments),
+    /// Manages plugins.
+    #[command(subcommand)]
+    Plugin(PluginCommand),
+    /// Installs what a program needs.
+    Install(InstallArguments),
+    /// Creates a project; not supported.
+    New(NewArguments),
+}
+
+/// The form of a list or a record.
+#[derive(Args, Debug)]
+pub(crate) struct OutputForm {
+    /// Prints JSON.
+    #[arg(long, short, conflicts_with = "output")]
+    json: bool,
+    /// The form: `default` or `json`.
+    #[arg(long, value_parser = ["default", "json"])]
+    output: Option<String>,
+}
+
+impl OutputForm {
+    /// Returns whether JSON is printed.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || self.output.as_deref() == Some("json")
+    }
+}
+
+/// The arguments of `login`.
+#[derive(Args, Debug)]
+pub(crate) struct LoginArguments {
+    /// The URL of the store.
+    pub(crate) url: Option<String>,
+    /// The store in the user's home.
+    #[arg(long, short, conflicts_with = "url")]
+    pub(crate) local: bool,
+}
+
+/// The subcommands of `org`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrgCommand {
+    /// Prints the default organization.
+    GetDefault,
+    /// Sets the default organization.
+    SetDefault {
+        /// The name.
+        name: String,
+    },
+}
+
+/// The arguments of `cancel`.
+#[derive(Args, Debug)]
+pub(crate) struct CancelArguments {
+    /// The name of the stack.
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+    /// Asks nothing.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+/// The subcommands of `plugin`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// Lists the plugins of the cache.
+    Ls(OutputForm),
+    /// Removes plugins from the cache.
+    Rm {
+        /// The kind: `resource`, `language`, `analyzer`…
+        kind: Option<String>,
+        /// The name.
+        name: Option<String>,
+        /// The range of versions.
+        version: Option<String>,
+        /// All plugins.
+        #[arg(long, short)]
+        all: bool,
+        /// Asks nothing.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Installs a plugin from an archive.
+    Install {
+        /// The kind.
+        kind: String,
+        /// The name.
+        name: String,
+        /// The version.
+        version: String,
+        /// The archive.
+        #[arg(long, short)]
+        file: Option<String>,
+        /// The address of archives.
+        #[arg(long)]
+        server: Option<String>,
+    },
+}
+
+/// The arguments of `install`.
+#[derive(Args, Debug)]
+pub(crate) struct InstallArguments {
+    /// Leaves out plugins.
+    #[arg(long)]
+    pub(crate) no_plugins: bool,
+    /// Leaves out the packages of the program's language.
+    #[arg(long)]
+    pub(crate) no_dependencies: bool,
+    /// Installs again what is there.
+    #[arg(long)]
+    pub(crate) reinstall: bool,
+    /// Uses the tools of the language's version.
+    #[arg(long)]
+    pub(crate) use_language_version_tools: bool,
+}
+
+/// The arguments of `new`, which is refused.
+#[derive(Args, Debug)]
+pub(crate) struct NewArguments {
+    /// All that follows.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) rest: Vec<String>,
+}
+
+impl Arguments {
+    /// Parses the arguments.
+    ///
+    /// # Errors
+    /// [`Refusal`], which is also the text of `--help`.
+    pub(crate) fn parse_from_list(arguments: &[String]) -> Result<(Self, Vec<GivenFlag>), Refusal> {
+        let command = command();
+        let name = std::iter::once("pulumi".to_owned());
+        let matches = command
+            .clone()
+            .try_get_matches_from(name.chain(arguments.iter().cloned()))?;
+        Ok((Self::from_arg_matches(&matches)?, given_flags(&command, &matches)))
+    }
+}
+
+/// Returns the flags of the command line, those of the subcommand included.
+fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> {
+    let mut flags: Vec<GivenFlag> = Vec::new();
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let Some(name) = argument.get_long() else { continue };
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let boolean = argument
+            .is_require_equals_set()
+            .then(|| matches.try_get_one::<bool>(id).ok().flatten().copied())
+            .flatten();
+        flags.push(GivenFlag {
+            name: name.to_owned(),
+            boolean,
+        });
+    }
+    if let Some((name, inner)) = matches.subcommand()
+        && let Some(subcommand) = command.find_subcommand(name)
+    {
+        for flag in given_flags(subcommand, inner) {
+            if flags.iter().all(|known| known.name != flag.name) {
+                flags.push(flag);
+            }
+        }
+    }
+    flags
+}
+
+/// Returns the parser. Flags of booleans take values after `=`, and those of texts any text, also one that begins with a hyphen.
+fn command() -> clap::Command {
+    lenient(Arguments::command())
+}
+
+fn lenient(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| match argument.get_action() {
+        ArgAction::SetTrue => argument
+            .action(ArgAction::Set)
+            .value_parser(clap::value_parser!(bool))
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .default_value("false")
+            .hide_default_value(true),
+        ArgAction::Set | ArgAction::Append
+            if !argument.is_positional() && !argument.is_require_equals_set() =>
+        {
+            argument.allow_hyphen_values(true)
+        }
+        _ => argument,
+    });
+    command.mut_subcommands(|subcommand| {
+        lenient(subcommand.args_override_self(true).disable_help_subcommand(true))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parser_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn given_flags_are_those_of_the_command_line() {
+        let line =
+            "--non-interactive up --yes --run-program=false --target a --target -b -m hello --stack dev";
+        let list: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let (arguments, flags) = Arguments::parse_from_list(&list).unwrap();
+        let Verb::Up(up) = arguments.verb else {
+            panic!("{arguments:?}");
+        };
+        assert_eq!(up.selection.target, ["a", "-b"]);
+        assert_eq!(up.program.run_program, Some(false));
+        let mut shown: Vec<String> = flags
+            .iter()
+            .map(|flag| format!("{}={:?}", flag.name, flag.boolean))
+            .collect();
+        shown.sort();
+        assert_eq!(
+            shown,
+            [
+                "message=None",
+                "non-interactive=Some(true)",
+                "run-program=Some(false)",
+                "stack=None",
+                "target=None",
+                "yes=Some(true)"
+            ]
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! The arguments of operations.
+
+use clap::Args;
+
+use super::StackOption;
+
+/// The flags that every operation has.
+#[derive(Args, Debug)]
+pub(crate) struct OperationArguments {
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+    #[command(flatten)]
+    pub(crate) display: Display,
+    /// The settings file of the stack.
+    #[arg(long)]
+    pub(crate) config_file: Option<String>,
+    /// How many calls of providers run at a time.
+    #[arg(long, short)]
+    pub(crate) parallel: Option<i32>,
+    /// A note for the history.
+    #[arg(long, short)]
+    pub(crate) message: Option<String>,
+    /// The address of a language runtime that runs the program.
+    #[arg(long)]
+    pub(crate) client: Option<String>,
+    /// What runs the command, for the history.
+    #[arg(long)]
+    pub(crate) exec_kind: Option<String>,
+    /// What runs the command, for the history.
+    #[arg(long)]
+    pub(crate) exec_agent: Option<String>,
+    /// A file, or an address `tcp://host:port`, that receives the events.
+    #[arg(long)]
+    pub(crate) event_log: Option<String>,
+}
+
+/// The flags of what an operation shows.
+#[derive(Args, Debug)]
+pub(crate) struct Display {
+    /// Writes the events as JSON, one a line.
+    #[arg(long, short)]
+    pub(crate) json: bool,
+    /// Shows the changes of properties.
+    #[arg(long)]
+    pub(crate) diff: bool,
+    /// Shows messages for debugging.
+    #[arg(long, short)]
+    pub(crate) debug: bool,
+    /// Shows no outputs of the stack.
+    #[arg(long)]
+    pub(crate) suppress_outputs: bool,
+    /// Shows no signs of progress.
+    #[arg(long)]
+    pub(crate) suppress_progress: bool,
+}
+
+/// The flags that limit an operation to some resources.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Selection {
+    /// The URN of a resource that the operation works on.
+    #[arg(long, short)]
+    pub(crate) target: Vec<String>,
+    /// Includes what depends on targets.
+    #[arg(long)]
+    pub(crate) target_dependents: bool,
+    /// The URN of a resource that the operation leaves as it is.
+    #[arg(long)]
+    pub(crate) exclude: Vec<String>,
+    /// Leaves what depends on excluded resources as it is.
+    #[arg(long)]
+    pub(crate) exclude_dependents: bool,
+}
+
+/// The flags of operations with a preview before them.
+#[derive(Args, Debug)]
+pub(crate) struct Confirmation {
+    /// Asks nothing.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Runs no preview, and asks nothing.
+    #[arg(long, short = 'f')]
+    pub(crate) skip_preview: bool,
+}
+
+/// The flags of previews and updates.
+#[derive(Args, Debug)]
+pub(crate) struct ProgramArguments {
+    /// The URN of a resource that is replaced.
+    #[arg(long)]
+    pub(crate) replace: Vec<String>,
+    /// Fails when something changes.
+    #[arg(long)]
+    pub(crate) expect_no_changes: bool,
+    /// Reads every resource first.
+    #[arg(long, short, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) refresh: Option<bool>,
+    /// Runs the program for the refresh, too.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) run_program: Option<bool>,
+    /// The folder of a policy pack.
+    #[arg(long)]
+    pub(crate) policy_pack: Vec<String>,
+    /// The settings of a policy pack, in the order of the packs.
+    #[arg(long)]
+    pub(crate) policy_pack_config: Vec<String>,
+}
+
+/// The arguments of `preview`.
+#[derive(Args, Debug)]
+pub(crate) struct PreviewArguments {
+    #[command(flatten)]
+    pub(crate) operation: OperationArguments,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
+    /// The file of the plan.
+    #[arg(long)]
+    pub(crate) save_plan: Option<String>,
+    /// Shows secrets in the plan.
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+}
+
+/// The arguments of `up`.
+#[derive(Args, Debug)]
+pub(crate) struct UpdateArguments {
+    #[command(flatten)]
+    pub(crate) operation: OperationArguments,
+    #[command(flatten)]
+    pub(crate) confirmation: Confirmation,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
+    /// The file of the plan that constrains the update.
+    #[arg(long)]
+    pub(crate) plan: Option<String>,
+    /// Continues after errors.
+    #[arg(long)]
+    pub(crate) continue_on_error: bool,
+}
+
+/// The arguments of `refresh`.
+#[derive(Args, Debug)]
+pub(crate) struct RefreshArguments {
+    #[command(flatten)]
+    pub(crate) operation: OperationArguments,
+    #[command(flatten)]
+    pub(crate) confirmation: Confirmation,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Only shows what the refresh would do.
+    #[arg(long)]
+    pub(crate) preview_only: bool,
+    /// Fails when something changes.
+    #[arg(long)]
+    pub(crate) expect_no_changes: bool,
+    /// Runs the program.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) run_program: Option<bool>,
+    /// Drops interrupted creations.
+    #[arg(long)]
+    pub(crate) clear_pending_creates: bool,
+    /// Pairs of the URN of an interrupted creation and an id.
+    #[arg(long)]
+    pub(crate) import_pending_creates: Vec<String>,
+}
+
+/// The arguments of `destroy`.
+#[derive(Args, Debug)]
+pub(crate) struct DestroyArguments {
+    #[command(flatten)]
+    pub(crate) operation: OperationArguments,
+    #[command(flatten)]
+    pub(crate) confirmation: Confirmation,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Only shows what the destroy would do.
+    #[arg(long)]
+    pub(crate) preview_only: bool,
+    /// Leaves protected resources as they are.
+    #[arg(long)]
+    pub(crate) exclude_protected: bool,
+    /// Reads every resource first.
+    #[arg(long, short, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) refresh: Option<bool>,
+    /// Runs the program.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) run_program: Option<bool>,
+    /// Continues after errors.
+    #[arg(long)]
+    pub(crate) continue_on_error: bool,
+}
+
+/// The arguments of `import`.
+#[derive(Args, Debug)]
+pub(crate) struct ImportArguments {
+    /// The type, the name and the id of one resource.
+    pub(crate) resource: Vec<String>,
+    #[command(flatten)]
+    pub(crate) operation: OperationArguments,
+    #[command(flatten)]
+    pub(crate) confirmation: Confirmation,
+    /// Only shows what the import would do.
+    #[arg(long)]
+    pub(crate) preview_only: bool,
+    /// The import file.
+    #[arg(long)]
+    pub(crate) file: Option<String>,
+    /// The tool from whose state resources are converted.
+    #[arg(long)]
+    pub(crate) from: Option<String>,
+    /// The file of the generated code.
+    #[arg(long, short)]
+    pub(crate) out: Option<String>,
+    /// Protects the imported resources.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) protect: Option<bool>,
+    /// Generates code.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) generate_code: Option<bool>,
+}

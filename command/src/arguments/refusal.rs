@@ -1,0 +1,90 @@
+//! Refused arguments, in the reference engine's words.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Why arguments are refused, or the text of `--help`.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The help, for standard output.
+    Help(String),
+    /// The error, without `error: `.
+    Error(String),
+}
+
+impl From<clap::Error> for Refusal {
+    fn from(error: clap::Error) -> Self {
+        let context = |kind| match error.get(kind) {
+            Some(ContextValue::String(text)) => Some(text.clone()),
+            Some(ContextValue::Strings(texts)) => texts.first().cloned(),
+            _ => None,
+        };
+        let argument = context(ContextKind::InvalidArg).unwrap_or_default();
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Self::Help(error.render().to_string())
+            }
+            ErrorKind::UnknownArgument if argument.starts_with("--") => {
+                let flag = argument.split('=').next().unwrap_or(&argument);
+                Self::Error(format!("unknown flag: {flag}"))
+            }
+            ErrorKind::UnknownArgument if argument.starts_with('-') => {
+                let flag = argument.trim_start_matches('-');
+                Self::Error(format!("unknown shorthand flag: '{flag}' in {argument}"))
+            }
+            ErrorKind::UnknownArgument => Self::Error(format!("unexpected argument: {argument}")),
+            ErrorKind::InvalidSubcommand => {
+                let name = context(ContextKind::InvalidSubcommand).unwrap_or_default();
+                Self::Error(format!("unknown command \"{name}\" for \"pulumi\""))
+            }
+            ErrorKind::ArgumentConflict => {
+                let other = context(ContextKind::PriorArg).unwrap_or_default();
+                Self::Error(format!("{argument} cannot be used together with {other}"))
+            }
+            _ => {
+                let text = error.render().to_string();
+                let text = text.strip_prefix("error: ").unwrap_or(&text);
+                let lines: Vec<&str> = text
+                    .lines()
+                    .map(str::trim)
+                    .take_while(|line| !line.is_empty())
+                    .collect();
+                Self::Error(lines.join(" "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Arguments, *};
+
+    fn refused(line: &str) -> String {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        match Arguments::parse_from_list(&arguments) {
+            Err(Refusal::Error(text)) => text,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_named() {
+        for (line, text) in [
+            ("up --nonsense", "unknown flag: --nonsense"),
+            ("up --tracing=file:x", "unknown flag: --tracing"),
+            ("stack ls -q", "unknown shorthand flag: 'q' in -q"),
+            ("stack shrink", "unknown command \"shrink\" for \"pulumi\""),
+            ("deploy", "unknown command \"deploy\" for \"pulumi\""),
+        ] {
+            assert_eq!(refused(line), text);
+        }
+    }
+
+    #[test]
+    fn help_is_no_error() {
+        let Err(Refusal::Help(text)) = Arguments::parse_from_list(&["preview".into(), "--help".into()])
+        else {
+            panic!("there is no help");
+        };
+        assert!(text.contains("--target") && !text.contains("--remote"), "{text}");
+    }
+}

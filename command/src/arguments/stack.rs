@@ -1,0 +1,188 @@
+//! The arguments of `stack`.
+
+use clap::{Args, Subcommand};
+
+use super::{OutputForm, StackOption};
+
+/// The arguments of `stack`.
+#[derive(Args, Debug)]
+pub(crate) struct StackArguments {
+    #[command(subcommand)]
+    pub(crate) command: StackCommand,
+}
+
+/// The subcommands of `stack`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum StackCommand {
+    /// Creates a stack.
+    Init(StackInit),
+    /// Selects a stack.
+    Select {
+        /// The name.
+        name: Option<String>,
+        #[command(flatten)]
+        stack: StackOption,
+        /// Creates it if it does not exist.
+        #[arg(long, short)]
+        create: bool,
+        /// The secrets provider of a new stack.
+        #[arg(long)]
+        secrets_provider: Option<String>,
+    },
+    /// Lists stacks.
+    Ls {
+        #[command(flatten)]
+        form: OutputForm,
+        /// The stacks of all projects.
+        #[arg(long, short)]
+        all: bool,
+    },
+    /// Removes a stack.
+    Rm(StackRemove),
+    /// Prints outputs.
+    Output(StackOutput),
+    /// Prints the history.
+    History(StackHistory),
+    /// Prints the state.
+    Export(StackExport),
+    /// Replaces the state.
+    Import {
+        #[command(flatten)]
+        stack: StackOption,
+        /// The file of the state; standard input when left out.
+        #[arg(long)]
+        file: Option<String>,
+        /// Accepts an invalid state.
+        #[arg(long, short)]
+        force: bool,
+    },
+    /// Renames a stack.
+    Rename {
+        /// The new name.
+        name: String,
+        #[command(flatten)]
+        stack: StackOption,
+    },
+    /// Manages tags.
+    Tag {
+        #[command(subcommand)]
+        command: TagCommand,
+    },
+}
+
+/// The arguments of `stack init`.
+#[derive(Args, Debug)]
+pub(crate) struct StackInit {
+    /// The name.
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+    /// What encrypts the secrets.
+    #[arg(long)]
+    pub(crate) secrets_provider: Option<String>,
+    /// Does not select the stack.
+    #[arg(long)]
+    pub(crate) no_select: bool,
+}
+
+/// The arguments of `stack rm`.
+#[derive(Args, Debug)]
+pub(crate) struct StackRemove {
+    /// The name.
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+    /// Asks nothing.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Removes a stack that has resources.
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    /// Keeps the settings file.
+    #[arg(long)]
+    pub(crate) preserve_config: bool,
+}
+
+/// The arguments of `stack output`.
+#[derive(Args, Debug)]
+pub(crate) struct StackOutput {
+    /// The name of one output.
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+    /// Prints JSON.
+    #[arg(long, short)]
+    pub(crate) json: bool,
+    /// Shows secrets.
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+}
+
+/// The arguments of `stack history`.
+#[derive(Args, Debug)]
+pub(crate) struct StackHistory {
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
+    /// Shows secrets.
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+    /// The number of rows of a page; all when 0.
+    #[arg(long, default_value_t = 10, hide_default_value = true)]
+    pub(crate) page_size: i64,
+    /// The page, from 1 on.
+    #[arg(long, default_value_t = 1, hide_default_value = true)]
+    pub(crate) page: i64,
+}
+
+/// The arguments of `stack export`.
+#[derive(Args, Debug)]
+pub(crate) struct StackExport {
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+    /// Shows secrets.
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+    /// The file; standard output when left out.
+    #[arg(long)]
+    pub(crate) file: Option<String>,
+    /// A former state.
+    #[arg(long)]
+    pub(crate) version: Option<String>,
+}
+
+/// The subcommands of `stack tag`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TagCommand {
+    /// Prints the value of a tag.
+    Get {
+        /// The name.
+        name: String,
+        #[command(flatten)]
+        stack: StackOption,
+    },
+    /// Sets a tag.
+    Set {
+        /// The name.
+        name: String,
+        /// The value.
+        value: String,
+        #[command(flatten)]
+        stack: StackOption,
+    },
+    /// Removes a tag.
+    Rm {
+        /// The name.
+        name: String,
+        #[command(flatten)]
+        stack: StackOption,
+    },
+    /// Lists tags.
+    Ls {
+        #[command(flatten)]
+        form: OutputForm,
+        #[command(flatten)]
+        stack: StackOption,
+    },
+}

@@ -1,0 +1,189 @@
+//! The command: it parses the arguments of an invocation, and runs the subcommand.
+
+use std::sync::Arc;
+
+use stackwright::{COMPATIBLE_VERSION, Engine, plugin::PluginSettings, store::HostFacts};
+use tokio::runtime::Handle;
+
+use crate::{
+    account,
+    arguments::{Arguments, CancelArguments, GivenFlag, GlobalArguments, InstallArguments, Refusal, Verb},
+    config,
+    failure::{Failure, Result},
+    invocation::Invocation,
+    operation, plugins,
+    session::{Components, Session},
+    stack,
+};
+
+/// The exit code of refused arguments.
+const REFUSED: i32 = 1;
+
+/// The reference engine's command, as a value of this process. Cloning is cheap. Any number of invocations can run at a time.
+///
+/// The store, the passphrase and the folder of plugins are those of each invocation's environment, as the reference engine's command
+/// has them. With [`Self::with_engine`], they are those of an engine.
+#[derive(Clone)]
+pub struct Command(Arc<Components>);
+
+impl Command {
+    /// Creates a command whose engines run on the host's Tokio runtime.
+    #[must_use]
+    pub fn new(handle: Handle) -> Self {
+        Self::with_plugins(handle, PluginSettings::default())
+    }
+
+    /// Creates a command with settings of plugins. Path, cache and environment of plugins are those of the invocations.
+    #[must_use]
+    pub fn with_plugins(handle: Handle, plugins: PluginSettings) -> Self {
+        Self(Arc::new(Components {
+            handle,
+            engine: None,
+            plugins,
+            passphrases: Arc::default(),
+        }))
+    }
+
+    /// Creates a command on an engine: its store, its secrets, its providers.
+    #[must_use]
+    pub fn with_engine(handle: Handle, engine: Engine) -> Self {
+        Self(Arc::new(Components {
+            handle,
+            engine: Some(engine),
+            plugins: PluginSettings::default(),
+            passphrases: Arc::default(),
+        }))
+    }
+
+    /// Returns the version of the reference engine that the command is compatible with: `3.260.0`.
+    #[must_use]
+    pub fn version() -> &'static str {
+        COMPATIBLE_VERSION.strip_prefix('v').unwrap_or(COMPATIBLE_VERSION)
+    }
+
+    /// Runs an invocation, and returns its exit code. All that is written has been passed on by then.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the operation that the command runs; running steps complete and are recorded.
+    pub async fn run(&self, invocation: Invocation) -> i32 {
+        let (arguments, flags) = match Arguments::parse_from_list(&invocation.arguments) {
+            Ok(parsed) => parsed,
+            Err(Refusal::Help(text)) => {
+                (invocation.stdout)(&text);
+                return 0;
+            }
+            Err(Refusal::Error(text)) => {
+                invocation.note(format!("error: {text}"));
+                return REFUSED;
+            }
+        };
+        let invocation = match &arguments.global.cwd {
+            Some(folder) => Invocation {
+                directory: invocation.path(folder),
+                ..invocation
+            },
+            None => invocation,
+        };
+        warn_of_logs(&invocation, &arguments.global);
+        match self.dispatch(&invocation, &arguments.verb, &flags).await {
+            Ok(()) => 0,
+            Err(Failure { code, message }) => {
+                if !message.is_empty() {
+                    invocation.note(format!("error: {message}"));
+                }
+                code
+            }
+        }
+    }
+
+    async fn dispatch(&self, invocation: &Invocation, verb: &Verb, flags: &[GivenFlag]) -> Result {
+        match verb {
+            Verb::Version => {
+                invocation.print(COMPATIBLE_VERSION);
+                Ok(())
+            }
+            Verb::Whoami(form) => account::whoami(&self.0, invocation, form).await,
+            Verb::Login(arguments) => account::login(&self.0, invocation, arguments),
+            Verb::Logout => account::logout(invocation),
+            Verb::Org(command) => account::organization(command),
+            Verb::Plugin(command) => plugins::run(invocation, command),
+            Verb::Install(arguments) => install(arguments),
+            Verb::New(_) => Err(Failure::new(
+                "`new` is not supported: this engine makes no projects from templates",
+            )),
+            _ => {
+                let session = Session::open(&self.0, invocation).await?;
+                let ended = with_session(&session, verb, flags).await;
+                session.close().await;
+                ended
+            }
+        }
+    }
+}
+
+async fn with_session(session: &Session<'_>, verb: &Verb, flags: &[GivenFlag]) -> Result {
+    match verb {
+        Verb::Stack(arguments) => stack::run(session, arguments).await,
+        Verb::Config(arguments) => config::run(session, arguments).await,
+        Verb::Preview(arguments) => operation::preview(session, arguments, flags).await,
+        Verb::Up(arguments) => operation::up(session, arguments, flags).await,
+        Verb::Refresh(arguments) => operation::refresh(session, arguments, flags).await,
+        Verb::Destroy(arguments) => operation::destroy(session, arguments, flags).await,
+        Verb::Import(arguments) => operation::import(session, arguments, flags).await,
+        Verb::Cancel(arguments) => cancel(session, arguments).await,
+        _ => Ok(()),
+    }
+}
+
+/// Removes the locks of a stack.
+async fn cancel(session: &Session<'_>, arguments: &CancelArguments) -> Result {
+    let given = arguments.name.as_deref().or(arguments.stack.stack.as_deref());
+    let named = session.stack_or_selected(given)?;
+    let stack = session.stack(&named).await?;
+    stack.unlock().await?;
+    session.invocation.print(format!(
+        "The currently running update for '{}' has been canceled!",
+        named.shown
+    ));
+    Ok(())
+}
+
+/// Refuses to install, apart from nothing.
+fn install(arguments: &InstallArguments) -> Result {
+    if arguments.no_plugins && arguments.no_dependencies {
+        return Ok(());
+    }
+    let what = match (arguments.no_plugins, arguments.no_dependencies) {
+        (false, false) => "plugins and the packages of a program's language",
+        (false, true) => "plugins",
+        _ => "the packages of a program's language",
+    };
+    Err(Failure::new(format!(
+        "`install` is not supported for {what}: install them before, and pass --no-plugins and --no-dependencies"
+    )))
+}
+
+/// Names the flags of logs: this engine writes its log where the host does.
+fn warn_of_logs(invocation: &Invocation, global: &GlobalArguments) {
+    for (flag, is_given) in [
+        ("--logflow", global.logflow),
+        ("--logtostderr", global.logtostderr),
+        ("--verbose", global.verbose.is_some()),
+    ] {
+        if is_given {
+            invocation.warn(format!(
+                "{flag} has no effect: the engine's log is that of its host"
+            ));
+        }
+    }
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Command")
+            .field("engine", &self.0.engine.as_ref().map(Engine::store_url))
+            .field("host", &HostFacts::system())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! `config`: reads and changes the configuration of a stack.
+
+mod read;
+mod refresh;
+mod write;
+
+use stackwright_project::Project;
+
+use crate::{
+    arguments::{ConfigArguments, ConfigCommand},
+    failure::{Failure, Result},
+    session::{NamedStack, Session},
+};
+
+/// The configuration that a command works on.
+struct Target<'a> {
+    session: &'a Session<'a>,
+    project: Project,
+    stack: NamedStack,
+}
+
+/// Runs a subcommand of `config`.
+pub(crate) async fn run(session: &Session<'_>, arguments: &ConfigArguments) -> Result {
+    if let Some(ConfigCommand::Env { .. }) = &arguments.command {
+        let host = stackwright::store::HostFacts::system().hostname;
+        return Err(Failure::new(format!(
+            "backend {host} does not support environments; Pulumi ESC environments require the Pulumi Cloud backend, use \
+             `pulumi login` without arguments to log into the Pulumi Cloud backend"
+        )));
+    }
+    let stack = session.stack_or_selected(arguments.stack.as_deref())?;
+    drop(session.stack(&stack).await?);
+    let Some(project) = session.project_of(&stack) else {
+        session.project()?;
+        return Err(Failure::new(format!(
+            "the stack '{}' is of another project than the one in {}",
+            stack.shown,
+            session.invocation.directory.display()
+        )));
+    };
+    let project = match &arguments.config_file {
+        Some(file) => project.with_config_file(session.invocation.path(file)),
+        None => project.clone(),
+    };
+    let target = Target {
+        session,
+        project,
+        stack,
+    };
+    match &arguments.command {
+        None => read::list(&target, arguments.json, arguments.show_secrets).await,
+        Some(ConfigCommand::Get(arguments)) => read::get(&target, arguments).await,
+        Some(ConfigCommand::Set(arguments)) => write::set(&target, arguments).await,
+        Some(ConfigCommand::SetAll(arguments)) => write::set_all(&target, arguments).await,
+        Some(ConfigCommand::Rm { key, path }) => {
+            write::remove(&target, std::slice::from_ref(key), *path).await
+        }
+        Some(ConfigCommand::RmAll { keys, path }) => write::remove(&target, keys, *path).await,
+        Some(ConfigCommand::Refresh { force }) => refresh::refresh(&target, *force).await,
+        Some(ConfigCommand::Env { .. }) => Ok(()),
+    }
+}
+
+impl Target<'_> {
+    /// Returns the name of the stack within the project.
+    fn name(&self) -> &str {
+        self.stack.name.stack()
+    }
+
+    /// Returns the path of a value: without `--path`, a key is no path, also one with dots or brackets.
+    async fn path_of(&self, key: &str, is_path: bool) -> Result<String> {
+        if is_path {
+            return Ok(key.to_owned());
+        }
+        let file = self.project.file().await?;
+        let parsed = stackwright::config::ConfigKey::parse_in_project(key, &file.name)
+            .map_err(|error| Failure::from(error).after("invalid configuration key: "))?;
+        let quoted = serde_json::Value::from(parsed.name()).to_string();
+        Ok(format!("{}:[{quoted}]", parsed.namespace()))
+    }
+}

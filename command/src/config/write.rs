@@ -1,0 +1,120 @@
+//! `config set`, `config set-all`, `config rm` and `config rm-all`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use stackwright::config::ConfigValue;
+
+use super::Target;
+use crate::{
+    arguments::{ConfigSet, ConfigSetAll},
+    failure::{Failure, Result},
+};
+
+/// A value as `config --json` prints it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GivenValue {
+    value: Option<String>,
+    object_value: Option<Value>,
+    #[serde(default)]
+    secret: bool,
+}
+
+/// Sets one value.
+pub(super) async fn set(target: &Target<'_>, arguments: &ConfigSet) -> Result {
+    let path = target.path_of(&arguments.key, arguments.path).await?;
+    let value = match &arguments.value {
+        Some(value) => value.clone(),
+        None => {
+            let read = (target.session.invocation.stdin)()
+                .map_err(|error| Failure::new(format!("reading the standard input: {error}")))?;
+            String::from_utf8(read).map_err(|_| Failure::new("the standard input is no text in UTF-8"))?
+        }
+    };
+    // Without a flag, the declaration of the key decides.
+    let secret = match (arguments.secret, arguments.plaintext) {
+        (false, false) => None,
+        (secret, _) => Some(secret),
+    };
+    write(target, vec![(path, ConfigValue::plain(value))], secret).await
+}
+
+/// Sets values, in one write.
+pub(super) async fn set_all(target: &Target<'_>, arguments: &ConfigSetAll) -> Result {
+    let mut values = Vec::new();
+    if let Some(json) = &arguments.json {
+        if arguments.path || !arguments.plaintext.is_empty() || !arguments.secret.is_empty() {
+            return Err(Failure::new(
+                "the --json option cannot be used with the --plaintext, --secret or --path options",
+            ));
+        }
+        let given: BTreeMap<String, GivenValue> = serde_json::from_str(json)
+            .map_err(|error| Failure::new(format!("could not parse --json argument: {error}")))?;
+        for (key, given) in given {
+            let value = parsed(&key, given)?;
+            values.push((target.path_of(&key, false).await?, value));
+        }
+    }
+    let pairs = arguments.plaintext.iter().map(|pair| (pair, false));
+    for (pair, secret) in pairs.chain(arguments.secret.iter().map(|pair| (pair, true))) {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| Failure::new("config value must be in the form [key]=[value]"))?;
+        let path = target.path_of(key, arguments.path).await?;
+        values.push((
+            path,
+            match secret {
+                true => ConfigValue::secret(value),
+                false => ConfigValue::plain(value),
+            },
+        ));
+    }
+    write(target, values, Some(false)).await
+}
+
+/// Removes values, in one write. Absent ones are no error.
+pub(super) async fn remove(target: &Target<'_>, keys: &[String], is_path: bool) -> Result {
+    let mut paths = Vec::with_capacity(keys.len());
+    for key in keys {
+        paths.push(target.path_of(key, is_path).await?);
+    }
+    target.project.remove_config(target.name(), &paths).await?;
+    Ok(())
+}
+
+fn parsed(key: &str, given: GivenValue) -> Result<ConfigValue> {
+    let Some(value) = given.value else {
+        return Err(Failure::new(format!(
+            "value for --json object key \"{key}\" is nil"
+        )));
+    };
+    if given.object_value.is_none() {
+        return Ok(match given.secret {
+            true => ConfigValue::secret(value),
+            false => ConfigValue::plain(value),
+        });
+    }
+    let structure: Value = serde_json::from_str(&value)
+        .map_err(|error| Failure::new(format!("could not parse --json argument: {key}: {error}")))?;
+    Ok(match given.secret {
+        true => ConfigValue::secret_from_plain_json(structure)?,
+        false => ConfigValue::from_plain_json(structure)?,
+    })
+}
+
+async fn write(target: &Target<'_>, values: Vec<(String, ConfigValue)>, secret: Option<bool>) -> Result {
+    let written = target
+        .project
+        .set_all_config(target.name(), values, secret, None)
+        .await;
+    written.map_err(|error| {
+        let is_path = error.kind() == stackwright::ErrorKind::InvalidInput;
+        let failure = Failure::from(error);
+        match is_path {
+            true => failure.after("could not set config: "),
+            false => failure,
+        }
+    })
+}

@@ -1,0 +1,75 @@
+//! Facts about the environment of an operation, which the history keeps.
+
+use std::collections::BTreeMap;
+
+use stackwright::COMPATIBLE_VERSION;
+
+use crate::{
+    arguments::{GivenFlag, OperationArguments},
+    invocation::Invocation,
+};
+
+/// The variables of the environment that are booleans of the reference engine's command; of others, the values are not kept.
+const BOOLEANS: [&str; 4] = [
+    "PULUMI_DEBUG_COMMANDS",
+    "PULUMI_EXPERIMENTAL",
+    "PULUMI_SKIP_CONFIRMATIONS",
+    "PULUMI_SKIP_UPDATE_CHECK",
+];
+/// What the history has in place of a value that it does not keep.
+const SET: &str = "set";
+
+/// Returns the facts by name.
+pub(super) fn facts(
+    invocation: &Invocation,
+    arguments: &OperationArguments,
+    flags: &[GivenFlag],
+    is_planned: bool,
+) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    let mut add = |name: String, value: &str| facts.insert(name, value.to_owned());
+    let kind = arguments.exec_kind.as_deref().filter(|kind| !kind.is_empty());
+    add("exec.kind".to_owned(), kind.unwrap_or("cli"));
+    if let Some(agent) = arguments.exec_agent.as_deref().filter(|agent| !agent.is_empty()) {
+        add("exec.agent".to_owned(), agent);
+    }
+    add("pulumi.version".to_owned(), COMPATIBLE_VERSION);
+    add("pulumi.os".to_owned(), std::env::consts::OS);
+    add("pulumi.arch".to_owned(), architecture());
+    if arguments.client.is_some() {
+        add("runtime.name".to_owned(), "client");
+    }
+    add("stack.environments".to_owned(), "[]");
+    add("updatePlan".to_owned(), boolean(is_planned));
+    for flag in flags {
+        add(
+            format!("pulumi.flag.{}", flag.name),
+            flag.boolean.map_or(SET, boolean),
+        );
+    }
+    for name in invocation
+        .environment
+        .keys()
+        .filter(|name| name.starts_with("PULUMI_"))
+    {
+        let value = match BOOLEANS.contains(&name.as_str()) {
+            true => boolean(invocation.is_enabled(name)),
+            false => SET,
+        };
+        add(format!("pulumi.env.{name}"), value);
+    }
+    facts
+}
+
+const fn boolean(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+/// Returns the name that the reference engine has for the processor.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}

@@ -1,0 +1,335 @@
+//! `up`, `preview`, `refresh`, `destroy` and `import`.
+
+mod display;
+mod event_log;
+mod facts;
+mod import;
+mod options;
+mod run;
+
+use std::{fs, sync::Arc};
+
+use stackwright::{
+    StackSettings,
+    operation::{OperationOptions, OperationResult},
+    plan::GivenPlan,
+    program::{LanguageRuntimeProgram, Program},
+};
+
+use event_log::EventLog;
+use options::Unprotected;
+use run::{Runner, Work};
+
+use crate::{
+    arguments::{
+        Confirmation, DestroyArguments, GivenFlag, ImportArguments, OperationArguments, PreviewArguments,
+        ProgramArguments, RefreshArguments, UpdateArguments,
+    },
+    failure::{Failure, Result},
+    program::of_folder,
+    session::Session,
+};
+
+/// The variable that makes the event log available.
+const DEBUG_COMMANDS: &str = "PULUMI_DEBUG_COMMANDS";
+
+/// How a command runs its operation: only as a preview, or after one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Preview,
+    PreviewFirst,
+    Run,
+}
+
+impl Mode {
+    fn of(confirmation: &Confirmation, preview_only: bool) -> Result<Self> {
+        match (preview_only, confirmation.skip_preview, confirmation.yes) {
+            (true, ..) => Ok(Self::Preview),
+            (false, true, _) => Ok(Self::Run),
+            (false, false, true) => Ok(Self::PreviewFirst),
+            (false, false, false) => Err(Failure::unconfirmed(
+                "--yes or --skip-preview or --preview-only must be passed in to proceed when running in non-interactive mode",
+            )),
+        }
+    }
+}
+
+/// Shows what an update would do.
+pub(crate) async fn preview(
+    session: &Session<'_>,
+    arguments: &PreviewArguments,
+    flags: &[GivenFlag],
+) -> Result {
+    let options = program_options(session, &arguments.operation, &arguments.program)?;
+    let options = OperationOptions {
+        generate_plan: arguments.save_plan.is_some().then_some(true),
+        ..options::select(options, &arguments.selection)
+    };
+    if arguments.show_secrets {
+        return Err(Failure::new(
+            "--show-secrets is not supported: secrets in plans are always encrypted",
+        ));
+    }
+    let facts = facts::facts(session.invocation, &arguments.operation, flags, false);
+    let settings = StackSettings {
+        environment: facts,
+        ..StackSettings::default()
+    };
+    let mut runner = runner(session, &arguments.operation, settings, true).await?;
+    let ended = run(&mut runner, &Work::Update, options, Mode::Preview).await;
+    runner.log.close().await;
+    let result = ended?;
+    if let Some(file) = &arguments.save_plan {
+        let plan = result
+            .plan
+            .as_ref()
+            .and_then(|plan| plan.document())
+            .unwrap_or("{}");
+        let path = session.invocation.path(file);
+        fs::write(&path, format!("{}\n", plan.trim_end()))
+            .map_err(|error| Failure::new(format!("open {file}: {error}")))?;
+        session
+            .invocation
+            .note(format!("Update plan written to '{file}'"));
+        session.invocation.note(format!(
+            "Run `pulumi up --plan='{file}'` to constrain the update to the operations planned by this preview"
+        ));
+    }
+    unchanged(arguments.program.expect_no_changes, &result, "preview")
+}
+
+/// Creates or updates the resources of the stack.
+pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags: &[GivenFlag]) -> Result {
+    let mode = Mode::of(&arguments.confirmation, false)?;
+    let options = program_options(session, &arguments.operation, &arguments.program)?;
+    let plan = arguments.plan.as_deref().map(|file| read_plan(session, file));
+    let options = OperationOptions {
+        plan: plan.transpose()?,
+        continue_on_error: arguments.continue_on_error,
+        ..options::select(options, &arguments.selection)
+    };
+    let settings = StackSettings {
+        environment: facts::facts(
+            session.invocation,
+            &arguments.operation,
+            flags,
+            options.plan.is_some(),
+        ),
+        ..StackSettings::default()
+    };
+    let mut runner = runner(session, &arguments.operation, settings, true).await?;
+    let ended = run(&mut runner, &Work::Update, options, mode).await;
+    runner.log.close().await;
+    unchanged(arguments.program.expect_no_changes, &*ended?, "update")
+}
+
+/// Reads the resources of the stack.
+pub(crate) async fn refresh(
+    session: &Session<'_>,
+    arguments: &RefreshArguments,
+    flags: &[GivenFlag],
+) -> Result {
+    let mode = Mode::of(&arguments.confirmation, arguments.preview_only)?;
+    let runs_program = arguments.run_program == Some(true);
+    let options = options::common(session.invocation, &arguments.operation)?;
+    let options = OperationOptions {
+        refresh_program: runs_program,
+        clear_pending_creates: arguments.clear_pending_creates,
+        import_pending_creates: options::pending_creates(&arguments.import_pending_creates)?,
+        ..options::select(options, &arguments.selection)
+    };
+    let settings = StackSettings {
+        environment: facts::facts(session.invocation, &arguments.operation, flags, false),
+        ..StackSettings::default()
+    };
+    let mut runner = runner(session, &arguments.operation, settings, runs_program).await?;
+    let ended = run(&mut runner, &Work::Refresh, options, mode).await;
+    runner.log.close().await;
+    unchanged(arguments.expect_no_changes, &*ended?, "update")
+}
+
+/// Deletes the resources of the stack.
+pub(crate) async fn destroy(
+    session: &Session<'_>,
+    arguments: &DestroyArguments,
+    flags: &[GivenFlag],
+) -> Result {
+    let mode = Mode::of(&arguments.confirmation, arguments.preview_only)?;
+    let runs_program = arguments.run_program == Some(true);
+    let refresh = arguments.refresh == Some(true);
+    let options = options::common(session.invocation, &arguments.operation)?;
+    let mut options = OperationOptions {
+        refresh,
+        refresh_program: refresh && runs_program,
+        destroy_program: runs_program,
+        continue_on_error: arguments.continue_on_error,
+        ..options::select(options, &arguments.selection)
+    };
+    let settings = StackSettings {
+        environment: facts::facts(session.invocation, &arguments.operation, flags, false),
+        ..StackSettings::default()
+    };
+    let mut runner = runner(session, &arguments.operation, settings, runs_program).await?;
+    if arguments.exclude_protected {
+        if !options.targets.is_empty() {
+            return Err(Failure::new(
+                "You cannot specify --target and --exclude-protected",
+            ));
+        }
+        match options::unprotected(&runner.stack).await? {
+            Unprotected::All => {}
+            Unprotected::Some(urns) => options.targets = urns,
+            Unprotected::None(count) => {
+                session.invocation.print(format!(
+                    "There were no unprotected resources to destroy. There are still {count} protected resources associated \
+                     with this stack."
+                ));
+                return Ok(());
+            }
+        }
+    }
+    let ended = run(&mut runner, &Work::Destroy, options, mode).await;
+    runner.log.close().await;
+    let result = ended?;
+    if mode != Mode::Preview && !arguments.operation.display.json && result.snapshot.resources.is_empty() {
+        session.invocation.print(format!(
+            "The resources in the stack have been deleted, but the history and configuration associated with the stack are \
+             still maintained. \nIf you want to remove the stack completely, run `pulumi stack rm {}`.",
+            runner.shown
+        ));
+    }
+    Ok(())
+}
+
+/// Imports existing resources.
+pub(crate) async fn import(
+    session: &Session<'_>,
+    arguments: &ImportArguments,
+    flags: &[GivenFlag],
+) -> Result {
+    let request = import::request(session.invocation, arguments)?;
+    let mode = Mode::of(&arguments.confirmation, arguments.preview_only)?;
+    let options = options::common(session.invocation, &arguments.operation)?;
+    let settings = StackSettings {
+        environment: facts::facts(session.invocation, &arguments.operation, flags, false),
+        ..StackSettings::default()
+    };
+    let mut runner = runner(session, &arguments.operation, settings, false).await?;
+    let ended = run(&mut runner, &Work::Import(request), options, mode).await;
+    runner.log.close().await;
+    import::write_code(session, arguments, &*ended?)
+}
+
+/// Returns the options of operations that run the program.
+fn program_options(
+    session: &Session<'_>,
+    operation: &OperationArguments,
+    program: &ProgramArguments,
+) -> Result<OperationOptions> {
+    let refresh = program.refresh == Some(true);
+    let (folders, files) = (&program.policy_pack, &program.policy_pack_config);
+    Ok(OperationOptions {
+        replace_targets: program.replace.clone(),
+        refresh,
+        refresh_program: refresh && program.run_program == Some(true),
+        local_policy_packs: options::policy_packs(session.invocation, folders, files)?,
+        ..options::common(session.invocation, operation)?
+    })
+}
+
+/// Opens the stack, its program and the event log.
+async fn runner<'a>(
+    session: &'a Session<'_>,
+    arguments: &'a OperationArguments,
+    settings: StackSettings,
+    needs_program: bool,
+) -> Result<Runner<'a>> {
+    let invocation = session.invocation;
+    if arguments.event_log.is_some() && !invocation.is_enabled(DEBUG_COMMANDS) {
+        return Err(Failure::new("unknown flag: --event-log"));
+    }
+    let named = session.stack_or_selected(arguments.stack.stack.as_deref())?;
+    let project = match session.project_of(&named) {
+        Some(project) => project,
+        None => session.project()?,
+    };
+    let project = match &arguments.config_file {
+        Some(file) => project.with_config_file(invocation.path(file)),
+        None => project.clone(),
+    };
+    let file = project.file().await?;
+    let program = match (&arguments.client, &invocation.program) {
+        _ if !needs_program => None,
+        (Some(_), Some(program)) => Some(Arc::clone(program)),
+        (Some(address), None) => Some(Arc::new(LanguageRuntimeProgram::inline(address)) as Arc<dyn Program>),
+        (None, _) => Some(of_folder(invocation, project.folder(), &file)?),
+    };
+    // The folder of an inline program is that of the process which runs it.
+    let settings = StackSettings {
+        root_directory: Some(
+            file.main
+                .map_or_else(|| project.folder().to_owned(), |main| project.folder().join(main)),
+        ),
+        program: program.clone(),
+        ..settings
+    };
+    let unconfigured = "getting stack configuration: ";
+    session
+        .require_passphrase()
+        .map_err(|failure| failure.after("get stack secrets manager: ").after(unconfigured))?;
+    let stack = session.configured_stack(&project, &named, settings).await;
+    let stack = stack.map_err(|failure| match failure.is_no_stack() {
+        true => failure,
+        false => failure.after(unconfigured),
+    })?;
+    Ok(Runner {
+        invocation,
+        stack,
+        shown: named.name.stack().to_owned(),
+        display: &arguments.display,
+        program,
+        log: EventLog::open(invocation, arguments.event_log.as_deref()).await,
+    })
+}
+
+/// Runs an operation, or its preview, or one after the other.
+async fn run(
+    runner: &mut Runner<'_>,
+    work: &Work,
+    options: OperationOptions,
+    mode: Mode,
+) -> Result<Arc<OperationResult>> {
+    if mode != Mode::Run {
+        let previewed = runner.run(work, options.clone().preview()).await?;
+        if mode == Mode::Preview {
+            return Ok(previewed);
+        }
+    }
+    runner.run(work, options).await
+}
+
+fn read_plan(session: &Session<'_>, file: &str) -> Result<GivenPlan> {
+    let text = fs::read(session.invocation.path(file));
+    let text = text.map_err(|error| Failure::new(format!("open {file}: {}", reason(&error))))?;
+    serde_json::from_slice(&text).map_err(|error| Failure::new(format!("{file}: {error}")))
+}
+
+/// Fails when something changed that was not to.
+fn unchanged(expected: bool, result: &OperationResult, noun: &str) -> Result {
+    let has_changes = result
+        .changes
+        .iter()
+        .any(|(op, count)| *op != "same" && *count > 0);
+    match expected && has_changes {
+        true => Err(Failure::changes(noun)),
+        false => Ok(()),
+    }
+}
+
+/// Returns the reason of a failed file access without its number.
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        _ => error.to_string(),
+    }
+}

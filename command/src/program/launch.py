@@ -1,0 +1,66 @@
+# Runs the program of a folder: the facts of the run come from the standard input, as JSON.
+import asyncio, concurrent.futures, json, logging, os, runpy, sys, traceback
+
+facts = json.loads(sys.stdin.buffer.read())
+# The folder of `-c`; that of the program takes its place.
+sys.path[:] = [folder for folder in sys.path if folder]
+
+import pulumi
+from pulumi import runtime
+
+REPORTED = 32
+
+program = os.path.abspath(facts["program"])
+folder = program if os.path.isdir(program) else os.path.dirname(program)
+
+
+def own(frames):
+    """Leaves out the frames of this launcher and of the SDK before those of the program."""
+    first = frames
+    while first is not None and not first.tb_frame.f_code.co_filename.startswith(folder):
+        first = first.tb_next
+    return first or frames
+
+
+def fail(text, code):
+    pulumi.log.error(text)
+    return code
+
+
+def run():
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    sys.argv = [program]
+    runtime.set_all_config(facts["config"], facts["secretKeys"])
+    runtime.configure(
+        runtime.Settings(
+            project=facts["project"],
+            stack=facts["stack"],
+            organization=facts["organization"],
+            root_directory=facts["root"],
+            monitor=facts["address"],
+            engine=facts["address"],
+            parallel=facts["parallel"],
+            dry_run=facts["dryRun"],
+        )
+    )
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(4 * max(1, facts["parallel"])))
+    try:
+        loop.run_until_complete(runtime.run_in_stack(lambda: runpy.run_path(program, run_name="__main__") and None))
+    except pulumi.RunError as error:
+        return fail(str(error), 1)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        frames = "".join(traceback.format_exception(type(error), error, own(error.__traceback__)))
+        return fail("Program failed with an unhandled exception:\n" + frames, REPORTED)
+    return 0
+
+
+code = run()
+sys.stdout.flush()
+sys.stderr.flush()
+sys.exit(code)

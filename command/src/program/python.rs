@@ -1,0 +1,69 @@
+//! Programs in Python: the interpreter of the project.
+
+use std::path::{Path, PathBuf};
+
+use stackwright::moves::ProgramLanguage;
+use stackwright_project::{ProjectFile, yaml::Node};
+
+use super::{folder::FolderProgram, on_path};
+use crate::{
+    failure::{Failure, Result},
+    invocation::Invocation,
+};
+
+/// Runs a program, whose facts come from the standard input.
+const LAUNCHER: &str = include_str!("launch.py");
+/// The folder of the virtual environment that the tool `uv` makes.
+const UV_ENVIRONMENT: &str = ".venv";
+
+/// Finds the program of a folder, with the interpreter that the options of the project name.
+pub(super) fn find(invocation: &Invocation, folder: &Path, file: &ProjectFile) -> Result<FolderProgram> {
+    Ok(FolderProgram {
+        language: ProgramLanguage::PythonSdk,
+        interpreter: interpreter(invocation, folder, file)?,
+        arguments: ["-u", "-c", LAUNCHER].map(str::to_owned).into(),
+        program: file
+            .main
+            .as_ref()
+            .map_or_else(|| folder.to_owned(), |main| folder.join(main)),
+        root: folder.to_owned(),
+        environment: invocation.environment.clone(),
+    })
+}
+
+fn interpreter(invocation: &Invocation, folder: &Path, file: &ProjectFile) -> Result<PathBuf> {
+    let option = |name: &str| file.runtime.options.get(name).and_then(Node::as_text);
+    let environment = match (option("virtualenv"), option("toolchain").unwrap_or("pip")) {
+        (Some(given), "pip" | "uv") => folder.join(given),
+        (None, "uv") => folder.join(UV_ENVIRONMENT),
+        (None, "pip") => return without_environment(invocation),
+        (_, other) => {
+            return Err(Failure::new(format!(
+                "the toolchain `{other}` is not supported: name the folder of the virtual environment as the option `virtualenv`, \
+                 and remove `toolchain`"
+            )));
+        }
+    };
+    let interpreter = environment.join("bin/python");
+    match interpreter.exists() {
+        true => Ok(interpreter),
+        false => Err(Failure::new(format!(
+            "the virtual environment {} does not exist, or has no interpreter: create it, and install the packages of the program \
+             in it",
+            environment.display()
+        ))),
+    }
+}
+
+/// Returns the interpreter that the environment names, or that of the search path.
+fn without_environment(invocation: &Invocation) -> Result<PathBuf> {
+    if let Some(interpreter) = invocation
+        .variable("PULUMI_PYTHON_CMD")
+        .filter(|name| name.contains('/'))
+    {
+        return Ok(invocation.path(interpreter));
+    }
+    let missing =
+        "no interpreter was found on the search path: name a virtual environment as the option `virtualenv`";
+    on_path(invocation, &["python3", "python"]).ok_or_else(|| Failure::new(missing))
+}

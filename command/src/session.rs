@@ -1,0 +1,363 @@
+//! What most commands work with: the engine of the selected store, the project of the folder, and the named stack.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use stackwright::{
+    Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings,
+    plugin::{HostEnvironment, PluginSettings},
+    runtime::Runtime,
+    secrets::SecretsProvider,
+    store,
+};
+use stackwright_project::{Project, ProjectFile};
+
+use crate::{
+    failure::{Failure, Result},
+    home::Home,
+    invocation::Invocation,
+    secrets::{EnvironmentSecrets, Passphrases},
+};
+
+/// The names that a project file can have.
+const PROJECT_FILES: [&str; 3] = ["Pulumi.yaml", "Pulumi.yml", "Pulumi.json"];
+/// The only organization of stores without accounts.
+const ORGANIZATION: &str = "organization";
+/// The stores that there are.
+const STORES: &str = "this engine keeps states in folders (file:///absolute/folder, file://./relative/folder, or file://~ for the home)";
+
+/// What the engine of an invocation is made of.
+#[derive(Clone)]
+pub(crate) struct Components {
+    pub(crate) handle: tokio::runtime::Handle,
+    /// An engine of the host, which takes the place of the environment's.
+    pub(crate) engine: Option<Engine>,
+    pub(crate) plugins: PluginSettings,
+    pub(crate) passphrases: Arc<Passphrases>,
+}
+
+/// The file of a project, and what it contains.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundProject {
+    pub(crate) path: PathBuf,
+    pub(crate) file: ProjectFile,
+}
+
+impl FoundProject {
+    /// Looks for a project file in a folder and those above it.
+    pub(crate) fn above(folder: &Path) -> Result<Option<Self>> {
+        for folder in folder.ancestors() {
+            for name in PROJECT_FILES {
+                let path = folder.join(name);
+                let text = match fs::read_to_string(&path) {
+                    Ok(text) => text,
+                    Err(_) if !path.exists() => continue,
+                    Err(error) => return Err(Failure::new(format!("reading {}: {error}", path.display()))),
+                };
+                let file = ProjectFile::parse(&text)
+                    .map_err(|error| Failure::from(error).after(&format!("{}: ", path.display())))?;
+                return Ok(Some(Self { path, file }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the folder of the file.
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+}
+
+/// A stack as the user has named it.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedStack {
+    /// The name as it was given.
+    pub(crate) shown: String,
+    pub(crate) name: StackName,
+}
+
+/// What most commands work with.
+pub(crate) struct Session<'a> {
+    pub(crate) invocation: &'a Invocation,
+    pub(crate) engine: Engine,
+    pub(crate) home: Home,
+    project: Option<(FoundProject, Project)>,
+    /// `None` for an engine of the host.
+    secrets: Option<EnvironmentSecrets>,
+}
+
+impl<'a> Session<'a> {
+    /// Opens the store that the environment, the project or the user has selected, in this order.
+    pub(crate) async fn open(components: &Components, invocation: &'a Invocation) -> Result<Self> {
+        let home = Home::of(invocation)?;
+        let found = FoundProject::above(&invocation.directory)?;
+        let (engine, secrets) = match &components.engine {
+            Some(engine) => (engine.clone(), None),
+            None => {
+                let (engine, secrets) = environment_engine(components, invocation, &home, found.as_ref())?;
+                (engine, Some(secrets))
+            }
+        };
+        let project = match found {
+            Some(found) => {
+                let project = Project::open(&engine, found.folder()).await?;
+                Some((found, project))
+            }
+            None => None,
+        };
+        Ok(Self {
+            invocation,
+            engine,
+            home,
+            project,
+            secrets,
+        })
+    }
+
+    /// Ends the plugins of an engine that the invocation has made.
+    pub(crate) async fn close(&self) {
+        if self.secrets.is_some() {
+            self.engine.close().await;
+        }
+    }
+
+    /// Returns the project.
+    pub(crate) fn project(&self) -> Result<&Project> {
+        match &self.project {
+            Some((_, project)) => Ok(project),
+            None => Err(Failure::new(format!(
+                "no Pulumi.yaml project file found (searching upwards from {}). If you have not created a project yet, use \
+                 `pulumi new` to do so: no project file found",
+                self.invocation.directory.display()
+            ))),
+        }
+    }
+
+    /// Returns the file of the project, if there is one.
+    pub(crate) fn found(&self) -> Option<&FoundProject> {
+        self.project.as_ref().map(|(found, _)| found)
+    }
+
+    /// Returns the project when the stack belongs to it.
+    pub(crate) fn project_of(&self, stack: &NamedStack) -> Option<&Project> {
+        let (found, project) = self.project.as_ref()?;
+        (found.file.name == stack.name.project()).then_some(project)
+    }
+
+    /// Refuses a missing passphrase.
+    pub(crate) fn require_passphrase(&self) -> Result {
+        self.secrets.as_ref().map_or(Ok(()), EnvironmentSecrets::require)
+    }
+
+    /// Parses the name of a stack: `dev`, `organization/dev` or `organization/shop/dev`.
+    pub(crate) fn named(&self, shown: &str) -> Result<NamedStack> {
+        let parts: Vec<&str> = shown.split('/').collect();
+        let (organization, project, stack) = match parts[..] {
+            [stack] => (ORGANIZATION, None, stack),
+            [organization, stack] => (organization, None, stack),
+            [organization, project, stack] => (organization, Some(project), stack),
+            _ => return Err(Failure::new(format!("could not parse stack name '{shown}'"))),
+        };
+        if organization != ORGANIZATION {
+            return Err(Failure::new("organization name must be 'organization'"));
+        }
+        let project = match (project, self.found()) {
+            (Some(project), _) => project,
+            (None, Some(found)) => found.file.name.as_str(),
+            (None, None) => {
+                return Err(Failure::new(
+                    "no Pulumi.yaml project file found; either run this command from a directory containing a Pulumi project, \
+                     or pass the fully qualified stack name (organization/project/stack)",
+                ));
+            }
+        };
+        let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        if let Some((place, character)) = stack
+            .chars()
+            .enumerate()
+            .find(|(_, character)| !is_plain(*character))
+        {
+            return Err(Failure::new(format!(
+                "a stack name may only contain alphanumeric, hyphens, underscores, or periods: invalid character {character:?} at \
+                 position {place}"
+            )));
+        }
+        Ok(NamedStack {
+            shown: shown.to_owned(),
+            name: StackName::new(project, stack)?,
+        })
+    }
+
+    /// Returns the selected stack.
+    pub(crate) fn selected(&self) -> Result<Option<NamedStack>> {
+        let Some(found) = self.found() else {
+            return Ok(None);
+        };
+        let Some(stack) = self.home.selected_stack(&found.file.name, &found.path)? else {
+            return Ok(None);
+        };
+        let named = self.named(&stack)?;
+        let shown = match self.project_of(&named) {
+            Some(_) => named.name.stack().to_owned(),
+            None => named.shown,
+        };
+        Ok(Some(NamedStack { shown, ..named }))
+    }
+
+    /// Returns the named stack, or the selected one.
+    pub(crate) fn stack_or_selected(&self, given: Option<&str>) -> Result<NamedStack> {
+        if let Some(given) = given {
+            return self.named(given);
+        }
+        match self.selected()? {
+            Some(selected) => Ok(selected),
+            None => Err(Failure::new(
+                "no stack selected; please use `pulumi stack select` to choose one",
+            )),
+        }
+    }
+
+    /// Selects a stack, or with `None` forgets the selected one.
+    pub(crate) fn select(&self, stack: Option<&NamedStack>) -> Result {
+        let Some(found) = self.found() else {
+            return Ok(());
+        };
+        let qualified = stack.map(|stack| stack.name.qualified());
+        self.home
+            .select_stack(&found.file.name, &found.path, qualified.as_deref())
+    }
+
+    /// Opens a stack that exists, without the settings of its project: for what needs no program and no configuration.
+    pub(crate) async fn stack(&self, stack: &NamedStack) -> Result<Stack> {
+        let settings = StackSettings::default();
+        let opened = self.engine.select_stack(&stack.name.to_string(), settings).await;
+        opened.map_err(|error| explained(error, stack))
+    }
+
+    /// Opens a stack that exists, with the settings of its project, for an operation. The passphrase is checked.
+    pub(crate) async fn configured_stack(
+        &self,
+        project: &Project,
+        stack: &NamedStack,
+        settings: StackSettings,
+    ) -> Result<Stack> {
+        let settings = StackSettings {
+            opening: Opening::Select,
+            secrets: self.verifying(),
+            ..settings
+        };
+        let opened = project.stack(&stack.name.to_string(), settings).await;
+        opened.map_err(|error| explained(error, stack))
+    }
+
+    fn verifying(&self) -> Option<Arc<dyn SecretsProvider>> {
+        let secrets = self.secrets.as_ref()?;
+        Some(Arc::new(secrets.verifying()))
+    }
+}
+
+/// Names a stack that does not exist as the user did.
+fn explained(error: Error, stack: &NamedStack) -> Failure {
+    match error.kind() {
+        ErrorKind::NotFound => Failure::no_stack(&stack.shown),
+        _ => error.into(),
+    }
+}
+
+/// Returns the URL of the selected store, and the folder that relative ones begin at.
+fn store_url(
+    invocation: &Invocation,
+    home: &Home,
+    found: Option<&FoundProject>,
+) -> Result<(String, PathBuf)> {
+    let directory = || invocation.directory.clone();
+    if let Some(url) = invocation.variable("PULUMI_BACKEND_URL") {
+        return Ok((url.to_owned(), directory()));
+    }
+    if let Some((url, found)) = found.and_then(|found| Some((found.file.backend_url.clone()?, found))) {
+        return Ok((url, found.folder().to_owned()));
+    }
+    match home.selected_store()? {
+        Some(url) => Ok((url, directory())),
+        None => Err(Failure::no_store(format!(
+            "no store of states is selected: {STORES}; set PULUMI_BACKEND_URL, `backend.url` in the project file, or use \
+             `pulumi login`"
+        ))),
+    }
+}
+
+/// Checks the URL of a store, and replaces `~` by the home.
+pub(crate) fn expanded(invocation: &Invocation, url: &str) -> Result<String> {
+    let Some(path) = url.strip_prefix("file://") else {
+        let scheme = url.split(':').next().unwrap_or(url);
+        return Err(Failure::no_store(format!(
+            "the store {scheme:?} is not supported: {STORES}"
+        )));
+    };
+    match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => match invocation.variable("HOME") {
+            Some(home) => Ok(format!("file://{home}{rest}")),
+            None => Err(Failure::no_store(format!(
+                "the store {url} is in the home, and the environment has no HOME"
+            ))),
+        },
+        _ => Ok(url.to_owned()),
+    }
+}
+
+/// Refuses a store whose folder does not exist.
+pub(crate) fn check_folder(url: &str) -> Result {
+    let folder = url.strip_prefix("file://").unwrap_or(url);
+    match fs::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Failure::new(format!(
+            "unable to open state directory \"{url}\": not a directory"
+        ))),
+        Err(error) => {
+            let reason = match error.kind() {
+                std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+                _ => error.to_string(),
+            };
+            Err(Failure::new(format!(
+                "unable to open state directory \"{url}\": stat {folder}: {reason}"
+            )))
+        }
+    }
+}
+
+/// Makes the engine that the environment describes.
+fn environment_engine(
+    components: &Components,
+    invocation: &Invocation,
+    home: &Home,
+    found: Option<&FoundProject>,
+) -> Result<(Engine, EnvironmentSecrets)> {
+    let runtime = Runtime::system(components.handle.clone());
+    let (url, base) = store_url(invocation, home, found)?;
+    let store = store::open(&expanded(invocation, &url)?, &base, &runtime)?;
+    check_folder(&store.url())?;
+    let secrets = components.passphrases.of(invocation, &runtime)?;
+    let environment = invocation.environment.iter();
+    let environment = environment.map(|(name, value)| (name.into(), value.into()));
+    let host = HostEnvironment::new(environment.collect(), invocation.directory.clone());
+    let path = match invocation.is_enabled("PULUMI_IGNORE_AMBIENT_PLUGINS") {
+        true => None,
+        false => invocation.variable("PATH"),
+    };
+    let plugins = PluginSettings {
+        path: path.map(Into::into),
+        cache: Some(home.plugins()),
+        environment: Some(host),
+        ..components.plugins.clone()
+    };
+    let engine = Engine::builder(components.handle.clone())
+        .runtime(runtime)
+        .store(store)
+        .secrets(Arc::new(secrets.clone()))
+        .plugins(plugins)
+        .build()?;
+    Ok((engine, secrets))
+}

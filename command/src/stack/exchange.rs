@@ -1,0 +1,67 @@
+//! `stack export` and `stack import`.
+
+use std::fs;
+
+use crate::{
+    arguments::StackExport,
+    failure::{Failure, Result},
+    session::Session,
+    text,
+};
+
+/// What the reference engine calls a failed reading of a state.
+const UNREADABLE: &str = "could not deserialize deployment: ";
+
+/// Prints the state, or writes it into a file.
+pub(super) async fn export(session: &Session<'_>, arguments: &StackExport) -> Result {
+    let named = session.stack_or_selected(arguments.stack.stack.as_deref())?;
+    if arguments.version.is_some() {
+        let host = stackwright::store::HostFacts::system().hostname;
+        return Err(Failure::new(format!(
+            "the current backend ({host}) does not provide the ability to export previous deployments"
+        )));
+    }
+    let stack = session.stack(&named).await?;
+    if arguments.show_secrets {
+        session
+            .require_passphrase()
+            .map_err(|failure| failure.after(UNREADABLE))?;
+    }
+    let exported = stack.export_deployment(arguments.show_secrets).await?;
+    let document = text::utf8(exported)?;
+    let document = document.trim_end();
+    match &arguments.file {
+        None => session.invocation.print(document),
+        Some(file) => fs::write(session.invocation.path(file), format!("{document}\n"))
+            .map_err(|error| Failure::new(format!("could not open file: open {file}: {error}")))?,
+    }
+    Ok(())
+}
+
+/// Replaces the state by a document.
+pub(super) async fn import(
+    session: &Session<'_>,
+    stack: Option<&str>,
+    file: Option<&str>,
+    force: bool,
+) -> Result {
+    let named = session.stack_or_selected(stack)?;
+    let stack = session.stack(&named).await?;
+    let document = match file {
+        Some(file) => fs::read(session.invocation.path(file))
+            .map_err(|error| Failure::new(format!("could not open file: open {file}: {error}")))?,
+        None => (session.invocation.stdin)()
+            .map_err(|error| Failure::new(format!("reading the standard input: {error}")))?,
+    };
+    let imported = stack.import_deployment_with(&document, force, false).await;
+    let report = imported.map_err(|error| match error.kind() {
+        stackwright::ErrorKind::Conflict => Failure::from(error).after("could not import deployment: "),
+        stackwright::ErrorKind::Decrypt => Failure::from(error).after(UNREADABLE),
+        _ => error.into(),
+    })?;
+    for warning in &report.warnings {
+        session.invocation.warn(warning);
+    }
+    session.invocation.print("Import complete.");
+    Ok(())
+}

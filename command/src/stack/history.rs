@@ -1,0 +1,168 @@
+//! `stack history`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use stackwright::{binding::ConfigEntryDocument, config::Config};
+use stackwright_project::{StackFile, binding::document_of, yaml::Format};
+
+use crate::{
+    arguments::StackHistory,
+    failure::{Failure, Result},
+    session::{NamedStack, Session},
+    text,
+};
+
+/// The result of an operation that has not ended.
+const IN_PROGRESS: &str = "in-progress";
+
+/// A record as it is kept.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record {
+    kind: String,
+    start_time: i64,
+    message: String,
+    environment: BTreeMap<String, String>,
+    config: Value,
+    version: i64,
+    result: String,
+    end_time: i64,
+    resource_changes: Option<BTreeMap<String, u64>>,
+}
+
+/// A row as it is printed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    version: i64,
+    kind: String,
+    start_time: String,
+    message: String,
+    environment: BTreeMap<String, String>,
+    config: BTreeMap<String, ConfigEntryDocument>,
+    result: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_changes: Option<BTreeMap<String, u64>>,
+}
+
+/// Prints the history, newest row first.
+pub(super) async fn history(session: &Session<'_>, arguments: &StackHistory) -> Result {
+    let named = session.stack_or_selected(arguments.stack.stack.as_deref())?;
+    let stack = session.stack(&named).await?;
+    let limit = usize::try_from(arguments.page_size).ok().filter(|size| *size > 0);
+    let page = usize::try_from(arguments.page).unwrap_or(1).max(1);
+    let records = match (limit, page) {
+        (None, 2..) => Vec::new(),
+        _ => stack.history_page(limit, page).await?,
+    };
+    let mut rows = Vec::with_capacity(records.len());
+    for record in records {
+        let record: Record = read(record)?;
+        rows.push(row(session, &named, record, arguments.show_secrets).await?);
+    }
+    if arguments.form.is_json() {
+        session.invocation.print(text::document(&rows)?);
+        return Ok(());
+    }
+    for row in &rows {
+        print(session, row);
+    }
+    Ok(())
+}
+
+fn read(record: Value) -> Result<Record> {
+    serde_json::from_value(record)
+        .map_err(|error| Failure::new(format!("a history record is malformed: {error}")))
+}
+
+async fn row(session: &Session<'_>, named: &NamedStack, record: Record, show_secrets: bool) -> Result<Row> {
+    let time = |seconds: i64| Timestamp::from_second(seconds).map(text::milliseconds);
+    let malformed = |error| Failure::new(format!("a history record has a wrong time: {error}"));
+    let is_over = record.result != IN_PROGRESS;
+    Ok(Row {
+        version: record.version,
+        start_time: time(record.start_time).map_err(malformed)?,
+        end_time: match is_over {
+            true => Some(time(record.end_time).map_err(malformed)?),
+            false => None,
+        },
+        config: config(session, named, &record.config, show_secrets).await?,
+        kind: record.kind,
+        message: record.message,
+        environment: record.environment,
+        result: record.result,
+        resource_changes: record.resource_changes,
+    })
+}
+
+/// Returns the configuration of a record, its values in the form of `config --json`.
+async fn config(
+    session: &Session<'_>,
+    named: &NamedStack,
+    recorded: &Value,
+    show_secrets: bool,
+) -> Result<BTreeMap<String, ConfigEntryDocument>> {
+    let config = parsed(named, recorded)?;
+    if config.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let project = match session.project_of(named) {
+        Some(project) => project,
+        None => session.project()?,
+    };
+    let entries = project
+        .list_kept_config(named.name.stack(), &config, show_secrets, None)
+        .await?;
+    let documents = entries
+        .iter()
+        .map(|(key, entry)| Ok((key.to_string(), document_of(entry)?)));
+    documents.collect()
+}
+
+/// Parses the configuration of a record, which has the form of stack files.
+fn parsed(named: &NamedStack, recorded: &Value) -> Result<Config> {
+    let file = json!({ "config": recorded }).to_string();
+    let file = StackFile::parse_as(&file, Format::Json, Some(named.name.project()))?;
+    Ok(file.config)
+}
+
+/// Returns the configuration of the newest record; `None` for a stack without history.
+pub(crate) async fn newest_config(session: &Session<'_>, named: &NamedStack) -> Result<Option<Config>> {
+    let stack = session.stack(named).await?;
+    match stack.history_page(Some(1), 1).await?.pop() {
+        Some(record) => parsed(named, &read(record)?.config).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn print(session: &Session<'_>, row: &Row) {
+    let print = |line: String| session.invocation.print(line);
+    print(format!("Version: {}", row.version));
+    print(format!("UpdateKind: {}", row.kind));
+    print(format!("Status: {}", row.result));
+    print(format!("Message: {}", row.message));
+    let changes = row.resource_changes.iter().flatten();
+    let count = |name: &str| {
+        changes
+            .clone()
+            .find(|(op, _)| *op == name)
+            .map_or(0, |(_, count)| *count)
+    };
+    print(format!(
+        "+{}-{}~{} {}",
+        count("create"),
+        count("delete"),
+        count("update"),
+        count("same")
+    ));
+    let ended = row.end_time.as_deref().unwrap_or("not ended");
+    print(format!("Updated {} to {ended}", row.start_time));
+    for (name, value) in &row.environment {
+        print(format!("    {name}: {value}"));
+    }
+}

@@ -1,0 +1,76 @@
+//! `stack ls`.
+
+use serde::Serialize;
+use stackwright::store::StackSummary;
+
+use crate::{
+    failure::{Failure, Result},
+    session::Session,
+    text,
+};
+
+/// A row of the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    name: String,
+    current: bool,
+    last_update: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_count: Option<usize>,
+}
+
+/// Lists the stacks of the project, or of all projects.
+pub(super) async fn list(session: &Session<'_>, json: bool, all: bool) -> Result {
+    let project = match (all, session.found()) {
+        (true, _) => None,
+        (false, Some(found)) => Some(found.file.name.as_str()),
+        (false, None) => {
+            let missing = session
+                .project()
+                .err()
+                .unwrap_or_else(|| Failure::new("there is no project"));
+            return Err(missing.after("could not detect current project: "));
+        }
+    };
+    let own = session.found().map(|found| found.file.name.as_str());
+    let current = session.selected()?;
+    let stacks = session.engine.stacks(project, true).await?;
+    let row = |stack: &StackSummary| Row {
+        name: match own {
+            Some(own) if own == stack.name.project() => stack.name.stack().to_owned(),
+            _ => stack.name.qualified(),
+        },
+        current: current.as_ref().is_some_and(|current| current.name == stack.name),
+        last_update: text::milliseconds(stack.modified),
+        resource_count: stack.resource_count,
+    };
+    let rows: Vec<Row> = stacks.iter().map(row).collect();
+    if json {
+        session.invocation.print(text::document(&rows)?);
+        return Ok(());
+    }
+    let width = rows
+        .iter()
+        .map(|row| row.name.len() + 1)
+        .max()
+        .unwrap_or(0)
+        .max(4);
+    session
+        .invocation
+        .print(format!("{:width$}  {:24}  RESOURCE COUNT", "NAME", "LAST UPDATE"));
+    for Row {
+        name,
+        current,
+        last_update,
+        resource_count,
+    } in rows
+    {
+        let name = if current { format!("{name}*") } else { name };
+        let count = resource_count.map_or_else(|| "n/a".to_owned(), |count| count.to_string());
+        session
+            .invocation
+            .print(format!("{name:width$}  {last_update:24}  {count}"));
+    }
+    Ok(())
+}

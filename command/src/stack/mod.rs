@@ -1,0 +1,44 @@
+//! `stack`: creates, lists, renames and removes stacks, and reads and replaces what is recorded of them.
+
+mod exchange;
+mod history;
+mod list;
+mod output;
+mod remove;
+mod rename;
+mod select;
+mod tag;
+
+use crate::{
+    arguments::{StackArguments, StackCommand},
+    failure::Result,
+    session::Session,
+};
+
+pub(crate) use history::newest_config;
+
+/// Runs a subcommand of `stack`.
+pub(crate) async fn run(session: &Session<'_>, arguments: &StackArguments) -> Result {
+    match &arguments.command {
+        StackCommand::Init(arguments) => select::init(session, arguments).await,
+        StackCommand::Select {
+            name,
+            stack,
+            create,
+            secrets_provider,
+        } => {
+            let name = name.as_deref().or(stack.stack.as_deref());
+            select::select(session, name, *create, secrets_provider.as_deref()).await
+        }
+        StackCommand::Ls { form, all } => list::list(session, form.is_json(), *all).await,
+        StackCommand::Rm(arguments) => remove::remove(session, arguments).await,
+        StackCommand::Output(arguments) => output::output(session, arguments).await,
+        StackCommand::History(arguments) => history::history(session, arguments).await,
+        StackCommand::Export(arguments) => exchange::export(session, arguments).await,
+        StackCommand::Import { stack, file, force } => {
+            exchange::import(session, stack.stack.as_deref(), file.as_deref(), *force).await
+        }
+        StackCommand::Rename { name, stack } => rename::rename(session, stack.stack.as_deref(), name).await,
+        StackCommand::Tag { command } => tag::run(session, command).await,
+    }
+}

@@ -1,0 +1,58 @@
+//! `stack rm`.
+
+use std::fs;
+
+use stackwright::ErrorKind;
+
+use crate::{
+    arguments::StackRemove,
+    failure::{Failure, Result},
+    session::Session,
+};
+
+/// Removes a stack, and its settings file.
+pub(super) async fn remove(session: &Session<'_>, arguments: &StackRemove) -> Result {
+    if arguments.name.is_some() && arguments.stack.stack.is_some() {
+        return Err(Failure::new(
+            "only one of --stack or argument stack name may be specified, not both",
+        ));
+    }
+    let given = arguments.name.as_deref().or(arguments.stack.stack.as_deref());
+    let named = session.stack_or_selected(given)?;
+    if !arguments.yes {
+        return Err(Failure::new("non-interactive mode requires --yes flag"));
+    }
+    let stack = session.stack(&named).await?;
+    let shown = &named.shown;
+    stack
+        .remove(arguments.force)
+        .await
+        .map_err(|error| match error.kind() {
+            ErrorKind::Conflict if error.message().ends_with("still has resources; removal rejected") => {
+                Failure::new(format!(
+                    "'{shown}' still has resources; removal rejected. Possible actions:\n\
+                 - Make sure that '{shown}' is the stack that you want to destroy\n\
+                 - Run `pulumi destroy` to delete the resources, then run `pulumi stack rm`\n\
+                 - Run `pulumi stack rm --force` to override this error"
+                ))
+            }
+            _ => error.into(),
+        })?;
+    if let Some(project) = session.project_of(&named).filter(|_| !arguments.preserve_config) {
+        let (_, path, exists) = project.stack_file_at(named.name.stack()).await?;
+        if exists {
+            fs::remove_file(&path)
+                .map_err(|error| Failure::new(format!("removing {}: {error}", path.display())))?;
+        }
+    }
+    if session
+        .selected()?
+        .is_some_and(|selected| selected.name == named.name)
+    {
+        session.select(None)?;
+    }
+    session
+        .invocation
+        .print(format!("Stack '{shown}' has been removed!"));
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Creating and selecting stacks.
+
+use stackwright::{ErrorKind, StackSettings};
+
+use crate::{
+    arguments::StackInit,
+    failure::{Failure, Result},
+    session::{NamedStack, Session},
+};
+
+/// The secrets providers of new stacks that need nothing but the passphrase.
+const PASSPHRASES: [&str; 3] = ["", "default", "passphrase"];
+/// What encrypts elsewhere, by the scheme of its URL.
+const KEY_SERVICES: [&str; 4] = ["awskms", "azurekeyvault", "gcpkms", "hashivault"];
+
+/// Creates a stack, and selects it.
+pub(super) async fn init(session: &Session<'_>, arguments: &StackInit) -> Result {
+    let name = match (&arguments.name, &arguments.stack.stack) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::new(
+                "only one of --stack or argument stack name may be specified, not both",
+            ));
+        }
+        (name, stack) => name.as_deref().or(stack.as_deref()),
+    };
+    let name = name.ok_or_else(|| Failure::new("missing stack name"))?;
+    let stack = session.named(name)?;
+    create(session, &stack, arguments.secrets_provider.as_deref()).await?;
+    if !arguments.no_select {
+        session.select(Some(&stack))?;
+    }
+    Ok(())
+}
+
+/// Selects a stack that exists, or creates it where that is asked for.
+pub(super) async fn select(
+    session: &Session<'_>,
+    name: Option<&str>,
+    creates: bool,
+    secrets_provider: Option<&str>,
+) -> Result {
+    let stack = session.named(name.ok_or_else(Failure::unnamed_stack)?)?;
+    match session.stack(&stack).await {
+        Err(failure) if creates && failure.is_no_stack() => create(session, &stack, secrets_provider).await?,
+        opened => drop(opened?),
+    }
+    session.select(Some(&stack))
+}
+
+async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Option<&str>) -> Result {
+    check_provider(secrets_provider.unwrap_or_default())?;
+    let Some(project) = session.project_of(stack) else {
+        return Err(Failure::new(format!(
+            "could not create stack: provided project name \"{}\" doesn't match Pulumi.yaml",
+            stack.name.project()
+        )));
+    };
+    // Before anything is created: without a passphrase, the stack could not keep secrets.
+    let unmanaged = "could not create secrets manager for new stack: ";
+    session
+        .require_passphrase()
+        .map_err(|failure| failure.after(unmanaged))?;
+    let settings = StackSettings::default();
+    let created = session
+        .engine
+        .create_stack(&stack.name.to_string(), settings)
+        .await;
+    drop(created.map_err(|error| match error.kind() {
+        ErrorKind::Conflict => Failure::new(format!("stack '{}' already exists", stack.name.qualified())),
+        _ => error.into(),
+    })?);
+    let initialized = project.initialize_secrets(stack.name.stack(), None).await;
+    initialized.map_err(|error| Failure::from(error).after(unmanaged))?;
+    session
+        .invocation
+        .note(format!("Created stack '{}'", stack.shown));
+    Ok(())
+}
+
+fn check_provider(provider: &str) -> Result {
+    let scheme = provider.split(':').next().unwrap_or(provider);
+    if PASSPHRASES.contains(&provider) {
+        return Ok(());
+    }
+    Err(Failure::new(match KEY_SERVICES.contains(&scheme) {
+        true => format!(
+            "the secrets provider {scheme:?} is not supported: secrets are encrypted with a passphrase, or by an engine of \
+             the host that encrypts its own way"
+        ),
+        false => format!(
+            "unknown secrets provider type '{scheme}' (supported values: default,passphrase,awskms,azurekeyvault,gcpkms,hashivault)"
+        ),
+    }))
+}

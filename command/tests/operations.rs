@@ -1,0 +1,251 @@
+//! Operations with programs of the host: event logs, cancellation, expectations.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use stackwright::{
+    monitor::Registration,
+    program::{self, Program, ProgramContext},
+    property::PropertyValue,
+};
+use stackwright_command::{Cancellation, Command, Invocation};
+use stackwright_proto::pulumirpc::{
+    EventRequest,
+    events_server::{Events, EventsServer},
+};
+use stackwright_testkit::wait::Within as _;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status, Streaming, transport::Server};
+
+/// A folder with a project, a store and a stack.
+struct Shop {
+    folder: tempfile::TempDir,
+    command: Command,
+}
+
+/// What an invocation has written, and its exit code.
+#[derive(Debug)]
+struct Ended {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Shop {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("state")).unwrap();
+        fs::write(folder.path().join("Pulumi.yaml"), "name: shop\nruntime: python\n").unwrap();
+        let shop = Self {
+            folder,
+            command: Command::new(tokio::runtime::Handle::current()),
+        };
+        assert_eq!(shop.run("stack init dev", None).await.code, 0);
+        shop
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn invocation(
+        &self,
+        line: &str,
+        program: Option<Arc<dyn Program>>,
+    ) -> (Invocation, [Arc<Mutex<String>>; 2]) {
+        let outputs: [Arc<Mutex<String>>; 2] = Default::default();
+        let output = |written: &Arc<Mutex<String>>| -> stackwright_command::Output {
+            let written = Arc::clone(written);
+            Arc::new(move |text| written.lock().unwrap().push_str(text))
+        };
+        let environment = [
+            (
+                "PULUMI_BACKEND_URL".to_owned(),
+                format!("file://{}", self.path("state").display()),
+            ),
+            ("PULUMI_HOME".to_owned(), self.path("home").display().to_string()),
+            ("PULUMI_CONFIG_PASSPHRASE".to_owned(), "correct horse".to_owned()),
+            ("PULUMI_DEBUG_COMMANDS".to_owned(), "true".to_owned()),
+        ];
+        let invocation = Invocation {
+            environment: environment.into(),
+            stdout: output(&outputs[0]),
+            stderr: output(&outputs[1]),
+            program,
+            ..Invocation::new(line.split(' '), self.folder.path())
+        };
+        (invocation, outputs)
+    }
+
+    async fn run(&self, line: &str, program: Option<Arc<dyn Program>>) -> Ended {
+        let (invocation, [stdout, stderr]) = self.invocation(line, program);
+        let code = self.command.run(invocation).within(line).await;
+        let taken = |output: &Mutex<String>| output.lock().unwrap().clone();
+        Ended {
+            code,
+            stdout: taken(&stdout),
+            stderr: taken(&stderr),
+        }
+    }
+}
+
+/// A program with one component and an output.
+fn site() -> Arc<dyn Program> {
+    program::from_fn(|context: ProgramContext| async move {
+        let site =
+            Registration::from_json(br#"{"type": "shop:index:Site", "name": "site", "custom": false}"#)?;
+        context.monitor.register(site).await?;
+        context
+            .monitor
+            .export("url", PropertyValue::from("https://example.com"));
+        Ok(())
+    })
+}
+
+fn sequences(lines: &[String]) -> Vec<u64> {
+    let events = lines
+        .iter()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    events.map(|event| event["sequence"].as_u64().unwrap()).collect()
+}
+
+fn assert_is_whole(lines: &[String]) {
+    let expected: Vec<u64> = (0..lines.len() as u64).collect();
+    assert_eq!(sequences(lines), expected, "the log has no gaps");
+    assert!(lines.last().unwrap().contains("cancelEvent"), "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_receives_all_events_of_an_operation() {
+    let shop = Shop::new().await;
+    fs::write(shop.path("log.json"), "what was there before\n").unwrap();
+    let line = "up --yes --skip-preview --client=host --event-log log.json --stack dev";
+    let up = shop.run(line, Some(site())).await;
+    assert_eq!(up.code, 0, "{up:?}");
+    assert!(
+        up.stdout.contains("    url: \"https://example.com\""),
+        "{}",
+        up.stdout
+    );
+    let log = fs::read_to_string(shop.path("log.json")).unwrap();
+    assert_is_whole(&log.lines().map(str::to_owned).collect::<Vec<_>>());
+    let outputs = shop.run("stack output --json --stack dev", None).await;
+    assert_eq!(outputs.stdout, "{\n  \"url\": \"https://example.com\"\n}\n");
+}
+
+/// Collects the events of one stream.
+#[derive(Clone, Default)]
+struct Listener(Arc<Mutex<Vec<String>>>);
+
+#[tonic::async_trait]
+impl Events for Listener {
+    async fn stream_events(&self, request: Request<Streaming<EventRequest>>) -> Result<Response<()>, Status> {
+        let mut stream = request.into_inner();
+        while let Some(event) = stream.message().await? {
+            assert!(event.event.ends_with('\n'));
+            self.0.lock().unwrap().push(event.event);
+        }
+        Ok(Response::new(()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_has_received_all_events_when_the_command_returns() {
+    let shop = Shop::new().await;
+    let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap();
+    let listener = Listener::default();
+    let service = EventsServer::new(listener.clone());
+    let serving = tokio::spawn(
+        Server::builder()
+            .add_service(service)
+            .serve_with_incoming(TcpListenerStream::new(socket)),
+    );
+    let line = format!("preview --client=host --stack dev --event-log tcp://{address}");
+    let preview = shop.run(&line, Some(site())).await;
+    serving.abort();
+    assert_eq!(preview.code, 0, "{preview:?}");
+    assert_is_whole(&listener.0.lock().unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_cannot_be_written_does_not_fail_the_operation() {
+    let shop = Shop::new().await;
+    for place in ["tcp://127.0.0.1:1", "missing/folder/log.json"] {
+        let line = format!("preview --client=host --stack dev --event-log {place}");
+        assert_eq!(shop.run(&line, Some(site())).await.code, 0, "{place}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_update_that_was_to_change_nothing_ends_with_a_code_of_its_own() {
+    let shop = Shop::new().await;
+    let preview = shop
+        .run(
+            "preview --client=host --stack dev --expect-no-changes",
+            Some(site()),
+        )
+        .await;
+    assert_eq!(preview.code, 7);
+    assert_eq!(
+        preview.stderr,
+        "error: no changes were expected for preview but changes were proposed\n"
+    );
+    let up = shop.run("up --yes --client=host --stack dev", Some(site())).await;
+    assert_eq!(up.code, 0);
+    let headlines = ["Previewing update (dev):", "Updating (dev):"].map(|line| up.stdout.find(line).unwrap());
+    assert!(headlines.is_sorted(), "{}", up.stdout);
+    let again = "up --yes --skip-preview --client=host --stack dev --expect-no-changes";
+    assert_eq!(shop.run(again, Some(site())).await.code, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_update_ends_with_a_code_of_its_own_and_releases_the_stack() {
+    let shop = Shop::new().await;
+    let (begun, mut has_begun) = tokio::sync::mpsc::unbounded_channel();
+    let waiting = program::from_fn(move |context: ProgramContext| {
+        let begun = begun.clone();
+        async move {
+            begun.send(()).unwrap();
+            context.monitor.cancelled().await;
+            Ok(())
+        }
+    });
+    let line = "up --yes --skip-preview --client=host --stack dev";
+    let (invocation, _) = shop.invocation(line, Some(waiting));
+    let cancellation: Cancellation = invocation.cancellation.clone();
+    let command = shop.command.clone();
+    let running = tokio::spawn(async move { command.run(invocation).await });
+    has_begun.recv().within("the begin of the program").await;
+    let locked = shop.run(line, Some(site())).await;
+    assert_eq!((locked.code, locked.stdout.as_str()), (1, ""), "{locked:?}");
+    assert!(
+        locked.stderr.starts_with(
+            "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the lock \
+             file with `pulumi cancel`.\n  file://"
+        ),
+        "{}",
+        locked.stderr
+    );
+    cancellation.cancel();
+    assert_eq!(running.within("the end of the update").await.unwrap(), 8);
+    assert_eq!(shop.run(line, Some(site())).await.code, 0, "the lock is released");
+    assert!(!locks(&shop.path("state")), "no lock file is left");
+}
+
+/// Returns whether a folder of lock files has any.
+fn locks(state: &Path) -> bool {
+    let folder = state.join(".pulumi/locks/organization/shop/dev");
+    fs::read_dir(folder).is_ok_and(|entries| {
+        let names = entries.flatten().map(|entry| entry.file_name());
+        names
+            .into_iter()
+            .any(|name| name.to_string_lossy().ends_with(".json"))
+    })
+}

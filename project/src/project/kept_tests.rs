@@ -1,0 +1,78 @@
+//! Tests of configuration that comes from elsewhere, and of the salt of new stacks.
+
+use std::sync::Arc;
+
+use stackwright::{
+    config::{Config, ConfigKey, ConfigValue},
+    secrets::Base64Provider,
+};
+
+use super::tests::{PROJECT, Shop, passphrase};
+
+#[tokio::test]
+async fn a_new_stack_gets_the_salt_of_its_passphrase_once() {
+    let shop = Shop::new(PROJECT, passphrase("correct horse")).await;
+    shop.project.initialize_secrets("dev", None).await.unwrap();
+    let text = shop.text("Pulumi.dev.yaml");
+    assert!(text.starts_with("encryptionsalt: v1:"), "{text}");
+    shop.project.initialize_secrets("dev", None).await.unwrap();
+    assert_eq!(shop.text("Pulumi.dev.yaml"), text);
+    let encoded = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
+    encoded.project.initialize_secrets("dev", None).await.unwrap();
+    assert!(
+        !encoded.path("Pulumi.dev.yaml").exists(),
+        "there is nothing to enter"
+    );
+}
+
+#[tokio::test]
+async fn a_kept_configuration_is_read_with_the_stack_s_key_and_replaces_the_one_of_the_file() {
+    let shop = Shop::new(PROJECT, passphrase("correct horse")).await;
+    let secret = ConfigValue::secret("hush");
+    shop.project
+        .set_config("dev", "password", secret, None)
+        .await
+        .unwrap();
+    let kept = shop.project.stack_file("dev").await.unwrap().config;
+    shop.set("size", "3").await.unwrap();
+    let entries = shop
+        .project
+        .list_kept_config("dev", &kept, true, None)
+        .await
+        .unwrap();
+    let password = &entries[&ConfigKey::new("shop", "password")];
+    assert_eq!(password.value.as_ref().unwrap().to_text().unwrap(), "hush");
+    assert!(password.secret && entries.len() == 1);
+    let masked = shop
+        .project
+        .list_kept_config("dev", &kept, false, None)
+        .await
+        .unwrap();
+    assert!(masked[&ConfigKey::new("shop", "password")].value.is_none());
+
+    shop.project.replace_config("dev", kept, None).await.unwrap();
+    assert_eq!(shop.get("password").await.unwrap(), "hush");
+    assert!(shop.get("size").await.is_err());
+    let plaintext: Config = [(ConfigKey::new("shop", "other"), ConfigValue::secret("new"))]
+        .into_iter()
+        .collect();
+    shop.project.replace_config("dev", plaintext, None).await.unwrap();
+    assert!(
+        !shop.text("Pulumi.dev.yaml").contains("new"),
+        "secrets are encrypted"
+    );
+    assert_eq!(shop.get("other").await.unwrap(), "new");
+}
+
+#[tokio::test]
+async fn another_file_takes_the_place_of_a_stack_s_own() {
+    let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
+    shop.put("special.yaml", "config:\n  shop:size: \"7\"\n");
+    let project = shop.project.with_config_file(shop.path("special.yaml"));
+    let entry = project.get_config("dev", "size", None).await.unwrap();
+    assert_eq!(entry.value.unwrap().to_text().unwrap(), "7");
+    let value = ConfigValue::plain("8");
+    project.set_config("dev", "size", value, None).await.unwrap();
+    assert_eq!(shop.text("special.yaml"), "config:\n  shop:size: \"8\"\n");
+    assert!(!shop.path("Pulumi.dev.yaml").exists());
+}
