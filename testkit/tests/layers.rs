@@ -283,22 +283,23 @@ fn imports_of(file: &Path, text: &str) -> Vec<PathBuf> {
     imported.collect()
 }
 
-fn collect_sources(folder: &Path, sources: &mut BTreeMap<PathBuf, Vec<PathBuf>>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path().canonicalize().unwrap();
+fn collect_sources(folder: &Path, sources: &mut BTreeMap<PathBuf, Vec<PathBuf>>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path().canonicalize()?;
         if path.is_dir() {
-            collect_sources(&path, sources);
+            collect_sources(&path, sources)?;
         } else if path.extension().is_some_and(|extension| extension == "ts") {
-            let imports = imports_of(&path, &fs::read_to_string(&path).unwrap());
+            let imports = imports_of(&path, &fs::read_to_string(&path)?);
             sources.insert(path, imports);
         }
     }
+    Ok(())
 }
 
 #[test]
 fn modules_of_typescript_import_each_other_without_circles() {
     let mut open = BTreeMap::new();
-    collect_sources(&repository().join("bindings-node/lib"), &mut open);
+    collect_sources(&repository().join("bindings-node/lib"), &mut open).unwrap();
     let count: usize = open.values().map(Vec::len).sum();
     assert!(count > 100, "{count} imports");
     // Removes modules whose imports are removed, until none is left.

@@ -2,7 +2,7 @@
 
 use std::{ffi::c_void, future::Future};
 
-use stackwright::{Language, binding, property::json::to_plain_json};
+use stackwright::{Error, Language, binding, property::json::to_plain_json};
 use tokio_util::either::Either;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::{ffi::c_void, future::Future};
 
-use stackwright::{Language, binding};
+use stackwright::{Error, Language, binding};
 
 use super::{
     call::{Answer, call_async, call_blocking},

@@ -3,6 +3,7 @@
 use std::{ffi::c_void, future::Future};
 
 use stackwright::{
+    Error,
     property::json::{PlainValue, from_plain_json, from_slice},
     urn::Urn,
 };

@@ -2,6 +2,8 @@
 
 use std::{ffi::c_void, future::Future};
 
+use stackwright::Error;
+
 use super::{
     call::{Answer, call_async, call_blocking},
     failed_calls::CallKind,

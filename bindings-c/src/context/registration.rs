@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use stackwright::{Language, binding, monitor::ResourceTransform};
+use stackwright::{Error, Language, binding, monitor::ResourceTransform};
 use tokio_util::either::Either;
 
 use super::{

@@ -4,11 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use stackwright::{
-    Error,
-    callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook},
-    monitor::WireStatus,
-};
+use stackwright::callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook};
 
 use super::{CFunction, add_function, response, sw_function_t};
 use crate::{
@@ -97,7 +93,7 @@ pub unsafe extern "C" fn sw_context_register_hook(
         let (hook, options) = (Arc::new(CHook(function)), hook_options(options)?);
         let monitor = &context.program.monitor;
         let registered = monitor.register_resource_hook(name, hook, options);
-        registered.map_err(|status| refused(&status))
+        registered.map_err(Failure::from)
     };
     // SAFETY: this function's contract is the same.
     unsafe { add_function(context, CallKind::Other, function, HOOK, error, register) }
@@ -126,7 +122,7 @@ pub unsafe extern "C" fn sw_context_register_error_hook(
         let name = unsafe { name.text("the name of the hook") }?;
         let hook = Arc::new(CHook(function));
         let registered = context.program.monitor.register_error_hook(name, hook);
-        registered.map_err(|status| refused(&status))
+        registered.map_err(Failure::from)
     };
     // SAFETY: this function's contract is the same.
     unsafe { add_function(context, CallKind::Other, function, HOOK, error, register) }
