@@ -157,3 +157,36 @@ def test_providers_have_the_variables_of_the_workspace(environment: dict[str, st
     stack = auto.create_or_select_stack("dev", project_name="shop", program=program, opts=opts)
     assert stack.up().outputs["token"].value == "from the workspace"
     assert "SHOP_TOKEN" not in os.environ and children() == before, "the provider has ended"
+
+
+def test_a_plain_thread_of_a_program_reaches_no_stack(open_stack: Open, memory: Memory) -> None:
+    raised: list[BaseException] = []
+
+    def stray() -> None:
+        try:
+            Thing("stray", {})
+        except BaseException as error:  # noqa: BLE001  # asserted below
+            raised.append(error)
+
+    def program() -> None:
+        thread = threading.Thread(target=stray)
+        thread.start()
+        thread.join(DEADLINE)
+
+    assert open_stack(program=program).up().summary.resource_changes == {"create": 1}
+    assert len(raised) == 1 and not memory.things
+
+
+def test_a_stack_can_be_deployed_by_the_program_of_another(open_stack: Open) -> None:
+    def inner() -> None:
+        Thing("inner", {})
+        pulumi.export("stack", pulumi.get_stack())
+
+    def outer() -> None:
+        deployed = open_stack("inner", inner).up()
+        Thing("outer", {})
+        pulumi.export("inner", deployed.outputs["stack"].value)
+        pulumi.export("stack", pulumi.get_stack())
+
+    outputs = open_stack("outer", outer).up().outputs
+    assert {name: output.value for name, output in outputs.items()} == {"inner": "inner", "stack": "outer"}
