@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -216,6 +216,27 @@ test("callers that race for a new stack all get it", async (t) => {
     const opts = { pulumiCommand: command, workDir, envVars: { PULUMI_HOME: join(workDir, "home") } };
     const opened = [1, 2, 3, 4].map(() => auto.LocalWorkspace.createOrSelectStack(args, opts));
     assert.deepEqual((await Promise.all(opened)).map(({ name }) => name), ["dev", "dev", "dev", "dev"]);
+});
+
+test("the program of a folder is run in a process of its own, which is gone afterwards", async (t) => {
+    const workDir = folder(t);
+    symlinkSync(new URL("../../node_modules", import.meta.url), join(workDir, "node_modules"));
+    writeFileSync(join(workDir, "Pulumi.yaml"), "name: shop\nruntime: nodejs\n");
+    writeFileSync(
+        join(workDir, "index.js"),
+        `const pulumi = require("@pulumi/pulumi");
+        exports.process = process.pid;
+        exports.size = new pulumi.Config().requireNumber("size");`,
+    );
+    const pulumiCommand = new auto.Command({ engine: memoryEngine() });
+    const opts = { pulumiCommand, envVars: { PULUMI_HOME: join(workDir, "home") } };
+    const stack = await auto.LocalWorkspace.createOrSelectStack({ stackName: "dev", workDir }, opts);
+    await stack.setConfig("size", { value: "3" });
+    const { outputs, summary } = await stack.up();
+    assert.equal(outputs.size.value, 3);
+    assert.notEqual(outputs.process.value, process.pid);
+    assert.throws(() => process.kill(outputs.process.value, 0), /ESRCH/);
+    assert.equal(summary.environment["exec.kind"], "auto.local");
 });
 
 test("the command serves the unchanged automation API", async (t) => {

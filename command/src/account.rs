@@ -11,7 +11,8 @@ use crate::{
     failure::{Failure, Result},
     home::Home,
     invocation::Invocation,
-    session::{Components, Session, check_folder, expanded},
+    place::{check_folder, expanded},
+    session::{Components, Session},
     text,
 };
 

@@ -32,6 +32,7 @@ mod invocation;
 mod text;
 mod arguments;
 mod home;
+mod place;
 mod secrets;
 mod session;
 mod account;

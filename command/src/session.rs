@@ -1,10 +1,6 @@
 //! What most commands work with: the engine of the selected store, the project of the folder, and the named stack.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use stackwright::{
     Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings,
@@ -13,22 +9,18 @@ use stackwright::{
     secrets::SecretsProvider,
     store,
 };
-use stackwright_project::{Project, ProjectFile};
+use stackwright_project::Project;
 
 use crate::{
     failure::{Failure, Result},
     home::Home,
     invocation::Invocation,
+    place::{FoundProject, check_folder, expanded, store_url},
     secrets::{EnvironmentSecrets, Passphrases},
 };
 
-/// The names that a project file can have.
-const PROJECT_FILES: [&str; 3] = ["Pulumi.yaml", "Pulumi.yml", "Pulumi.json"];
 /// The only organization of stores without accounts.
 const ORGANIZATION: &str = "organization";
-/// The stores that there are.
-const STORES: &str = "this engine keeps states in folders (file:///absolute/folder, file://./relative/folder, or file://~ for the home)";
-
 /// What the engine of an invocation is made of.
 #[derive(Clone)]
 pub(crate) struct Components {
@@ -37,38 +29,6 @@ pub(crate) struct Components {
     pub(crate) engine: Option<Engine>,
     pub(crate) plugins: PluginSettings,
     pub(crate) passphrases: Arc<Passphrases>,
-}
-
-/// The file of a project, and what it contains.
-#[derive(Clone, Debug)]
-pub(crate) struct FoundProject {
-    pub(crate) path: PathBuf,
-    pub(crate) file: ProjectFile,
-}
-
-impl FoundProject {
-    /// Looks for a project file in a folder and those above it.
-    pub(crate) fn above(folder: &Path) -> Result<Option<Self>> {
-        for folder in folder.ancestors() {
-            for name in PROJECT_FILES {
-                let path = folder.join(name);
-                let text = match fs::read_to_string(&path) {
-                    Ok(text) => text,
-                    Err(_) if !path.exists() => continue,
-                    Err(error) => return Err(Failure::new(format!("reading {}: {error}", path.display()))),
-                };
-                let file = ProjectFile::parse(&text)
-                    .map_err(|error| Failure::from(error).after(&format!("{}: ", path.display())))?;
-                return Ok(Some(Self { path, file }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the folder of the file.
-    pub(crate) fn folder(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new("/"))
-    }
 }
 
 /// A stack as the user has named it.
@@ -264,67 +224,6 @@ fn explained(error: Error, stack: &NamedStack) -> Failure {
     match error.kind() {
         ErrorKind::NotFound => Failure::no_stack(&stack.shown),
         _ => error.into(),
-    }
-}
-
-/// Returns the URL of the selected store, and the folder that relative ones begin at.
-fn store_url(
-    invocation: &Invocation,
-    home: &Home,
-    found: Option<&FoundProject>,
-) -> Result<(String, PathBuf)> {
-    let directory = || invocation.directory.clone();
-    if let Some(url) = invocation.variable("PULUMI_BACKEND_URL") {
-        return Ok((url.to_owned(), directory()));
-    }
-    if let Some((url, found)) = found.and_then(|found| Some((found.file.backend_url.clone()?, found))) {
-        return Ok((url, found.folder().to_owned()));
-    }
-    match home.selected_store()? {
-        Some(url) => Ok((url, directory())),
-        None => Err(Failure::no_store(format!(
-            "no store of states is selected: {STORES}; set PULUMI_BACKEND_URL, `backend.url` in the project file, or use \
-             `pulumi login`"
-        ))),
-    }
-}
-
-/// Checks the URL of a store, and replaces `~` by the home.
-pub(crate) fn expanded(invocation: &Invocation, url: &str) -> Result<String> {
-    let Some(path) = url.strip_prefix("file://") else {
-        let scheme = url.split(':').next().unwrap_or(url);
-        return Err(Failure::no_store(format!(
-            "the store {scheme:?} is not supported: {STORES}"
-        )));
-    };
-    match path.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => match invocation.variable("HOME") {
-            Some(home) => Ok(format!("file://{home}{rest}")),
-            None => Err(Failure::no_store(format!(
-                "the store {url} is in the home, and the environment has no HOME"
-            ))),
-        },
-        _ => Ok(url.to_owned()),
-    }
-}
-
-/// Refuses a store whose folder does not exist.
-pub(crate) fn check_folder(url: &str) -> Result {
-    let folder = url.strip_prefix("file://").unwrap_or(url);
-    match fs::metadata(folder) {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Failure::new(format!(
-            "unable to open state directory \"{url}\": not a directory"
-        ))),
-        Err(error) => {
-            let reason = match error.kind() {
-                std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
-                _ => error.to_string(),
-            };
-            Err(Failure::new(format!(
-                "unable to open state directory \"{url}\": stat {folder}: {reason}"
-            )))
-        }
     }
 }
 

@@ -139,6 +139,30 @@ async fn a_file_receives_all_events_of_an_operation() {
     assert_eq!(outputs.stdout, "{\n  \"url\": \"https://example.com\"\n}\n");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_digest_of_a_preview_lists_the_steps_of_the_program() {
+    let shop = Shop::new().await;
+    let preview = shop
+        .run("preview --client=host --stack dev --json", Some(site()))
+        .await;
+    assert_eq!(preview.code, 0, "{preview:?}");
+    let digest: serde_json::Value = serde_json::from_str(&preview.stdout).unwrap();
+    let steps = digest["steps"].as_array().unwrap().iter();
+    let steps: Vec<String> = steps
+        .map(|step| format!("{} {}", step["op"], step["urn"]))
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            r#""create" "urn:pulumi:dev::shop::pulumi:pulumi:Stack::shop-dev""#,
+            r#""create" "urn:pulumi:dev::shop::shop:index:Site::site""#
+        ]
+    );
+    assert_eq!(digest["changeSummary"]["create"], 2);
+    assert_eq!(digest["steps"][1]["newState"]["type"], "shop:index:Site");
+    assert!(digest["steps"][1]["detailedDiff"].is_null());
+}
+
 /// Collects the events of one stream.
 #[derive(Clone, Default)]
 struct Listener(Arc<Mutex<Vec<String>>>);

@@ -40,6 +40,9 @@ pub(crate) struct Display {
     /// Writes the events as JSON, one a line.
     #[arg(long, short)]
     pub(crate) json: bool,
+    /// The form: `default`, or `json` for the outcome as one line of JSON.
+    #[arg(long, value_parser = ["default", "json"])]
+    output: Option<String>,
     /// Shows the changes of properties.
     #[arg(long)]
     pub(crate) diff: bool,
@@ -52,6 +55,23 @@ pub(crate) struct Display {
     /// Shows no signs of progress.
     #[arg(long)]
     pub(crate) suppress_progress: bool,
+}
+
+impl Display {
+    /// Returns whether the outcome is shown as JSON.
+    pub(crate) fn is_outcome(&self) -> bool {
+        self.output.as_deref() == Some("json")
+    }
+
+    /// Returns whether the output is for programs, so that nothing else is written to it.
+    pub(crate) fn is_document(&self) -> bool {
+        self.json || self.is_outcome()
+    }
+
+    /// Returns whether two forms are requested.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        self.json && self.output.is_some()
+    }
 }
 
 /// The flags that limit an operation to some resources.

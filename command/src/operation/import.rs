@@ -109,7 +109,7 @@ pub(super) fn write_code(
         let written = fs::write(invocation.path(file), code);
         return written.map_err(|error| Failure::new(format!("open {file}: {}", reason(&error))));
     }
-    if !arguments.operation.display.json {
+    if !arguments.operation.display.is_document() {
         let note = if arguments.protect.unwrap_or(true) {
             BEFORE_PROTECTED_CODE
         } else {

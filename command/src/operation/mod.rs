@@ -191,7 +191,10 @@ pub(crate) async fn destroy(
     let ended = run(&mut runner, &Work::Destroy, options, mode).await;
     runner.log.close().await;
     let result = ended?;
-    if mode != Mode::Preview && !arguments.operation.display.json && result.snapshot.resources.is_empty() {
+    if mode != Mode::Preview
+        && !arguments.operation.display.is_document()
+        && result.snapshot.resources.is_empty()
+    {
         session.invocation.print(format!(
             "The resources in the stack have been deleted, but the history and configuration associated with the stack are \
              still maintained. \nIf you want to remove the stack completely, run `pulumi stack rm {}`.",
@@ -247,6 +250,11 @@ async fn runner<'a>(
     let invocation = session.invocation;
     if arguments.event_log.is_some() && !invocation.is_enabled(DEBUG_COMMANDS) {
         return Err(Failure::new("unknown flag: --event-log"));
+    }
+    if arguments.display.is_ambiguous() {
+        return Err(Failure::new(
+            "if any flags in the group [json output] are set none of the others can be; [json output] were all set",
+        ));
     }
     let named = session.stack_or_selected(arguments.stack.stack.as_deref())?;
     let project = match session.project_of(&named) {

@@ -12,7 +12,7 @@ use stackwright::{
 };
 
 use super::{
-    display::{Display, Progress, Shown},
+    display::{Display, Outcome, Progress, Shown},
     event_log::EventLog,
 };
 use crate::{
@@ -97,7 +97,7 @@ impl Runner<'_> {
         let has_errors = self.follow(&operation, &mut display).await;
         let result = operation.wait().await;
         display.end(self.invocation, &result)?;
-        if self.display.diff && !self.display.json {
+        if self.display.diff && !self.display.is_document() {
             (self.invocation.stdout)(&result.tree());
         }
         match &result.error {
@@ -114,6 +114,9 @@ impl Runner<'_> {
                 true => Display::Digest(Box::default()),
                 false => Display::Lines,
             };
+        }
+        if self.display.is_outcome() {
+            return Display::Outcome(Outcome::default());
         }
         let headline = format!("{} ({}):", work.headline(is_preview), self.shown);
         let root = Urn::root_stack(self.stack.name().stack(), self.stack.name().project());

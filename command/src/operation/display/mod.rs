@@ -1,7 +1,8 @@
-//! What an operation shows: progress for readers, its events as lines of JSON, or the digest of a preview.
+//! What an operation shows: progress for readers, its events as lines of JSON, the digest of a preview, or the outcome.
 
 mod diagnostics;
 mod digest;
+mod outcome;
 mod progress;
 mod rows;
 mod summary;
@@ -15,6 +16,7 @@ use stackwright::{
 use crate::{failure::Result, invocation::Invocation};
 
 pub(super) use digest::Digest;
+pub(super) use outcome::Outcome;
 pub(super) use progress::{Progress, Shown};
 
 /// Shows the events of an operation.
@@ -25,6 +27,8 @@ pub(super) enum Display {
     Lines,
     /// One document at the end of a preview.
     Digest(Box<Digest>),
+    /// The outcome as one line at the end.
+    Outcome(Outcome),
 }
 
 impl Display {
@@ -35,13 +39,19 @@ impl Display {
             Self::Lines if event.internal => {}
             Self::Lines => invocation.print(json.line(event)),
             Self::Digest(digest) => digest.event(event, json),
+            Self::Outcome(outcome) => outcome.event(event),
         }
     }
 
     /// Shows the end of an operation.
     pub(super) fn end(self, invocation: &Invocation, result: &OperationResult) -> Result {
-        if let Self::Digest(digest) = self {
-            invocation.print(digest.document(result)?);
+        let document = match self {
+            Self::Digest(digest) => Some(digest.document(result)?),
+            Self::Outcome(outcome) => outcome.line(result)?,
+            Self::Progress(_) | Self::Lines => None,
+        };
+        if let Some(document) = document {
+            invocation.print(document);
         }
         Ok(())
     }

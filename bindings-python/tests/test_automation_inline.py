@@ -1,0 +1,192 @@
+"""Inline programs over the Automation API: errors, callbacks, providers, and many at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from stackwright import automation as auto
+
+from automation_support import DEADLINE, Open, Thing, children, environment, open_stack, shop
+from conftest import Memory
+
+
+def test_a_second_update_is_refused_while_one_runs_and_a_cancel_removes_its_lock(open_stack: Open) -> None:
+    begun, proceed = threading.Event(), threading.Event()
+
+    def waiting() -> None:
+        if not pulumi.runtime.is_dry_run():
+            begun.set()
+            assert proceed.wait(DEADLINE)
+
+    outcome: list[auto.UpResult] = []
+    stack = open_stack(program=waiting)
+    thread = threading.Thread(target=lambda: outcome.append(stack.up()))
+    thread.start()
+    try:
+        assert begun.wait(DEADLINE)
+        with pytest.raises(auto.ConcurrentUpdateError, match="the stack is currently locked by 1 lock"):
+            open_stack(program=waiting).up()
+    finally:
+        proceed.set()
+        thread.join(DEADLINE)
+    assert outcome[0].summary.result == "succeeded"
+    stack.cancel()
+
+
+def test_what_a_callback_raises_cancels_the_operation_and_is_raised(open_stack: Open, memory: Memory) -> None:
+    def refuse(line: str) -> None:
+        raise LookupError(f"refused: {line}")
+
+    stack = open_stack()
+    with pytest.raises(LookupError, match="refused: Updating"):
+        stack.up(on_output=refuse)
+    assert stack.up().summary.result == "succeeded", "the lock is free again"
+
+
+def test_stacks_of_many_threads_do_not_see_each_other(open_stack: Open) -> None:
+    count = 12
+
+    def deploy(number: int) -> None:
+        def program() -> None:
+            Thing(f"thing-{number}", {"password": pulumi.Output.secret(f"hush-{number}")})
+            pulumi.export("stack", pulumi.get_stack())
+
+        stack = open_stack(f"dev-{number}", program)
+        outputs[number] = stack.up().outputs["stack"].value
+        states[number] = json.dumps(stack.export_stack().deployment)
+
+    outputs: dict[int, str] = {}
+    states: dict[int, str] = {}
+    threads = [threading.Thread(target=deploy, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert outputs == {number: f"dev-{number}" for number in range(count)}
+    for number, state in states.items():
+        others = (other for other in range(count) if other != number)
+        assert f"thing-{number}" in state and not any(f'thing-{other}"' in state for other in others)
+
+
+def test_the_cause_of_a_failed_program_is_what_it_has_raised(open_stack: Open) -> None:
+    async def program() -> None:
+        Thing("made", {})
+        raise KeyError("missing")
+
+    with pytest.raises(auto.InlineSourceRuntimeError, match="'missing'") as caught:
+        open_stack(program=program).up()
+    assert isinstance(caught.value.__cause__, KeyError)
+
+    def leaving() -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(auto.InlineSourceRuntimeError, match="python inline source runtime error: 3"):
+        open_stack(program=leaving).up()
+
+
+def test_inline_programs_use_no_socket_of_the_engine(open_stack: Open, memory: Memory) -> None:
+    """The SDK's own server is idle: nothing connects to it."""
+
+    def connections() -> int:
+        lines = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
+        return sum(line.split()[3] == "01" for line in lines)
+
+    seen: list[int] = []
+
+    def program() -> None:
+        Thing("made", {})
+        seen.append(connections())
+
+    before = connections()
+    open_stack(program=program).up()
+    assert seen == [before]
+
+
+def test_hooks_and_transforms_of_inline_programs_run(open_stack: Open, memory: Memory) -> None:
+    ran: list[str] = []
+
+    def grow(arguments: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
+        return pulumi.ResourceTransformResult({**arguments.props, "grown": True}, arguments.opts)
+
+    def program() -> None:
+        hook = pulumi.ResourceHook("after", lambda arguments: ran.append(arguments.name))
+        hooks = pulumi.ResourceHookBinding(after_create=[hook])
+        Thing("made", {}, pulumi.ResourceOptions(transforms=[grow], hooks=hooks))
+
+    open_stack(program=program).up()
+    assert ran == ["made"] and [thing["grown"] for thing in memory.things.values()] == [True]
+
+
+def test_a_program_of_an_operation_precedes_that_of_the_workspace(open_stack: Open) -> None:
+    def other() -> None:
+        pulumi.export("other", True)
+
+    stack = open_stack()
+    assert set(stack.up(program=other).outputs) == {"other"}
+    assert stack.preview(program=other).change_summary == {"same": 1}
+    assert "other" not in stack.up().outputs
+
+
+def test_providers_have_the_variables_of_the_workspace(environment: dict[str, str]) -> None:
+    pytest.importorskip("dill")
+    from pulumi import dynamic
+
+    class Reader(dynamic.ResourceProvider):
+        def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+            import os as own
+
+            return dynamic.CreateResult("read-1", {"token": own.environ.get("SHOP_TOKEN")})
+
+    class Read(dynamic.Resource):
+        token: pulumi.Output[str]
+
+        def __init__(self, name: str) -> None:
+            super().__init__(Reader(), name, {"token": None})
+
+    def program() -> None:
+        pulumi.export("token", Read("read").token)
+
+    before = children()
+    opts = auto.LocalWorkspaceOptions(env_vars={**environment, "SHOP_TOKEN": "from the workspace"})
+    stack = auto.create_or_select_stack("dev", project_name="shop", program=program, opts=opts)
+    assert stack.up().outputs["token"].value == "from the workspace"
+    assert "SHOP_TOKEN" not in os.environ and children() == before, "the provider has ended"
+
+
+def test_a_plain_thread_of_a_program_reaches_no_stack(open_stack: Open, memory: Memory) -> None:
+    raised: list[BaseException] = []
+
+    def stray() -> None:
+        try:
+            Thing("stray", {})
+        except BaseException as error:  # noqa: BLE001  # asserted below
+            raised.append(error)
+
+    def program() -> None:
+        thread = threading.Thread(target=stray)
+        thread.start()
+        thread.join(DEADLINE)
+
+    assert open_stack(program=program).up().summary.resource_changes == {"create": 1}
+    assert len(raised) == 1 and not memory.things
+
+
+def test_a_stack_can_be_deployed_by_the_program_of_another(open_stack: Open) -> None:
+    def inner() -> None:
+        Thing("inner", {})
+        pulumi.export("stack", pulumi.get_stack())
+
+    def outer() -> None:
+        deployed = open_stack("inner", inner).up()
+        Thing("outer", {})
+        pulumi.export("inner", deployed.outputs["stack"].value)
+        pulumi.export("stack", pulumi.get_stack())
+
+    outputs = open_stack("outer", outer).up().outputs
+    assert {name: output.value for name, output in outputs.items()} == {"inner": "inner", "stack": "outer"}
