@@ -274,6 +274,7 @@ mod tests {
                     download_url: "https://example.com".to_owned(),
                     checksums: [("linux-amd64".to_owned(), "00ff".to_owned())].into(),
                     package_ref: String::new(),
+                    source: None,
                 },
                 providers: [("pkg".to_owned(), "p".to_owned())].into(),
                 protect: Some(false),
