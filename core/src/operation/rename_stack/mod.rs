@@ -86,8 +86,10 @@ async fn check_target<'a>(
     if to.exists().await? {
         return Err(exists(to));
     }
+    let (old, new) = (from.name().stack(), to.name().stack());
     match stack.config_source.as_deref() {
-        Some(source) if source.is_renamed(from.name().stack(), to.name().stack()).await? => Ok(Some(source)),
+        // In another project, it can keep its own name.
+        Some(source) if old != new && source.is_renamed(old, new).await? => Ok(Some(source)),
         _ => Ok(None),
     }
 }

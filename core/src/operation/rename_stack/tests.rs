@@ -126,6 +126,9 @@ async fn the_configuration_follows_the_stack_and_one_that_is_there_refuses_the_n
     assert_eq!(settings.names(), ["dev", "taken"]);
     stack.rename_stack("live", false).await.unwrap();
     assert_eq!(settings.names(), ["live", "taken"]);
+    let live = open(Arc::clone(&store), Some(&settings), "shop/live", Opening::Select).await;
+    live.unwrap().rename_stack("other/live", false).await.unwrap();
+    assert_eq!(settings.names(), ["live", "taken"]);
     assert_eq!(notes(&store).await, 0);
 }
 
