@@ -768,7 +768,8 @@ typedef struct sw_host_t {
    * step) and `kind`: `begin`, before the provider is called, with `op`, `pending`, `old`, `state`, `keys`, `diffs`,
    * `detailedDiff`; `success` with `op`, `resultOp`, `removed`, `marked`, `new` and the flags `inPlace`, `elided`,
    * `untargeted`, `persistedRefresh`, `deletedByRefresh`, `skippedCreate` (with `state`: the goal of a resource that
-   * is neither created nor recorded); `failure` with `op`; `outputs` with `new`; `base-written` with `records`;
+   * is neither created nor recorded); `failure` with `op`; `outputs` with `new`; `base-written` with `records` and,
+   * for an edit of the state, `pendingOperations` (`kind`, `state`), each list complete;
    * `base-rebuilt` with `order`, `records`, `clearPending`; `extension` with `extensionRef` and `extension` (`name`,
    * `version`, and `value` in base64), to which later records refer. Empty fields are left out.
    */
@@ -1867,7 +1868,8 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  *
  * - `accepted` (boolean): Whether the operation has applied it, because its options accept it.
  * - `alias` (string): The option of the new resource that has the same effect, as source code in the language of the
- *   program.
+ *   program: Python, TypeScript or Rust. For programs in other languages, and in C, it is the member `aliases` of the
+ *   resource's options as JSON.
  * - `confidence` (number): How sure the suggestion is, from 0 to 1.
  * - `following` (array of MovedResource): The resources below it, or of its stack, that move with it.
  * - `newUrn` (string): The URN that the program registers, which the update would create.
@@ -2503,7 +2505,8 @@ sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
                              struct sw_error_t **error);
 
 /**
- * Returns the history as a JSON array of the reference engine's records, newest first.
+ * Returns the history as a JSON array of the reference engine's records, newest first. The `version` of a record is the number by
+ * which `restore` of `sw_stack_edit` takes it, counted from 1, the oldest.
  */
 sw_status_t sw_stack_history(const struct sw_stack_t *stack,
                              struct sw_bytes_t **history,

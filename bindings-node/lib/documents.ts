@@ -1024,7 +1024,11 @@ export interface MovedResource {
 export interface SuggestedMove {
     /** Whether the operation has applied it, because its options accept it. */
     readonly accepted: boolean;
-    /** The option of the new resource that has the same effect, as source code in the language of the program. */
+    /**
+     * The option of the new resource that has the same effect, as source code in the language of the program: Python,
+     * TypeScript or Rust. For programs in other languages, and in C, it is the member `aliases` of the resource's
+     * options as JSON.
+     */
     readonly alias: string;
     /** How sure the suggestion is, from 0 to 1. */
     readonly confidence: number;

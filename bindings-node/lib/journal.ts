@@ -93,9 +93,11 @@ export interface JournalOutputs extends Entry<"outputs"> {
     elided?: boolean;
 }
 
-/** The state was brought up to date before any step: the whole new list. */
+/** The state was completed before any step, or replaced by an edit, which is this entry alone: the complete new list. */
 export interface JournalBaseWritten extends Entry<"base-written"> {
     records: IdentifiedRecord[];
+    /** The complete new list of pending operations, of an edit; absent when they are unchanged. */
+    pendingOperations?: { kind: string; state: StateRecord }[];
 }
 
 /** Everything was rebuilt after a refresh: what was deleted is gone, dangling dependencies are cut. */

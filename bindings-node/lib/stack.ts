@@ -102,6 +102,8 @@ export interface HistoryEntry {
     message: string;
     result: string;
     resourceChanges?: { [op: string]: number };
+    /** The number by which `restore` takes it, counted from 1, the oldest. */
+    version: number;
     [member: string]: unknown;
 }
 
@@ -361,8 +363,9 @@ export class Stack {
      * Moves resources, and all below them, to another stack of this or another engine. No provider is called. The providers of the
      * resources are copied, unless the destination has them already. A resource whose parent stays is below the destination
      * itself. References between resources that move and others are removed, which the report names. Secrets are encrypted with the
-     * key of the destination, and pending operations of the resources move, too. When the process ends during the move, the next
-     * opening of either stack finishes or forgets it.
+     * key of the destination, and pending operations of the resources move, too. One URN that the state does not have, or one resource
+     * that cannot move, refuses the whole move. When the process ends during the move, the next opening of either stack finishes or
+     * forgets it.
      * @param urns The resources; the URN of the stack itself selects all below it. Providers cannot be named: they are copied where they are needed.
      */
     async moveResources(urns: readonly string[], destination: Stack, options: MoveOptions = {}): Promise<MoveReport> {
@@ -380,8 +383,9 @@ export class Stack {
     }
 
     /**
-     * Gives the stack another name, `stack` or `project/stack`. History and tags move with it. This object keeps the former name:
-     * the engine opens the stack by the new one.
+     * Gives the stack another name, `stack` or `project/stack`. History and tags move with it, and the settings file of a stack that
+     * was opened with its `project`; one of the new name that exists already is an error. This object keeps the former name: the
+     * engine opens the stack by the new one.
      */
     async renameStack(name: string, options: EditOptions = {}): Promise<EditReport> {
         return this.#edit("renameStack", { renameStack: { name } }, options);

@@ -1,10 +1,10 @@
 /** Projects: files of a real folder, which keep their bytes where nothing is changed; stacks that take their settings from there. */
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { DecryptError, Engine, InvalidInputError, NotFoundError, Secret, secret } from "../index.mjs";
+import { ConflictError, DecryptError, Engine, InvalidInputError, NotFoundError, Secret, secret } from "../index.mjs";
 import { failureOf, folder } from "./support.mjs";
 
 const PROJECT = `# the shop
@@ -158,6 +158,27 @@ test("a stack takes configuration, defaults and salt from its project", async (t
     await refused(engine.stack("dev", { program, project: 5 }), InvalidInputError, /project takes the path of a folder/);
     writeFileSync(join(path, "Pulumi.yaml"), "name: [\n");
     await refused(stack.preview(), InvalidInputError, /Pulumi.yaml/);
+});
+
+test("a renamed stack keeps its settings file, and a file of the new name is not replaced", async (t) => {
+    const { path, engine: make, text } = shop(t);
+    const engine = make();
+    const project = await engine.project(path);
+    await project.setAllConfig("dev", { token: secret("hunter2"), zone: "a" });
+    const settings = text("Pulumi.dev.yaml");
+    const stack = await engine.stack("dev", { program: () => {}, project });
+    await stack.up();
+    writeFileSync(join(path, "Pulumi.taken.yaml"), "config: {}\n");
+    for (const dryRun of [true, false]) {
+        await refused(stack.renameStack("taken", { dryRun }), ConflictError, /Pulumi.taken.yaml exists already/);
+    }
+    await stack.renameStack("live", { dryRun: true });
+    assert.equal(text("Pulumi.dev.yaml"), settings);
+    await stack.renameStack("live");
+    assert.ok(!existsSync(join(path, "Pulumi.dev.yaml")));
+    assert.deepEqual([text("Pulumi.live.yaml"), text("Pulumi.taken.yaml")], [settings, "config: {}\n"]);
+    const live = await engine.stack("live", { program: () => {}, project });
+    assert.deepEqual((await live.up()).changes, { same: 1 });
 });
 
 test("tags are kept with a stack", async (t) => {

@@ -79,7 +79,8 @@ def test_the_sync_api_edits_as_well_and_a_renamed_stack_opens_by_its_new_name(tm
         assert [listed.name for listed in engine.stacks()] == ["shop/live"]
         live = engine.stack("shop/live", program_of("a"))
         assert live.up().changes == {"same": 3}
-        assert [entry["kind"] for entry in live.history()] == ["update", "update"]
+        assert [(entry["kind"], entry["version"]) for entry in live.history()] == [("update", 2), ("update", 1)]
+        assert [entry["version"] for entry in live.history(limit=1, page=2)] == [1]
         assert live.restore(version=1).records == ()
         with pytest.raises(sw.StateError, match="belongs to stack 'shop/dev'"):
             live.import_deployment(deployment)

@@ -190,3 +190,39 @@ def test_an_extension_of_a_provider_is_an_entry_with_its_reference() -> None:
     assert (entry.sequence, entry.kind, entry.extension_ref) == (3, "extension", "6ad8")
     assert entry.extension == {"name": "more", "version": "1.0.0", "value": "aW50byBtb3Jl"}
     assert parse('{"sequence":4,"operation":1,"kind":"failure","op":"create"}').extension is None
+
+
+def test_an_edit_is_one_entry_with_the_complete_state_and_a_refusal_of_it_changes_nothing(make_engine: MakeEngine, memory: Memory) -> None:
+    a = "urn:pulumi:dev::shop::mem:index:Thing::a"
+    entries: list[sw.JournalEntry] = []
+    refuses = False
+
+    def journal(entry: sw.JournalEntry) -> None:
+        if refuses:
+            raise RuntimeError("no space")
+        entries.append(entry)
+
+    async def run() -> None:
+        nonlocal refuses
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.create_stack("shop/dev", program_of({"a": 1}), journal=journal)
+            await stack.up()
+            deployment = await stack.export_deployment()
+            pending = {"type": "updating", "resource": deployment["deployment"]["resources"][-1]}
+            deployment["deployment"]["pending_operations"] = [pending]
+            report = await stack.import_deployment(deployment)
+            assert [warning for warning in report.warnings if "pending operation 'updating'" in warning]
+            assert [kind for kind, _ in entries[-1].pending_operations or ()] == ["updating"]
+            (operation,) = await stack.pending()
+            await stack.forget_pending(operation)
+            assert (entries[-1].kind, entries[-1].pending_operations) == ("base-written", ())
+            assert [record.state["urn"] for record in entries[-1].records][-1] == a
+            refuses, count = True, len(entries)
+            with pytest.raises(sw.StackwrightError, match="no space"):
+                await stack.rename(a, name="b")
+            assert (await resources(stack))[-1]["urn"] == a
+            refuses = False
+            await stack.rename(a, name="b")
+            assert len(entries) == count + 1 and entries[-1].records[-1].state["urn"].endswith("::b")
+
+    asyncio.run(run())

@@ -213,6 +213,35 @@ def test_tags_are_kept_with_a_stack(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_renamed_stack_keeps_its_settings_file_and_a_file_of_the_new_name_is_not_replaced(tmp_path: Path, folder: Path) -> None:
+    async def run() -> None:
+        async with engine_of(tmp_path) as engine:
+            project = await engine.project(folder)
+            await project.set_all_config("dev", {"token": sw.secret("hunter2"), "zone": "a"})
+            text = (folder / "Pulumi.dev.yaml").read_text()
+            stack = await engine.stack("dev", lambda ctx: None, project=project)
+            await stack.up()
+            (folder / "Pulumi.taken.yaml").write_text("config: {}\n")
+            for dry_run in (True, False):
+                with pytest.raises(sw.ConflictError, match="Pulumi.taken.yaml exists already"):
+                    await stack.rename_stack("taken", dry_run=dry_run)
+            assert [listed.name for listed in await engine.stacks()] == ["shop/dev"]
+            await stack.rename_stack("live", dry_run=True)
+            assert (folder / "Pulumi.dev.yaml").exists()
+            await stack.rename_stack("live")
+            assert not (folder / "Pulumi.dev.yaml").exists()
+            assert (folder / "Pulumi.live.yaml").read_text() == text
+            assert (folder / "Pulumi.taken.yaml").read_text() == "config: {}\n"
+            live = await engine.stack("live", lambda ctx: None, project=project)
+            assert (await live.up()).changes == {"same": 1}
+            # Without the project, no file is touched.
+            bare = await engine.select_stack("shop/live")
+            await bare.rename_stack("bare")
+            assert (folder / "Pulumi.live.yaml").exists() and not (folder / "Pulumi.bare.yaml").exists()
+
+    asyncio.run(run())
+
+
 def test_the_sync_api_has_projects_and_tags(tmp_path: Path, folder: Path) -> None:
     with sync.Engine(store=f"file://{tmp_path / 'state'}", passphrase=PASSPHRASE) as engine:
         project = engine.project(folder)

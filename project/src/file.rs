@@ -134,6 +134,24 @@ impl SettingsText {
     }
 }
 
+impl SettingsText {
+    /// Gives the file the name of another one that does not exist, durably; nothing happens when it exists meanwhile. The file keeps
+    /// its ending, and a link stays a link.
+    pub(crate) fn rename(&self, to: &Self) -> Result<()> {
+        let failed = |error: &std::io::Error| failure("renaming", &self.path, error);
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let lock = File::open(folder).map_err(|error| failed(&error))?;
+        wait_for_lock(&lock, &self.path)?;
+        let ending = self.path.extension().unwrap_or_default();
+        let target = to.path.with_extension(ending);
+        if fs::symlink_metadata(&target).is_ok() {
+            return Ok(());
+        }
+        let renamed = fs::rename(&self.path, target).and_then(|()| lock.sync_all());
+        renamed.map_err(|error| failed(&error))
+    }
+}
+
 /// Locks a folder for writers of settings files. Systems without such locks leave it to the comparison of contents.
 fn wait_for_lock(folder: &File, path: &Path) -> Result<()> {
     for _ in 0..MAX_LOCK_ATTEMPTS {

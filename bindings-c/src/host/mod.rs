@@ -73,7 +73,8 @@ pub struct sw_host_t {
     /// step) and `kind`: `begin`, before the provider is called, with `op`, `pending`, `old`, `state`, `keys`, `diffs`,
     /// `detailedDiff`; `success` with `op`, `resultOp`, `removed`, `marked`, `new` and the flags `inPlace`, `elided`,
     /// `untargeted`, `persistedRefresh`, `deletedByRefresh`, `skippedCreate` (with `state`: the goal of a resource that
-    /// is neither created nor recorded); `failure` with `op`; `outputs` with `new`; `base-written` with `records`;
+    /// is neither created nor recorded); `failure` with `op`; `outputs` with `new`; `base-written` with `records` and,
+    /// for an edit of the state, `pendingOperations` (`kind`, `state`), each list complete;
     /// `base-rebuilt` with `order`, `records`, `clearPending`; `extension` with `extensionRef` and `extension` (`name`,
     /// `version`, and `value` in base64), to which later records refer. Empty fields are left out.
     pub journal: sw_call_t,

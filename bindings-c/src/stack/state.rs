@@ -54,7 +54,8 @@ pub unsafe extern "C" fn sw_stack_outputs(
     }
 }
 
-/// Returns the history as a JSON array of the reference engine's records, newest first.
+/// Returns the history as a JSON array of the reference engine's records, newest first. The `version` of a record is the number by
+/// which `restore` of `sw_stack_edit` takes it, counted from 1, the oldest.
 ///
 /// # Safety
 /// `stack` must be null or alive, `history` writable, `error` null or writable.

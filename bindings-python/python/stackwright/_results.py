@@ -158,7 +158,8 @@ class SuggestedMove:
 
     - ``accepted`` (bool): Whether the operation has applied it, because its options accept it.
     - ``alias`` (str): The option of the new resource that has the same effect, as source code in the language of the
-      program.
+      program: Python, TypeScript or Rust. For programs in other languages, and in C, it is the member ``aliases`` of
+      the resource's options as JSON.
     - ``confidence`` (float): How sure the suggestion is, from 0 to 1.
     - ``following`` (Sequence[MovedResource]): The resources below it, or of its stack, that move with it.
     - ``new_urn`` (str): The URN that the program registers, which the update would create.

@@ -76,6 +76,9 @@ class JournalEntry:
     """The identities of all records, in the order that they have from now on."""
     records: tuple[Record, ...]
     """The records of a new base, or those that were repaired."""
+    pending_operations: tuple[tuple[str, Mapping[str, Any]], ...] | None
+    """All pending operations of a state that an edit has replaced: the kind (``creating``, ``updating``…) and the resource of
+    each; ``None`` when they are unchanged."""
     clear_pending: bool
     """Whether there are no pending operations any more."""
     extension_ref: str | None
@@ -105,7 +108,7 @@ def _record(value: Mapping[str, Any]) -> Record:
 def parse(line: str) -> JournalEntry:
     """Makes an entry of its JSON text."""
     value = json.loads(line)
-    old, new = value.get("old"), value.get("new")
+    old, new, pending = value.get("old"), value.get("new"), value.get("pendingOperations")
     return JournalEntry(
         sequence=value["sequence"],
         operation=value["operation"],
@@ -130,6 +133,7 @@ def parse(line: str) -> JournalEntry:
         view=value.get("view", False),
         order=tuple(value.get("order") or ()),
         records=tuple(_record(record) for record in value.get("records") or ()),
+        pending_operations=None if pending is None else tuple((operation["kind"], operation["state"]) for operation in pending),
         clear_pending=value.get("clearPending", False),
         extension_ref=value.get("extensionRef"),
         extension=value.get("extension"),

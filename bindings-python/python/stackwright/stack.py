@@ -409,7 +409,8 @@ class Stack:
         encrypted with the key of the destination, and pending operations of the resources move, too. The program of the
         destination registers the resources afterwards, and that of this stack no longer does.
 
-        When the process ends during the move, the next opening of either stack finishes or forgets it.
+        One URN that the state does not have, or one resource that cannot move, refuses the whole move. When the process ends during
+        the move, the next opening of either stack finishes or forgets it.
 
         :param urns: The resources; the URN of the stack itself selects all below it. Providers cannot be named: they are copied where they are needed.
         :param include_parents: Whether the parents of the resources move, too, up to the stack itself, and everything below them.
@@ -451,7 +452,8 @@ class Stack:
         return await self._edit("restore", {"restore": {"version": version, "time": time}}, dry_run)
 
     async def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
-        """Gives the stack another name, ``stack`` or ``project/stack``. History and tags move with it.
+        """Gives the stack another name, ``stack`` or ``project/stack``. History and tags move with it, and the settings file of a
+        stack that was opened with its ``project``; one of the new name that exists already is an error.
 
         This object keeps the former name: the engine opens the stack by the new one.
         """
@@ -578,7 +580,8 @@ class Stack:
         )
 
     async def history(self, *, limit: int | None = None, page: int = 1) -> list[dict[str, Any]]:
-        """Returns the history's entries, newest first.
+        """Returns the history's entries, newest first. The ``version`` of an entry is the number by which :meth:`restore` takes it,
+        counted from 1, the oldest.
 
         :param limit: How many entries a page has; all of them when left out. Entries of other pages are not read.
         :param page: The number of the page, counted from 1.

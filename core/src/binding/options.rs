@@ -211,7 +211,7 @@ mod tests {
         assert!(refusal(OptionsOf::Read, json!({"protect": true})).starts_with("unknown option 'protect'"));
         assert_eq!(
             refusal(OptionsOf::Invoke, json!({"retain": true})),
-            "unknown option 'retain' of the resource 'a'; there are: depends_on, parent, plugin_download_url, provider, version"
+            "unknown option 'retain' of the resource 'a'; there are: depends_on, package, parent, plugin_download_url, provider, version"
         );
         let options = json!({"plugin_download_url": "u", "ignore_changes": ["a"], "protect": true});
         let read = registration_of_options(options, Language::Python, "the resource 'a'").unwrap();

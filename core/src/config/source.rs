@@ -36,6 +36,24 @@ pub trait ConfigSource: Send + Sync + 'static {
     async fn rekey(&self, _change: &RekeyedConfig) -> Result<()> {
         Ok(())
     }
+
+    /// Returns whether something is kept under the name of a stack within its project, `from`, that [`Self::rename`] moves to its new name. By
+    /// default, nothing is.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when something is kept under the new name already. The stack keeps its name then.
+    async fn is_renamed(&self, _from: &str, _to: &str) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Moves what is kept to the new name of a stack, once its state has that name. It is called again when its result is not
+    /// known, so that it must accept a configuration that has been moved. By default, it does nothing.
+    ///
+    /// # Errors
+    /// Any; the next opening of the stack repeats the call.
+    async fn rename(&self, _from: &str, _to: &str) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The encrypted part of a configuration after a change of the secrets manager.

@@ -131,8 +131,8 @@ impl Engine {
         stack::secrets_manager(&self.0, StackName::parse(name)?, secrets).await
     }
 
-    /// Finishes a change of a stack's secrets manager that was interrupted before `source` had the new key. Opening a stack with
-    /// a source does so, too.
+    /// Finishes a change of a stack's name or secrets manager that was interrupted before `source` had the new name or key. Opening
+    /// a stack with a source does so, too.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for an invalid name; [`crate::ErrorKind::Conflict`] while the change is in progress; those
@@ -140,9 +140,10 @@ impl Engine {
     ///
     /// # Cancel safety
     /// A dropped future leaves a change that the next call finishes.
-    pub async fn settle_secrets(&self, name: &str, source: &dyn ConfigSource) -> Result<()> {
+    pub async fn settle_config(&self, name: &str, source: &dyn ConfigSource) -> Result<()> {
         let (store, runtime) = (Arc::clone(&self.0.store), self.0.runtime.clone());
         let storage = StackStorage::new(store, StackName::parse(name)?, self.0.host.clone(), runtime);
+        storage.settle_renaming(Some(source)).await?;
         settle_secrets(&storage, source).await
     }
 

@@ -22,7 +22,8 @@ pub struct SuggestedMove {
     pub reason: String,
     /// How sure the suggestion is, from 0 to 1.
     pub confidence: f64,
-    /// The option of the new resource that has the same effect, as source code in the language of the program.
+    /// The option of the new resource that has the same effect, as source code in the language of the program: Python, TypeScript or
+    /// Rust. For programs in other languages, and in C, it is the member `aliases` of the resource's options as JSON.
     pub alias: String,
     /// The resources below it, or of its stack, that move with it.
     pub following: Vec<MovedResource>,

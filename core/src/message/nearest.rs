@@ -17,12 +17,25 @@ pub(crate) fn nearest_names<'a>(
     let near = known.into_iter().filter_map(|other| {
         // The lengths alone rule out most names.
         let is_close = other.len().abs_diff(name.len()) <= limit * 4 && seen.insert(other);
-        let distance = is_close.then(|| distance(name, other))?;
+        // A common beginning changes no distance, and is most of a URN.
+        let distance = is_close.then(|| {
+            let equal = common_beginning(name, other);
+            distance(&name[equal..], &other[equal..])
+        })?;
         (distance <= limit).then_some((distance, other))
     });
     let mut near: Vec<_> = near.collect();
     near.sort_by_key(|(distance, _)| *distance);
     near.into_iter().take(count).map(|(_, other)| other).collect()
+}
+
+/// Returns the length in bytes of the beginning that both texts have.
+fn common_beginning(one: &str, other: &str) -> usize {
+    let pairs = one.chars().zip(other.chars());
+    pairs
+        .take_while(|(one, other)| one == other)
+        .map(|(character, _)| character.len_utf8())
+        .sum()
 }
 
 #[cfg(test)]
@@ -43,6 +56,10 @@ mod tests {
         );
         assert_eq!(nearest_names("urn::server-1", known, 9)[0], "urn::server-1");
         assert!(nearest_names("bucket", known, 3).is_empty());
+        assert_eq!(
+            nearest_names("größe-a", ["größe-ab", "größe"], 2),
+            ["größe-ab", "größe"]
+        );
         assert!(nearest_names("", known, 3).is_empty());
     }
 }

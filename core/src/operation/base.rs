@@ -32,6 +32,7 @@ pub(super) async fn open_base(
     if let Some(journal) = journal.filter(|_| is_new) {
         let written = JournalRecord::BaseWritten {
             resources: base.records().to_vec(),
+            pending: None,
         };
         journal.append(OperationId(0), written).await?;
     }

@@ -6,7 +6,7 @@ use super::StackContext;
 use crate::{
     error::{Error, ErrorKind, Result},
     state::{
-        JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateRef,
+        JournalEntry, JournalRecord, OperationId, PendingEntry, Snapshot, StateId, StateRef,
         edit::{EditReport, StateEdit},
         integrity,
     },
@@ -31,6 +31,7 @@ pub(crate) async fn edit(stack: &StackContext, edit: &StateEdit, dry_run: bool) 
         false => stack.storage.load(&*stack.secrets).await,
     };
     if dry_run {
+        stack.storage.refuse_unsettled().await?;
         let (_, report) = applied(&load().await?)?;
         return Ok(EditReport { dry_run, ..report });
     }
@@ -63,7 +64,19 @@ pub(super) async fn commit(
     session.commit_edit(&mut edited).await
 }
 
-/// Passes an edited state to the host's journal, as the complete new list of records.
+/// Removes a pending operation from a stack's state, and returns it.
+///
+/// # Errors
+/// As [`crate::Stack::forget_pending`]; those of the host's journal.
+pub(crate) async fn forget_pending(stack: &StackContext, id: &str, dry_run: bool) -> Result<PendingEntry> {
+    let announce = async |edited: &Snapshot| announce(stack, edited).await;
+    let storage = &stack.storage;
+    storage
+        .forget_pending(&*stack.secrets, id, dry_run, announce)
+        .await
+}
+
+/// Passes an edited state to the host's journal, as the complete new lists of records and pending operations.
 pub(super) async fn announce(stack: &StackContext, edited: &Snapshot) -> Result<()> {
     let Some(receiver) = &stack.journal else {
         return Ok(());
@@ -78,6 +91,7 @@ pub(super) async fn announce(stack: &StackContext, edited: &Snapshot) -> Result<
         operation: OperationId(0),
         record: JournalRecord::BaseWritten {
             resources: resources.collect(),
+            pending: Some(edited.pending_operations.clone()),
         },
     };
     receiver.receive(&Arc::new(entry)).await

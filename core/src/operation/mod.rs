@@ -9,6 +9,8 @@ mod change_secrets;
 mod destroy;
 mod edit;
 #[cfg(test)]
+mod edit_journal;
+#[cfg(test)]
 mod edit_sequences;
 mod engine_parts;
 mod execute;
@@ -48,7 +50,7 @@ pub use adopt::Adoption;
 pub use analysis::PolicyAnalysis;
 pub(crate) use analysis::analyze;
 pub(crate) use change_secrets::{change_secrets, settle_secrets};
-pub(crate) use edit::edit;
+pub(crate) use edit::{edit, forget_pending};
 pub(crate) use engine_parts::EngineParts;
 pub use handle::Operation;
 pub use import::{

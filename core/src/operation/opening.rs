@@ -1,6 +1,7 @@
 //! Opening of stacks: existence rules, and hints for a stack that does not exist.
 
 use crate::{
+    config::ConfigSource,
     error::{Error, ErrorKind, Result},
     message::distance,
     store::{Moving, StackName, StackStorage, list_stacks},
@@ -60,9 +61,14 @@ impl Opening {
     }
 
     /// Creates the stack, or checks that it exists. Returns true when it does not exist and is to be created by the
-    /// first operation that writes it.
-    pub(crate) async fn apply(self, storage: &StackStorage) -> Result<bool> {
-        storage.settle_renaming().await?;
+    /// first operation that writes it. Interrupted renamings and moves are finished or undone first; `source` is that of the
+    /// configuration.
+    pub(crate) async fn apply(
+        self,
+        storage: &StackStorage,
+        source: Option<&dyn ConfigSource>,
+    ) -> Result<bool> {
+        storage.settle_renaming(source).await?;
         Moving::settle(storage).await?;
         match self {
             Self::Create => storage.create().await.map(|()| false),

@@ -3,6 +3,7 @@
 use super::{StackContext, edit::announce};
 use crate::{
     error::{Error, Result},
+    resource::PendingOperation,
     state::{
         Snapshot,
         deployment::{SecretsAccess, read_checkpoint},
@@ -26,7 +27,11 @@ pub(crate) async fn import(
         .storage
         .read_imported(&*stack.secrets, document, force)
         .await;
-    let (snapshot, warnings) = imported?;
+    let (snapshot, mut warnings) = imported?;
+    warnings.extend(snapshot.pending_operations.iter().map(|pending| {
+        let of = described(pending);
+        format!("the imported state has the pending operation {of}, which stays; forget_pending() removes it")
+    }));
     replace(stack, snapshot, warnings, dry_run).await
 }
 
@@ -78,16 +83,18 @@ async fn replace(
         .iter()
         .filter(|pending| !kept.contains(pending));
     warnings.extend(lost.map(|pending| {
-        let kind = format!("{:?}", pending.kind).to_lowercase();
-        format!(
-            "the state has no longer the pending operation '{kind}' of '{}'",
-            pending.resource.urn
-        )
+        let of = described(pending);
+        format!("the state has no longer the pending operation {of}")
     }));
     let mut edited = Edited::new(snapshot);
     edited.warnings = warnings;
     let report = EditReport::of(&before, &edited);
     Ok(EditReport { dry_run, ..report })
+}
+
+fn described(pending: &PendingOperation) -> String {
+    let kind = format!("{:?}", pending.kind).to_lowercase();
+    format!("'{kind}' of '{}'", pending.resource.urn)
 }
 
 /// Returns the name that a text gives a stack: its own name alone, in the project of `stack`, or a full one.

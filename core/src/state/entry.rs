@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     event::DetailedDiff,
-    resource::{Extension, PendingOperationKind, ResourceState},
+    resource::{Extension, PendingOperation, PendingOperationKind, ResourceState},
     step::StepOp,
 };
 
@@ -106,10 +106,13 @@ pub enum JournalRecord {
         /// True when the outputs are unchanged.
         elide_write: bool,
     },
-    /// The base was completed before any step (providers added, fields completed): the complete new list.
+    /// The complete new list of records: the base was completed before any step of an operation (providers added, fields
+    /// completed), or an edit has replaced the state. An edit is this entry alone, passed to the host's journal.
     BaseWritten {
         /// The records.
         resources: Vec<StateRef>,
+        /// The complete new list of pending operations; `None` when the base's are unchanged.
+        pending: Option<Vec<PendingOperation>>,
     },
     /// The records were rebuilt after a refresh: deleted ones are removed, dangling references are removed.
     BaseRebuilt {

@@ -34,7 +34,7 @@ pub(crate) struct HistoryEntry {
     /// The configuration in the form of stack files, secrets encrypted.
     #[serde(default = "no_config")]
     pub config: Box<RawValue>,
-    /// Always 0 in files.
+    /// Always 0 in files; the number for [`HistoryPoint::Version`] in records that were read.
     #[serde(default)]
     pub version: i64,
     /// `succeeded`, `failed` or `in-progress`.
@@ -116,16 +116,21 @@ pub(super) async fn read(
         .filter_map(|object| Some((moment(name, &object.key)?, object.key)))
         .collect();
     keys.sort_unstable_by(|left, right| right.cmp(left));
-    let wanted = keys
-        .into_iter()
+    let count = i64::try_from(keys.len()).unwrap_or(i64::MAX);
+    let wanted = (1..=count)
+        .rev()
+        .zip(keys)
         .skip(page.skip)
         .take(page.limit.unwrap_or(usize::MAX));
     let mut entries = Vec::new();
-    for (_, key) in wanted {
+    for (version, (_, key)) in wanted {
         let Some(object) = store.get(&key).await? else {
             continue;
         };
-        entries.push(parse(&key, object.bytes)?);
+        entries.push(HistoryEntry {
+            version,
+            ..parse(&key, object.bytes)?
+        });
     }
     Ok(entries)
 }

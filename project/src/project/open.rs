@@ -30,9 +30,9 @@ impl Project {
             stack: files.name.stack().to_owned(),
         };
         if settings.deployment.is_none() {
-            // The file of an interrupted change has the salt of the former passphrase.
+            // The file of an interrupted change has the former name, or the salt of the former passphrase.
             self.engine()
-                .settle_secrets(&files.name.to_string(), &source)
+                .settle_config(&files.name.to_string(), &source)
                 .await?;
             files = self.settings_of(name).await?;
         }

@@ -20,6 +20,11 @@ const BASE64: &str = "b64";
 /// The hint for settings that need a passphrase.
 const NEEDS_PASSPHRASE: &str = "give the engine, or this stack, the passphrase of the settings file";
 
+/// Returns the name of a stack's settings file without its ending.
+fn stem(stack: &str) -> String {
+    format!("Pulumi.{stack}")
+}
+
 /// The files of a stack, as they were read.
 pub(super) struct Settings {
     pub(super) name: StackName,
@@ -35,17 +40,66 @@ impl Project {
         self.blocking(move || project.read_settings(&stack)).await
     }
 
+    /// Returns whether a stack has a settings file, for a renaming of the stack.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when there is one of the new name.
+    pub(super) async fn is_renamed(&self, from: &str, to: &str) -> Result<bool> {
+        // A file that the host has named serves any stack.
+        if self.config_file().is_some() {
+            return Ok(false);
+        }
+        let (from, to) = (self.settings_text(from).await?, self.settings_text(to).await?);
+        if from.text.is_none() {
+            return Ok(false);
+        }
+        match to.text {
+            None => Ok(true),
+            Some(_) => {
+                let text = format!("the settings file {} exists already", to.path.display());
+                let hint = "once it is removed, or has another name, the stack can be renamed";
+                Err(Error::new(ErrorKind::Conflict, text).with_hint(hint))
+            }
+        }
+    }
+
+    /// Gives the settings file of a stack the stack's new name, unless it has that already.
+    pub(super) async fn rename_settings(&self, from: &str, to: &str) -> Result<()> {
+        if self.config_file().is_some() {
+            return Ok(());
+        }
+        let (from, to) = (self.settings_text(from).await?, self.settings_text(to).await?);
+        if from.text.is_none() || to.text.is_some() {
+            return Ok(());
+        }
+        self.blocking(move || from.rename(&to)).await
+    }
+
+    async fn settings_text(&self, stack: &str) -> Result<SettingsText> {
+        let (project, stack) = (self.clone(), stack.to_owned());
+        self.blocking(move || {
+            let (file, text) = project.read()?;
+            SettingsText::read(&project.settings_folder(&file), &stem(&stack), text.ending())
+        })
+        .await
+    }
+
+    fn settings_folder(&self, file: &ProjectFile) -> PathBuf {
+        match &file.stack_config_dir {
+            Some(inner) => self.folder().join(inner),
+            None => self.folder().to_owned(),
+        }
+    }
+
     fn read_settings(&self, stack: &str) -> Result<Settings> {
         let (project, project_text) = self.read()?;
         let name = stack_name(&project.name, stack)?;
-        let folder: PathBuf = match &project.stack_config_dir {
-            Some(inner) => self.folder().join(inner),
-            None => self.folder().to_owned(),
-        };
-        let stem = format!("Pulumi.{}", name.stack());
         let text = match self.config_file() {
             Some(file) => SettingsText::read_path(file.to_owned())?,
-            None => SettingsText::read(&folder, &stem, project_text.ending())?,
+            None => {
+                let folder = self.settings_folder(&project);
+                SettingsText::read(&folder, &stem(name.stack()), project_text.ending())?
+            }
         };
         let content = text.text.as_deref().unwrap_or_default();
         let stack_file = StackFile::parse_as(content, text.format, Some(&project.name))

@@ -58,4 +58,12 @@ impl ConfigSource for FileSource {
     async fn rekey(&self, change: &RekeyedConfig) -> Result<()> {
         self.project.rekey(&self.stack, change).await
     }
+
+    async fn is_renamed(&self, from: &str, to: &str) -> Result<bool> {
+        self.project.is_renamed(from, to).await
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.project.rename_settings(from, to).await
+    }
 }

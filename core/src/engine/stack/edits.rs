@@ -58,7 +58,8 @@ impl Stack {
     ///
     /// The providers of the resources are copied, unless the destination has them already. A resource whose parent stays is below
     /// the destination itself. References between resources that move and others are removed, which the report names. Secrets are
-    /// encrypted with the destination's manager. Pending operations of the resources move, too.
+    /// encrypted with the destination's manager. Pending operations of the resources move, too. One URN that the state does not have,
+    /// or one resource that cannot move, refuses the whole move.
     ///
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] for a URN that the state does not have, with the nearest ones as hints;
@@ -138,11 +139,11 @@ impl Stack {
     }
 
     /// Gives the stack another name, `stack` or `project/stack`, and returns what happens to its records. History and tags
-    /// move with it. This handle keeps the former name: the engine opens the stack by the new one.
+    /// move with it, and what [`crate::StackSettings::config_source`] keeps. This handle keeps the former name: the engine opens the stack by the new one.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for a name that no stack can have, and for a stack whose state the host supplies;
-    /// [`crate::ErrorKind::Conflict`] when a stack of that name exists, and while an operation runs.
+    /// [`crate::ErrorKind::Conflict`] when a stack of that name, or its configuration, exists, and while an operation runs.
     ///
     /// # Cancel safety
     /// A dropped future leaves a renaming that the next opening of either name undoes or finishes.

@@ -56,17 +56,18 @@ impl Stack {
             Some(_) => Arc::new(MemoryStore::new(engine.runtime.clone())),
         };
         let storage = StackStorage::new(store, name.clone(), engine.host.clone(), engine.runtime.clone());
+        let source = settings.config_source.as_deref();
         let is_new = match settings.opening {
             // The document is the stack: existence in the store is not checked.
             _ if settings.deployment.is_some() => false,
             Opening::AsNeeded => {
                 let opening = Opening::of_create(None, settings.program.is_some());
-                opening.apply(&storage).await?
+                opening.apply(&storage, source).await?
             }
-            stated => stated.apply(&storage).await?,
+            stated => stated.apply(&storage, source).await?,
         };
-        if let Some(source) = &settings.config_source {
-            settle_secrets(&storage, &**source).await?;
+        if let Some(source) = source {
+            settle_secrets(&storage, source).await?;
         }
         let identity = match settings.deployment {
             None => name.qualified(),

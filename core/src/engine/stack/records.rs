@@ -6,9 +6,8 @@ use super::Stack;
 use crate::{
     error::{Error, ErrorKind, Result},
     message::nearest_names,
-    operation::{Adoption, Operation, OperationKind, OperationOptions, PendingWork},
+    operation::{Adoption, Operation, OperationKind, OperationOptions, PendingWork, forget_pending},
     resource::ResourceState,
-    secrets::SecretsProvider,
     state::{PendingEntry, ResourceGraph, Snapshot},
     store::{HistoryPage, LoadedStack},
 };
@@ -328,8 +327,7 @@ impl Stack {
     /// # }
     /// ```
     pub async fn forget_pending(&self, id: &str, dry_run: bool) -> Result<PendingEntry> {
-        let secrets: &dyn SecretsProvider = &*self.context.secrets;
-        let forgotten = self.context.storage.forget_pending(secrets, id, dry_run).await;
+        let forgotten = forget_pending(&self.context, id, dry_run).await;
         self.explained(forgotten).await
     }
 

@@ -143,7 +143,8 @@ impl Stack {
         self.explained(exported).await
     }
 
-    /// Replaces the state by a deployment document, and returns what it did. URNs that name another project are a warning.
+    /// Replaces the state by a deployment document, and returns what it did. URNs that name another project are a warning. Pending
+    /// operations of the document become those of the state, each with a warning.
     ///
     /// # Errors
     /// [`ErrorKind::State`] for a malformed document, an invalid state or one of another stack, [`ErrorKind::Conflict`] while an operation
@@ -191,7 +192,8 @@ impl Stack {
         self.explained(imported).await
     }
 
-    /// Returns the history, newest entry first, as JSON documents. A stack with a host-supplied state has none.
+    /// Returns the history, newest entry first, as JSON documents. A stack with a host-supplied state has none. The `version` of an
+    /// entry is the number by which [`Self::restore`] takes it, counted from 1, the oldest.
     ///
     /// # Errors
     /// The errors of the store.

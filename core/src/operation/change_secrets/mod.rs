@@ -27,6 +27,10 @@ pub(crate) async fn change_secrets(
     dry_run: bool,
 ) -> Result<EditReport> {
     if dry_run {
+        stack.storage.refuse_unsettled().await?;
+        if stack.config_source.is_none() && stack.storage.rekeying().await?.is_some() {
+            return Err(unfinished(&stack.storage));
+        }
         let loaded = stack.storage.load_unlocked(&*stack.secrets).await?;
         require_key(stack, &loaded.snapshot).await?;
         let report = report_of(stack, &loaded);

@@ -32,6 +32,15 @@ pub(crate) async fn move_resources(
         return Err(Error::invalid(text).with_hint("rename() gives a resource another name or parent"));
     }
     if dry_run {
+        for side in [from, to] {
+            // The real move finishes or forgets an interrupted one between both stacks.
+            match Moving::of(side).await? {
+                Some(moving) if !moving.is_between(from, to) && !moving.is_between(to, from) => {
+                    return Err(moving.unfinished());
+                }
+                _ => refuse_unfinished(side).await?,
+            }
+        }
         let loaded = from.load_unlocked(&*source.secrets).await?;
         let arrival = match to.load_unlocked(&*destination.secrets).await {
             Err(error) if destination.is_new && error.kind() == ErrorKind::NotFound => None,
@@ -80,14 +89,7 @@ async fn settle_locked(from: &StackStorage, to: &StackStorage) -> Result<Option<
 async fn move_locked(source: &StackContext, destination: &StackContext, edit: &Move) -> Result<MoveReport> {
     let (from, to) = (&source.storage, &destination.storage);
     for side in [from, to] {
-        if side.rekeying().await?.is_some() {
-            return Err(unfinished(side));
-        }
-        if side.is_renaming().await? {
-            let text = format!("a renaming of stack '{}' was interrupted", side.name());
-            return Err(Error::new(ErrorKind::Conflict, text)
-                .with_hint("opening the stack by its new name again finishes it"));
-        }
+        refuse_unfinished(side).await?;
     }
     let loaded = from.load(&*source.secrets).await?;
     let arrival = match to.load(&*destination.secrets).await {
@@ -112,13 +114,11 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     // A journal that a crash left becomes the checkpoint first.
     let leaving = StackSession::begin(from, loaded, &mut current, NAME).await?;
     let arriving = StackSession::begin(to, arrival, &mut present, NAME).await?;
-    left.manifest = current.manifest;
+    left.manifest.clone_from(&current.manifest);
     arrived.manifest.clone_from(&present.manifest);
     // All secrets are encrypted before the first write.
     let arrived_checkpoint = arriving.edited_checkpoint(&mut arrived).await?;
     let left_checkpoint = leaving.edited_checkpoint(&mut left).await?;
-    announce(destination, &arrived).await?;
-    announce(source, &left).await?;
     let moving = match Moving::note(from, to, moved.records).await {
         Ok(moving) => moving,
         Err(error) => {
@@ -129,7 +129,13 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
             return Err(error);
         }
     };
+    let mut announced = (false, false);
     let committed = async {
+        // Nothing else can refuse the move than these and the writes.
+        announce(destination, &arrived).await?;
+        announced.0 = true;
+        announce(source, &left).await?;
+        announced.1 = true;
         arriving.commit_checkpoint(arrived_checkpoint).await?;
         leaving.commit_checkpoint(left_checkpoint).await
     };
@@ -138,12 +144,29 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     };
     match moving.settle_locked(from, to).await {
         Ok(Settled::Done) => Ok(report),
-        Ok(Settled::Undone) => Err(error),
+        Ok(Settled::Undone) => {
+            // The error of the move is reported, not that of a host's journal.
+            if announced.0 {
+                drop(announce(destination, &present).await);
+            }
+            if announced.1 {
+                drop(announce(source, &current).await);
+            }
+            Err(error)
+        }
         Err(_) => Err(error.with_hint(format!(
             "opening '{}' or '{}' finishes the move, or forgets it where nothing has moved",
             from.name(),
             to.name()
         ))),
+    }
+}
+
+/// Refuses a stack with an unfinished change of its secrets manager or its name.
+async fn refuse_unfinished(side: &StackStorage) -> Result<()> {
+    match side.rekeying().await? {
+        Some(_) => Err(unfinished(side)),
+        None => side.refuse_renaming(None).await,
     }
 }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    message::{Text, distance},
+    message::{Text, nearest_names},
     resource::ResourceState,
     urn::Urn,
 };
@@ -52,7 +52,7 @@ impl<'a> Positions<'a> {
         let Some(first) = unknown.first() else {
             return Ok(());
         };
-        let lines = |text: &dyn Fn(&Urn, &[&Urn]) -> String| {
+        let lines = |text: &dyn Fn(&Urn, &[&str]) -> String| {
             let lines = unknown.iter().enumerate().map(|(number, urn)| {
                 let near = match number < MAX_HINTED {
                     true => self.near(urn),
@@ -73,13 +73,13 @@ impl<'a> Positions<'a> {
         let library = lines(&|urn, _| format!("the state has no resource '{urn}'"));
         let error =
             Error::new(ErrorKind::NotFound, Text::pair(reference, library)).with_urn((*first).clone());
-        let near: Vec<&Urn> = unknown
+        let near: Vec<&str> = unknown
             .iter()
             .take(MAX_HINTED)
             .flat_map(|urn| self.near(urn))
             .collect();
         Err(match near.is_empty() {
-            true => error.with_hint("export_deployment() returns the resources of the state with their URNs"),
+            true => error.with_hint("resources() returns the records of the state with their URNs"),
             false => near.iter().fold(error, |error, near| {
                 error.with_hint(format!("did you mean '{near}'?"))
             }),
@@ -120,24 +120,9 @@ impl<'a> Positions<'a> {
     }
 
     /// Returns the URNs that are similar to an unknown one, the nearest first.
-    fn near(&self, unknown: &Urn) -> Vec<&'a Urn> {
-        // The common beginning changes no distance, and is most of the text.
-        let prefix = format!("urn:pulumi:{}::{}::", unknown.stack(), unknown.project());
-        let limit = (unknown.as_str().len() / 4).max(2);
-        let measured = |urn: &'a Urn| {
-            let (unknown, known) = (unknown.as_str(), urn.as_str());
-            match (unknown.strip_prefix(&prefix), known.strip_prefix(&prefix)) {
-                (Some(unknown), Some(known)) => distance(unknown, known),
-                _ => distance(unknown, known),
-            }
-        };
-        let is_close = |urn: &Urn| urn.as_str().len().abs_diff(unknown.as_str().len()) <= limit;
-        let urns = self.by_urn.keys().copied().filter(|urn| is_close(urn));
-        let mut near: Vec<_> = urns.map(|urn| (measured(urn), urn)).collect();
-        near.retain(|(distance, _)| *distance <= limit);
-        near.sort_unstable();
-        near.truncate(MAX_HINTS);
-        near.into_iter().map(|(_, urn)| urn).collect()
+    fn near(&self, unknown: &Urn) -> Vec<&'a str> {
+        let known = self.records.iter().map(|record| record.urn.as_str());
+        nearest_names(unknown.as_str(), known, MAX_HINTS)
     }
 }
 
@@ -171,14 +156,14 @@ mod tests {
             error.message(),
             format!("the state has no resource '{}'", urn("buckt"))
         );
-        let hints = ["bucket", "Bucket2", "buckets"].map(|name| format!("did you mean '{}'?", urn(name)));
+        let hints = ["bucket", "buckets", "Bucket2"].map(|name| format!("did you mean '{}'?", urn(name)));
         assert_eq!(error.hints(), hints);
         let reference = format!(
             "No such resource \"{}\" exists in the current state\nDid you mean:\n  {}\n  {}\n  {}",
             urn("buckt"),
             urn("bucket"),
-            urn("Bucket2"),
-            urn("buckets")
+            urn("buckets"),
+            urn("Bucket2")
         );
         assert_eq!(error.reference_message(), reference);
     }
@@ -192,7 +177,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.message().lines().count(), 2);
         assert_eq!(error.hints().len(), 1);
-        assert!(error.hints()[0].starts_with("export_deployment()"));
+        assert!(error.hints()[0].starts_with("resources()"));
     }
 
     #[test]

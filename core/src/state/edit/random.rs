@@ -28,18 +28,31 @@ pub(crate) struct Seed {
     component: bool,
     links: Vec<Link>,
     protect: bool,
-    pending: bool,
+    pending: Option<PendingOf>,
+}
+
+/// The resource of a pending operation.
+#[derive(Clone, Debug)]
+enum PendingOf {
+    /// One without a record.
+    New,
+    /// That of an earlier record.
+    Recorded(sample::Index),
 }
 
 pub(crate) fn seed() -> impl Strategy<Value = Seed> {
     let link = (0_u8..10, any::<sample::Index>()).prop_map(|(place, target)| Link { place, target });
+    let pending = prop_oneof![
+        Just(PendingOf::New),
+        any::<sample::Index>().prop_map(PendingOf::Recorded)
+    ];
     let parent = proptest::option::weighted(0.5, any::<sample::Index>());
     (
         parent,
         any::<bool>(),
         collection::vec(link, 0..5),
         any::<bool>(),
-        proptest::bool::weighted(0.1),
+        proptest::option::weighted(0.2, pending),
     )
         .prop_map(|(parent, component, links, protect, pending)| Seed {
             parent,
@@ -122,14 +135,27 @@ pub(crate) fn state_in(stack: &str, seeds: &[Seed]) -> Snapshot {
                 _ => state.view_of = Some(target),
             }
         }
-        let state = Arc::new(state);
-        match seed.pending {
-            true => snapshot.pending_operations.push(PendingOperation {
-                resource: state,
-                kind: PendingOperationKind::Creating,
-            }),
-            false => snapshot.resources.push(state),
-        }
+        let pending = match &seed.pending {
+            None => {
+                snapshot.resources.push(Arc::new(state));
+                continue;
+            }
+            Some(PendingOf::New) => (state, PendingOperationKind::Creating),
+            Some(PendingOf::Recorded(index)) => {
+                let recorded = index.get(&snapshot.resources);
+                state.urn.clone_from(&recorded.urn);
+                state.parent.clone_from(&recorded.parent);
+                state.resource_type.clone_from(&recorded.resource_type);
+                (state.custom, state.id) = (recorded.custom, recorded.id.clone());
+                state.provider.clone_from(&recorded.provider);
+                (state, PendingOperationKind::Updating)
+            }
+        };
+        let (resource, kind) = pending;
+        snapshot.pending_operations.push(PendingOperation {
+            resource: Arc::new(resource),
+            kind,
+        });
     }
     snapshot
 }

@@ -31,22 +31,23 @@ pub(super) fn rename(snapshot: &Snapshot, edit: &Rename) -> Result<Edited> {
     let renames = Renames::of(snapshot, &edit.urn, &urn, &mut edited.warnings)?;
     renames.refuse_taken(snapshot)?;
     rewrite_snapshot(&mut edited.snapshot, &|urn| renames.0.get(urn).cloned());
-    let renamed = &mut edited.snapshot.resources[target];
-    if let Some(resource_type) = &edit.resource_type
-        && renamed.resource_type.as_str() != resource_type
-    {
-        Arc::make_mut(renamed).resource_type = resource_type.as_str().into();
-    }
-    if let Some(parent) = parent
-        && renamed.parent != parent
-    {
-        if parent
+    if let Some(parent) = &parent
+        && edited.snapshot.resources[target].parent != *parent
+        && parent
             .as_ref()
             .is_some_and(|parent| renames.0.contains_key(parent))
-        {
-            return Err(below_itself(&edit.urn));
-        }
-        Arc::make_mut(renamed).parent = parent;
+    {
+        return Err(below_itself(&edit.urn));
+    }
+    let placed =
+        |record: &mut Arc<ResourceState>| place(record, edit.resource_type.as_deref(), parent.as_ref());
+    let is_moved = placed(&mut edited.snapshot.resources[target]);
+    let pending = edited.snapshot.pending_operations.iter_mut();
+    let pending = pending.map(|pending| &mut pending.resource);
+    pending.filter(|record| record.urn == urn).for_each(|record| {
+        placed(record);
+    });
+    if is_moved {
         place_after_needs(&mut edited.snapshot, &edit.urn)?;
     }
     if record.urn.is_root_stack() && edit.urn != urn {
@@ -57,6 +58,22 @@ pub(super) fn rename(snapshot: &Snapshot, edit: &Rename) -> Result<Edited> {
     }
     edited.renames = renames.0;
     Ok(edited)
+}
+
+/// Gives a record its new type and parent, where the edit names one. Returns whether its parent changes.
+fn place(record: &mut Arc<ResourceState>, resource_type: Option<&str>, parent: Option<&Option<Urn>>) -> bool {
+    if let Some(resource_type) = resource_type
+        && record.resource_type.as_str() != resource_type
+    {
+        Arc::make_mut(record).resource_type = resource_type.into();
+    }
+    match parent {
+        Some(parent) if record.parent != *parent => {
+            Arc::make_mut(record).parent.clone_from(parent);
+            true
+        }
+        _ => false,
+    }
 }
 
 fn check_name(edit: &Rename) -> Result<()> {

@@ -86,12 +86,15 @@ proptest! {
         };
         prop_assert!(integrity::verify(&renamed).is_ok());
         prop_assert_eq!(renamed.resources.len(), before.resources.len());
-        let place = renamed.resources.iter().position(|other| other.id == record.id && other.created == record.created
-            && !before.resources.iter().any(|old| Arc::ptr_eq(old, other)) );
+        for record in renamed.pending_operations.iter().map(|pending| &pending.resource) {
+            prop_assert_eq!(record.urn.resource_type(), record.resource_type.as_str());
+            if let Some(live) = renamed.resources.iter().find(|live| live.urn == record.urn) {
+                prop_assert_eq!(&record.parent, &live.parent);
+            }
+        }
         let own = StateEdit::Rename(edit.clone()).apply(&before).unwrap().1;
         let new_urn = own.records.iter().find(|edited| edited.former_urn.as_ref() == Some(&edit.urn)).map(|edited| edited.urn.clone());
         inverse.urn = new_urn.unwrap_or_else(|| edit.urn.clone());
-        let _ = place;
         let (restored, _) = StateEdit::Rename(inverse).apply(&renamed).unwrap();
         let mut restored_records: Vec<_> = restored.resources.clone();
         let mut old_records = before.resources.clone();
@@ -308,6 +311,45 @@ fn a_new_type_of_a_component_changes_the_urns_of_all_below_it() {
     assert_eq!(renamed.resources[0].resource_type.as_str(), "my:index:Page");
     assert_eq!(report.records[0].fields, ["urn", "type"]);
     assert_eq!(report.records[1].fields, ["urn", "parent"]);
+}
+
+#[test]
+fn a_new_type_and_parent_reach_the_pending_operations_of_the_resource() {
+    use crate::resource::{PendingOperation, PendingOperationKind};
+    let site = Urn::new(STACK, PROJECT, "", "my:index:Site", "site");
+    let mut state = snapshot([
+        ResourceState::new(site.clone(), "my:index:Site".into(), false),
+        thing("a"),
+        thing("b"),
+    ]);
+    let pending = |name: &str, kind| PendingOperation {
+        resource: Arc::new(thing(name)),
+        kind,
+    };
+    state.pending_operations = vec![
+        pending("a", PendingOperationKind::Updating),
+        pending("b", PendingOperationKind::Updating),
+        pending("a", PendingOperationKind::Deleting),
+    ];
+    let edit = Rename {
+        name: None,
+        resource_type: Some("pkg:index:Other".to_owned()),
+        parent: Some(site.clone()),
+        ..Rename::to_name(urn("a"), "")
+    };
+    let (renamed, report) = StateEdit::Rename(edit).apply(&state).unwrap();
+    let live = &renamed.resources[1];
+    assert_eq!(live.urn.qualified_type(), "my:index:Site$pkg:index:Other");
+    for place in [0, 2] {
+        let resource = &renamed.pending_operations[place].resource;
+        assert_eq!(
+            (&resource.urn, &resource.resource_type, &resource.parent),
+            (&live.urn, &live.resource_type, &Some(site.clone()))
+        );
+        assert_eq!(resource.resource_type.as_str(), "pkg:index:Other");
+    }
+    assert_eq!(renamed.pending_operations[1], state.pending_operations[1]);
+    assert_eq!(report.records.len(), 3, "{report:?}");
 }
 
 #[test]

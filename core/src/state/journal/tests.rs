@@ -6,7 +6,7 @@ use super::{recover::Recovered, *};
 use crate::{
     error::ErrorKind,
     property::{PropertyMap, PropertyValue},
-    resource::{PendingOperationKind, ResourceState},
+    resource::{PendingOperation, PendingOperationKind, ResourceState},
     runtime::Runtime,
     secrets::{Base64Provider, SecretsManager, SecretsProvider as _},
     state::{
@@ -163,6 +163,43 @@ async fn a_journal_cut_anywhere_recovers_what_was_durable_before_the_cut() {
         whole.snapshot().unwrap().pending_operations,
         live.to_snapshot().unwrap().pending_operations
     );
+}
+
+#[tokio::test]
+async fn pending_operations_of_a_written_base_are_recovered_with_their_secrets_encrypted_in_the_journal() {
+    let stack = stack().await;
+    let record = StateRef {
+        id: crate::state::StateId(0),
+        state: Arc::new(thing("other")),
+    };
+    for pending in [None, Some(vec!["a", "b"]), Some(Vec::new())] {
+        let begun = stack.begin("c", StepOp::Create).await;
+        stack
+            .journal
+            .append(begun, JournalRecord::Failure { op: StepOp::Create })
+            .await
+            .unwrap();
+        let pending = pending.map(|names| {
+            let operations = names.into_iter().map(|name| PendingOperation {
+                resource: Arc::new(thing(name)),
+                kind: PendingOperationKind::Deleting,
+            });
+            operations.collect::<Vec<_>>()
+        });
+        let record = JournalRecord::BaseWritten {
+            resources: vec![record.clone()],
+            pending: pending.clone(),
+        };
+        stack.journal.append(OperationId(0), record).await.unwrap();
+        let bytes = stack.bytes().await;
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("hunter"), "{text}");
+        assert_eq!(text.contains("pendingOperations"), pending.is_some());
+        let recovered = recovered(&stack.checkpoint, &bytes).await.unwrap();
+        let snapshot = recovered.snapshot().unwrap();
+        assert_eq!(snapshot.pending_operations, pending.unwrap_or_default());
+        assert_eq!(snapshot.resources, [Arc::new(thing("other"))]);
+    }
 }
 
 /// Encrypts with the inner manager, and records the size of each batch.

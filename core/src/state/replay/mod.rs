@@ -212,8 +212,12 @@ impl JournalReplay {
                 self.replace(new.clone());
                 self.note(changed, *elide_write);
             }
-            JournalRecord::BaseWritten { resources } => {
+            JournalRecord::BaseWritten { resources, pending } => {
                 self.rebase(resources.iter().cloned().map(Some).collect());
+                if let Some(pending) = pending {
+                    self.base.pending_operations.clone_from(pending);
+                    self.settled = Settled::default();
+                }
                 self.changes = Changes::Some;
             }
             JournalRecord::BaseRebuilt {

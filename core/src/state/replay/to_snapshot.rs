@@ -234,6 +234,7 @@ mod tests {
                 id: StateId(0),
                 state: Arc::new(user),
             }],
+            pending: None,
         };
         let entry = JournalEntry {
             sequence: 1,

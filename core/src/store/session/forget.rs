@@ -3,22 +3,23 @@
 use crate::{
     error::Result,
     secrets::SecretsProvider,
-    state::PendingEntry,
+    state::{PendingEntry, Snapshot},
     store::{StackSession, StackStorage},
 };
 
 impl StackStorage {
     /// Removes the pending operation with an id from the state, and returns it. With `dry_run`, nothing is written, and no
-    /// lock is taken.
+    /// lock is taken. `announce` gets the new state before it is written, and can refuse it.
     ///
     /// # Errors
     /// As [`Self::load`]; [`crate::ErrorKind::NotFound`] when there is no such operation,
-    /// [`crate::ErrorKind::Conflict`] while the stack is locked elsewhere. The state is unchanged then.
+    /// [`crate::ErrorKind::Conflict`] while the stack is locked elsewhere; those of `announce`. The state is unchanged then.
     pub(crate) async fn forget_pending(
         &self,
         secrets: &dyn SecretsProvider,
         id: &str,
         dry_run: bool,
+        announce: impl AsyncFnOnce(&Snapshot) -> Result<()>,
     ) -> Result<PendingEntry> {
         if dry_run {
             let loaded = self.load_unlocked(secrets).await?;
@@ -36,6 +37,7 @@ impl StackStorage {
             let (place, entry) = PendingEntry::find(&snapshot.pending_operations, &snapshot.resources, id)?;
             let session = StackSession::begin(self, loaded, &mut snapshot, "forget").await?;
             snapshot.pending_operations.remove(place);
+            announce(&snapshot).await?;
             session.commit_edit(&mut snapshot).await?;
             Ok(entry)
         }

@@ -227,17 +227,17 @@ impl StackStorage {
     /// As [`Self::lock`]. Conflicts of other lockers name `operation`, `update` for instance.
     ///
     /// # Errors
-    /// As for [`Self::lock`]; [`ErrorKind::Conflict`] for a stack with an interrupted move of resources.
+    /// As for [`Self::lock`]; [`ErrorKind::Conflict`] for a stack with an interrupted move of resources, or an interrupted renaming.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
         let lock = self.lock_unsettled(operation).await?;
-        if let Err(error) = self.refuse_moving().await {
+        if let Err(error) = self.refuse_unsettled().await {
             drop(lock.release().await);
             return Err(error);
         }
         Ok(lock)
     }
 
-    /// As [`Self::lock_for`], also for a stack with an interrupted move of resources.
+    /// As [`Self::lock_for`], also for a stack with an interrupted move of resources or an interrupted renaming.
     async fn lock_unsettled(&self, operation: &str) -> Result<StackLock> {
         StackLock::take(
             &self.store,
@@ -249,8 +249,20 @@ impl StackStorage {
         .await
     }
 
+    /// Refuses a stack with an interrupted move of resources or an interrupted renaming, as [`Self::lock_for`] does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] for such a stack; those of the store.
+    pub(crate) async fn refuse_unsettled(&self) -> Result<()> {
+        self.refuse_moving().await?;
+        self.refuse_renaming(None).await
+    }
+
     /// Refuses a stack with an interrupted move of resources, which its next opening finishes.
-    async fn refuse_moving(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// As for [`Self::refuse_unsettled`].
+    pub(crate) async fn refuse_moving(&self) -> Result<()> {
         match Moving::of(self).await? {
             Some(moving) => Err(moving.unfinished()),
             None => Ok(()),

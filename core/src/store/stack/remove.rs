@@ -56,6 +56,9 @@ impl StackStorage {
         }
         self.store.delete(&self.name.journal()).await?;
         self.store.delete(&self.name.tags()).await?;
+        // A stack that is created under the name has no part in an interrupted change of this one.
+        self.store.delete(&self.name.rekeying()).await?;
+        self.store.delete(&self.name.renaming()).await?;
         for object in self.store.list(&self.name.history()).await? {
             self.store.delete(&object.key).await?;
         }
@@ -212,6 +215,20 @@ mod tests {
             ".pulumi/stacks/shop/prod.json.bak.attrs",
         ];
         assert_eq!(leaves(folder.path()), last);
+    }
+
+    #[tokio::test]
+    async fn a_removal_removes_the_notes_of_interrupted_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let dev = stack(folder.path(), "shop/dev");
+        dev.create().await.unwrap();
+        let renaming = r#"{"from":"shop/old","to":"shop/dev","old":"","new":"","config":true,"stored":true}"#;
+        for (key, note) in [(dev.name.rekeying(), "{}"), (dev.name.renaming(), renaming)] {
+            dev.store.put(&key, note.into(), Condition::Any).await.unwrap();
+        }
+        dev.remove(false).await.unwrap();
+        let left = dev.store.list(".pulumi/journals/").await.unwrap();
+        assert!(left.is_empty(), "{left:?}");
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

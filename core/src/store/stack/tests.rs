@@ -103,7 +103,19 @@ async fn history_is_read_newest_first_and_written_in_the_same_form() {
     assert_eq!(facts[0], ("update", "failed", 1_795_232_114));
     assert_eq!(facts[2], ("refresh", "succeeded", 1_795_232_062));
     assert_eq!(facts.len(), 6);
-    stack.record(&history[0]).await.unwrap();
+    // The numbers are those of `HistoryPoint::Version`; files have none.
+    let versions: Vec<_> = history.iter().map(|entry| entry.version).collect();
+    assert_eq!(versions, [6, 5, 4, 3, 2, 1]);
+    let page = HistoryPage {
+        skip: 2,
+        limit: Some(1),
+    };
+    assert_eq!(stack.history_page(page).await.unwrap()[0].version, 4);
+    let entry = HistoryEntry {
+        version: 0,
+        ..history[0].clone()
+    };
+    stack.record(&entry).await.unwrap();
     let written: Vec<_> = stack
         .store()
         .list(&stack.name().history())

@@ -8,7 +8,7 @@
 //! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided`; `persistedRefresh`; `deletedByRefresh`; `untargeted`; `skippedCreate`, with `state` (what the program asked for and nothing records); `view` (a step on a view) |
 //! | `failure` | `op` |
 //! | `outputs` | `new` `{id, state}`; `elided` |
-//! | `base-written` | `records` `[{id, state}]` |
+//! | `base-written` | `records` `[{id, state}]`; `pendingOperations` `[{kind, state}]`, kind `creating`…: the new list of pending operations, of an edit |
 //! | `base-rebuilt` | `order` `[id]`; `records` (the repaired ones) `[{id, state}]`; `clearPending` |
 //! | `extension` | `extensionRef`, by which later records name it; `extension` `{name, version, value}`, the value in base64 |
 //!
@@ -46,11 +46,15 @@ pub(super) fn for_each_state<'a>(entry: &'a JournalEntry, mut visit: impl FnMut(
             new.iter().for_each(|new| visit(&new.state));
         }
         JournalRecord::Outputs { new, .. } => visit(&new.state),
-        JournalRecord::BaseWritten { resources: records }
-        | JournalRecord::BaseRebuilt {
-            repaired: records, ..
-        } => {
-            records.iter().for_each(|record| visit(&record.state));
+        JournalRecord::BaseWritten { resources, pending } => {
+            resources.iter().for_each(|record| visit(&record.state));
+            pending
+                .iter()
+                .flatten()
+                .for_each(|pending| visit(&pending.resource));
+        }
+        JournalRecord::BaseRebuilt { repaired, .. } => {
+            repaired.iter().for_each(|record| visit(&record.state));
         }
         JournalRecord::Failure { .. } | JournalRecord::ExtensionAdded { .. } => {}
     }
@@ -104,6 +108,14 @@ impl<'a> RefJson<RecordJson<'a>> {
             state: RecordJson::new(&named.state, form),
         }
     }
+}
+
+/// A pending operation. `R` is the JSON form of its resource, as in [`RefJson`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PendingJson<R> {
+    kind: PendingOperationKind,
+    state: R,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -212,6 +224,8 @@ entries! {
     }
     BaseWrittenJson<R> {
         records: Vec<RefJson<R>>,
+        #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+        pending_operations: Option<Vec<PendingJson<R>>>,
     }
     BaseRebuiltJson<R> {
         order: Vec<StateId>,

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     BaseRebuiltJson, BaseWrittenJson, BeginJson, DiffJson, ExtensionAddedJson, FailureJson, Head, Kind,
-    OldJson, OutputsJson, SuccessJson,
+    OldJson, OutputsJson, PendingJson, SuccessJson,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     event::{DetailedDiff, PropertyDiff},
-    resource::{Extension, ResourceState},
+    resource::{Extension, PendingOperation, ResourceState},
     state::{
         JournalEntry, JournalRecord, StateId, StateRef,
         deployment::{StateJson, parse},
@@ -66,9 +66,19 @@ impl EntryFields {
                 success.new.iter_mut().for_each(|new| take(&mut new.state));
             }
             Members::Outputs(outputs) => take(&mut outputs.new.state),
-            Members::BaseWritten(BaseWrittenJson { records, .. })
-            | Members::BaseRebuilt(BaseRebuiltJson { records, .. }) => {
-                records.iter_mut().for_each(|record| take(&mut record.state));
+            Members::BaseWritten(written) => {
+                written
+                    .records
+                    .iter_mut()
+                    .for_each(|record| take(&mut record.state));
+                let pending = written.pending_operations.iter_mut().flatten();
+                pending.for_each(|pending| take(&mut pending.state));
+            }
+            Members::BaseRebuilt(rebuilt) => {
+                rebuilt
+                    .records
+                    .iter_mut()
+                    .for_each(|record| take(&mut record.state));
             }
             Members::Failure(_) | Members::Extension(_) => {}
         }
@@ -135,7 +145,18 @@ impl EntryFields {
                 let resources = records
                     .map(|record| named(record.id, next()))
                     .collect::<Result<_>>()?;
-                (written.operation, JournalRecord::BaseWritten { resources })
+                let operation = |pending: PendingJson<StateJson>| {
+                    let (kind, resource) = (pending.kind, next()?);
+                    Ok(PendingOperation { resource, kind })
+                };
+                let pending = written.pending_operations;
+                let pending =
+                    pending.map(|pending| pending.into_iter().map(operation).collect::<Result<_>>());
+                let pending = pending.transpose()?;
+                (
+                    written.operation,
+                    JournalRecord::BaseWritten { resources, pending },
+                )
             }
             Members::BaseRebuilt(rebuilt) => {
                 let records = rebuilt.records.into_iter();

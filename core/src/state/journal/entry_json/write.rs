@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::{
     BaseRebuiltJson, BaseWrittenJson, BeginJson, DiffJson, ExtensionAddedJson, FailureJson, Kind, MarkJson,
-    OldJson, OutputsJson, RefJson, SuccessJson,
+    OldJson, OutputsJson, PendingJson, RefJson, SuccessJson,
 };
 use crate::{
     event::{DetailedDiff, PropertyDiff},
@@ -130,11 +130,18 @@ impl Serialize for EntryJson<'_> {
                 elided: *elide_write,
             }
             .serialize(serializer),
-            JournalRecord::BaseWritten { resources } => BaseWrittenJson {
+            JournalRecord::BaseWritten { resources, pending } => BaseWrittenJson {
                 sequence,
                 operation,
                 kind: Kind::BaseWritten,
                 records: resources.iter().map(named).collect(),
+                pending_operations: pending.as_ref().map(|pending| {
+                    let pending = pending.iter().map(|pending| PendingJson {
+                        kind: pending.kind,
+                        state: record(&pending.resource),
+                    });
+                    pending.collect()
+                }),
             }
             .serialize(serializer),
             JournalRecord::BaseRebuilt {

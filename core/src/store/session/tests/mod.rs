@@ -158,7 +158,7 @@ async fn a_committed_state_is_loaded_again() {
     let text = serde_json::to_string(&history).unwrap();
     assert_eq!(
         text,
-        r#"[{"kind":"update","startTime":0,"message":"","environment":{"exec.kind":"host"},"config":{"shop:size":"1"},"version":0,"result":"succeeded","endTime":0,"resourceChanges":{"create":1}}]"#
+        r#"[{"kind":"update","startTime":0,"message":"","environment":{"exec.kind":"host"},"config":{"shop:size":"1"},"version":1,"result":"succeeded","endTime":0,"resourceChanges":{"create":1}}]"#
     );
 }
 

@@ -26,6 +26,9 @@ fn storage(store: Arc<dyn Store>, name: &str) -> StackStorage {
 const OLD: &str = r#"{"version":3,"checkpoint":{"stack":"organization/shop/dev"}}"#;
 const NEW: &str = r#"{"version":3,"checkpoint":{"stack":"organization/shop/live"}}"#;
 
+/// The last trace of a removed stack.
+const REMOVED: &str = "orphan of a removed stack";
+
 async fn with_stack() -> Arc<dyn Store> {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime));
@@ -37,6 +40,8 @@ async fn with_stack() -> Arc<dyn Store> {
         (".pulumi/history/shop/dev/dev-1.history.json", "{}"),
         (".pulumi/history/shop/dev/dev-1.checkpoint.json", OLD),
         (".pulumi/journals/shop/dev.journal.orphan-1", "orphan"),
+        (".pulumi/journals/shop/dev.journal.orphan-3", "newer orphan"),
+        (".pulumi/journals/shop/live.journal.orphan-2", REMOVED),
         (".pulumi/stacks/shop/other.json", OLD),
     ];
     for (key, text) in objects {
@@ -55,7 +60,7 @@ async fn rename(store: Arc<dyn Store>) -> Result<()> {
         storage(Arc::clone(&store), "shop/dev"),
         storage(store, "shop/live"),
     );
-    from.rename_locked(&to, OLD.as_bytes(), NEW.into()).await
+    from.rename_locked(&to, OLD.as_bytes(), NEW.into(), None).await
 }
 
 #[tokio::test]
@@ -70,8 +75,14 @@ async fn everything_of_a_stack_moves_to_its_new_name() {
     let expected: BTreeSet<_> = before
         .iter()
         .map(|key| renamed(key).replace("live/dev-", "live/live-"))
+        .map(|key| key.replace("live.journal.orphan-3", "live.journal.orphan-4"))
+        .map(|key| key.replace("live.journal.orphan-1", "live.journal.orphan-3"))
         .collect();
     assert_eq!(keys(&store).await, expected);
+    for (number, expected) in [(2, REMOVED), (3, "orphan"), (4, "newer orphan")] {
+        let key = format!(".pulumi/journals/shop/live.journal.orphan-{number}");
+        assert_eq!(store.get(&key).await.unwrap().unwrap().bytes, expected);
+    }
     let checkpoint = store.get(".pulumi/stacks/shop/live.json").await.unwrap().unwrap();
     assert_eq!(checkpoint.bytes, NEW);
     let error = rename(store).await.unwrap_err();
@@ -91,7 +102,7 @@ async fn after_a_crash_at_any_write_the_next_opening_of_either_name_leaves_one_w
                 let before = keys(&store).await;
                 drop(rename(Arc::new(FaultyStore::new(Arc::clone(&store), fault, at))).await);
                 storage(Arc::clone(&store), opened)
-                    .settle_renaming()
+                    .settle_renaming(None)
                     .await
                     .unwrap();
                 let place = format!("{fault:?} at {at}, then {opened}");
@@ -113,7 +124,7 @@ async fn after_a_crash_at_any_write_the_next_opening_of_either_name_leaves_one_w
                 } else {
                     assert!(!notes(&left, "live"), "{place}");
                     storage(Arc::clone(&store), "shop/dev")
-                        .settle_renaming()
+                        .settle_renaming(None)
                         .await
                         .unwrap();
                     let left = keys(&store).await;
@@ -128,7 +139,7 @@ async fn after_a_crash_at_any_write_the_next_opening_of_either_name_leaves_one_w
 #[tokio::test]
 async fn a_state_that_has_changed_since_is_neither_removed_nor_replaced() {
     let store = with_stack().await;
-    let counting = FaultyStore::new(Arc::clone(&store), Fault::DeathAfter, 8);
+    let counting = FaultyStore::new(Arc::clone(&store), Fault::DeathAfter, 9);
     drop(rename(Arc::new(counting)).await);
     let (from, to) = (
         storage(Arc::clone(&store), "shop/dev"),
@@ -140,8 +151,31 @@ async fn a_state_that_has_changed_since_is_neither_removed_nor_replaced() {
         .put(key, "another state".into(), Condition::Any)
         .await
         .unwrap();
-    let error = to.settle_renaming().await.unwrap_err();
+    let error = to.settle_renaming(None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains("'shop/dev' to 'shop/live'"), "{error}");
     assert!(from.exists().await.unwrap() && to.exists().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_handle_from_before_a_crash_changes_nothing_until_one_of_the_names_is_opened() {
+    let store = with_stack().await;
+    let names = ["shop/dev", "shop/live"].map(|name| storage(Arc::clone(&store), name));
+    let crash = FaultyStore::new(Arc::clone(&store), Fault::DeathAfter, 4);
+    drop(rename(Arc::new(crash)).await);
+    for stack in &names {
+        let error = stack.lock_for("update").await.map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(
+            error
+                .message()
+                .contains("the renaming of stack 'shop/dev' to 'shop/live' was interrupted"),
+            "{error}"
+        );
+        assert!(stack.holder().await.unwrap().is_none());
+    }
+    names[1].settle_renaming(None).await.unwrap();
+    for stack in &names {
+        stack.lock_for("update").await.unwrap().release().await.unwrap();
+    }
 }

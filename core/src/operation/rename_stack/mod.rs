@@ -1,7 +1,8 @@
 //! Renaming a stack: its URNs, and all that its store keeps of it.
 
-use super::{StackContext, change_secrets::unfinished, replace_state::new_name};
+use super::{StackContext, change_secrets::unfinished, edit::announce, replace_state::new_name};
 use crate::{
+    config::ConfigSource,
     error::{Error, Result},
     state::{
         deployment::{SecretsShown, write_checkpoint},
@@ -11,11 +12,13 @@ use crate::{
     store::{LoadedStack, StackSession, StackStorage},
 };
 
-/// Gives a stack another name, and returns it with what happens to the records. Settings files are not touched.
+/// Gives a stack another name, and returns it with what happens to the records. What the source of its configuration keeps gets
+/// that name, too.
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidInput`] for a name that no stack can have, and for a stack whose state the host supplies;
-/// [`crate::ErrorKind::Conflict`] when a stack of that name exists, or one of both is locked elsewhere.
+/// [`crate::ErrorKind::Conflict`] when a stack of that name or its configuration exists, or one of both is locked elsewhere, or
+/// has an interrupted change.
 pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool) -> Result<EditReport> {
     if stack.is_supplied {
         let text = "a stack whose state the host supplies is not renamed: it is no part of a store";
@@ -29,9 +32,12 @@ pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool
         return Err(exists(&to));
     }
     if dry_run {
-        if to.exists().await? {
-            return Err(exists(&to));
+        for side in [from, &to] {
+            side.refuse_moving().await?;
+            // The real renaming finishes or undoes an interrupted one to the same name.
+            side.refuse_renaming(Some(&to)).await?;
         }
+        check_target(stack, from, &to).await?;
         let loaded = from.load_unlocked(&*stack.secrets).await?;
         let (_, report) = renamed(from, &to, &loaded)?;
         return Ok(EditReport { dry_run, ..report });
@@ -48,13 +54,12 @@ pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool
 }
 
 async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStorage) -> Result<EditReport> {
-    from.settle_renaming_locked(to).await?;
-    if from.rekeying().await?.is_some() {
-        return Err(unfinished(from));
+    from.settle_renaming_locked(to, stack.config_source.as_deref())
+        .await?;
+    for side in [from, to] {
+        side.refuse_renaming(None).await?;
     }
-    if to.exists().await? {
-        return Err(exists(to));
-    }
+    let source = check_target(stack, from, to).await?;
     let loaded = from.load(&*stack.secrets).await?;
     let (edited, report) = renamed(from, to, &loaded)?;
     let mut current = loaded.snapshot.clone();
@@ -63,8 +68,30 @@ async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStor
     let checkpoint =
         write_checkpoint(&to.name().qualified(), &edited.snapshot, SecretsShown::Encrypted).await?;
     let base = from.read().await?.checkpoint;
-    from.rename_locked(to, &base, checkpoint).await?;
+    announce(stack, &edited.snapshot).await?;
+    from.rename_locked(to, &base, checkpoint, source).await?;
     Ok(report)
+}
+
+/// Refuses a stack with an unfinished change of its secrets manager, and a name that is taken. Returns the source of the
+/// configuration when it keeps something under the former name.
+async fn check_target<'a>(
+    stack: &'a StackContext,
+    from: &StackStorage,
+    to: &StackStorage,
+) -> Result<Option<&'a dyn ConfigSource>> {
+    if from.rekeying().await?.is_some() {
+        return Err(unfinished(from));
+    }
+    if to.exists().await? {
+        return Err(exists(to));
+    }
+    let (old, new) = (from.name().stack(), to.name().stack());
+    match stack.config_source.as_deref() {
+        // In another project, it can keep its own name.
+        Some(source) if old != new && source.is_renamed(old, new).await? => Ok(Some(source)),
+        _ => Ok(None),
+    }
 }
 
 fn renamed(from: &StackStorage, to: &StackStorage, loaded: &LoadedStack) -> Result<(Edited, EditReport)> {
@@ -88,3 +115,6 @@ fn exists(to: &StackStorage) -> Error {
         format!("a stack named '{}' already exists", to.name()),
     )
 }
+
+#[cfg(test)]
+mod tests;

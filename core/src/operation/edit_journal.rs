@@ -1,0 +1,272 @@
+//! Edits and the host's journal: a host that applies the entries has the state of the stack after each edit, and refuses any.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::runtime::Handle;
+
+use super::test_key::Key;
+use crate::{
+    Engine, Stack, StackSettings,
+    error::{Error, ErrorKind, Result},
+    runtime::Runtime,
+    state::{
+        JournalEntry, JournalReplay, Snapshot,
+        edit::{Delete, Move, Rename, Selection, StateEdit},
+        journal::JournalReceiver,
+    },
+    store::{Condition, HistoryPoint, MemoryStore, Store},
+    urn::Urn,
+};
+
+const SITE: &str = "urn:pulumi:dev::shop::my:index:Site::site";
+const PAGE: &str = "urn:pulumi:dev::shop::my:index:Site$my:index:Page::page";
+const OTHER: &str = "urn:pulumi:dev::shop::my:index:Site::other";
+
+/// The copy of a stack's state that a host keeps by its journal.
+struct Mirror {
+    replay: Mutex<JournalReplay>,
+    entries: Mutex<usize>,
+    refuses: Mutex<bool>,
+}
+
+impl Mirror {
+    fn of(snapshot: Snapshot) -> Arc<Self> {
+        Arc::new(Self {
+            replay: Mutex::new(JournalReplay::new(snapshot)),
+            entries: Mutex::default(),
+            refuses: Mutex::default(),
+        })
+    }
+
+    fn refuses(&self) -> MutexGuard<'_, bool> {
+        self.refuses.lock().unwrap()
+    }
+
+    fn entries(&self) -> usize {
+        std::mem::take(&mut self.entries.lock().unwrap())
+    }
+
+    async fn require_same(&self, stack: &Stack, place: &str) {
+        let mirrored = self.replay.lock().unwrap().to_snapshot().unwrap();
+        require_same(&mirrored, &stack.snapshot().await.unwrap(), place);
+    }
+}
+
+fn require_same(one: &Snapshot, other: &Snapshot, place: &str) {
+    assert_eq!(one.resources, other.resources, "{place}");
+    assert_eq!(one.pending_operations, other.pending_operations, "{place}");
+}
+
+#[async_trait]
+impl JournalReceiver for Mirror {
+    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
+        if *self.refuses() {
+            return Err(Error::new(ErrorKind::Unavailable, "the host has no space"));
+        }
+        *self.entries.lock().unwrap() += 1;
+        self.replay.lock().unwrap().apply(entry)
+    }
+}
+
+/// Two stacks in a store, each with a mirror.
+struct Case {
+    engine: Engine,
+    from: (Stack, Arc<Mirror>),
+    to: (Stack, Arc<Mirror>),
+}
+
+impl Case {
+    async fn new() -> Self {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+        let resource = |urn: &str, parent: Option<&str>| {
+            let resource_type = Urn::parse(urn).unwrap().resource_type().to_owned();
+            match parent {
+                Some(parent) => {
+                    json!({ "urn": urn, "custom": false, "type": resource_type, "parent": parent })
+                }
+                None => json!({ "urn": urn, "custom": false, "type": resource_type }),
+            }
+        };
+        let pending =
+            |urn: &str, kind: &str, parent| json!({ "type": kind, "resource": resource(urn, parent) });
+        let latest = json!({
+            "secrets_providers": { "type": "test", "state": { "key": "old" } },
+            "resources": [resource(SITE, None), resource(PAGE, Some(SITE)), resource(OTHER, None)],
+            "pending_operations": [pending(PAGE, "updating", Some(SITE)), pending(OTHER, "updating", None)],
+        });
+        let checkpoint =
+            json!({ "version": 3, "checkpoint": { "stack": "organization/shop/dev", "latest": latest } });
+        let text = checkpoint.to_string();
+        let key = ".pulumi/stacks/shop/dev.json";
+        store
+            .put(".pulumi/meta.yaml", "version: 1\n".into(), Condition::Any)
+            .await
+            .unwrap();
+        store.put(key, text.clone().into(), Condition::Any).await.unwrap();
+        let history = ".pulumi/history/shop/dev/dev-1";
+        store
+            .put(&format!("{history}.checkpoint.json"), text.into(), Condition::Any)
+            .await
+            .unwrap();
+        let entry = json!({ "kind": "update", "startTime": 1, "message": "", "environment": {}, "config": {}, "result": "succeeded", "endTime": 2 });
+        store
+            .put(
+                &format!("{history}.history.json"),
+                entry.to_string().into(),
+                Condition::Any,
+            )
+            .await
+            .unwrap();
+        let builder = Engine::builder(Handle::current()).store(store);
+        let engine = builder.secrets(Arc::new(Key("old"))).build().unwrap();
+        engine
+            .create_or_select_stack("shop/live", StackSettings::default())
+            .await
+            .unwrap();
+        let from = Self::open(&engine, "shop/dev").await;
+        let to = Self::open(&engine, "shop/live").await;
+        Self { engine, from, to }
+    }
+
+    async fn open(engine: &Engine, name: &str) -> (Stack, Arc<Mirror>) {
+        let stack = engine.stack(name, StackSettings::default()).await.unwrap();
+        let mirror = Mirror::of(stack.snapshot().await.unwrap());
+        let settings = StackSettings {
+            journal: Some(Arc::clone(&mirror) as _),
+            ..StackSettings::default()
+        };
+        (engine.stack(name, settings).await.unwrap(), mirror)
+    }
+}
+
+fn urn(text: &str) -> Urn {
+    Urn::parse(text).unwrap()
+}
+
+const EDITS: [&str; 9] = [
+    "rename",
+    "delete",
+    "protect",
+    "forget",
+    "import",
+    "restore",
+    "secrets",
+    "move",
+    "rename the stack",
+];
+
+async fn make(case: &Case, edit: &str) -> Result<()> {
+    let stack = &case.from.0;
+    let made = match edit {
+        "rename" => {
+            let rename = Rename::to_name(urn(PAGE), "renamed");
+            stack.edit(&StateEdit::Rename(rename), false).await.map(drop)
+        }
+        "delete" => {
+            let delete = Delete {
+                urns: vec![urn(PAGE)],
+                ..Delete::default()
+            };
+            stack.edit(&StateEdit::Delete(delete), false).await.map(drop)
+        }
+        "protect" => {
+            let protect = StateEdit::Protect(Selection::of([urn(OTHER)]));
+            stack.edit(&protect, false).await.map(drop)
+        }
+        "forget" => {
+            let pending = stack.pending().await?;
+            stack.forget_pending(&pending[1].id, false).await.map(drop)
+        }
+        "import" => {
+            let document = json!({ "version": 3, "deployment": { "resources": [
+                { "urn": OTHER, "custom": false, "type": "my:index:Site", "protect": true } ] } });
+            stack
+                .import_deployment(document.to_string().as_bytes())
+                .await
+                .map(drop)
+        }
+        "restore" => {
+            let protect = StateEdit::Protect(Selection::of([urn(OTHER)]));
+            stack.edit(&protect, false).await?;
+            stack.restore(&HistoryPoint::Version(1), false).await.map(drop)
+        }
+        "secrets" => stack.change_secrets(Arc::new(Key("new")), false).await.map(drop),
+        "move" => {
+            let edit = Move {
+                urns: vec![urn(SITE)],
+                include_parents: false,
+            };
+            stack.move_resources(&case.to.0, &edit, false).await.map(drop)
+        }
+        _ => stack.rename_stack("renamed", false).await.map(drop),
+    };
+    made
+}
+
+#[tokio::test]
+async fn a_host_that_applies_the_journal_has_the_state_after_each_edit() {
+    for edit in EDITS {
+        let case = Case::new().await;
+        let before = case.from.0.snapshot().await.unwrap();
+        make(&case, edit).await.unwrap();
+        let renamed;
+        let stack = match edit {
+            "rename the stack" => {
+                renamed = case
+                    .engine
+                    .select_stack("shop/renamed", StackSettings::default())
+                    .await;
+                renamed.as_ref().unwrap()
+            }
+            _ => &case.from.0,
+        };
+        let after = match edit {
+            "secrets" => before.clone(),
+            _ => stack.snapshot().await.unwrap(),
+        };
+        let mirrored = case.from.1.replay.lock().unwrap().to_snapshot().unwrap();
+        require_same(&mirrored, &after, edit);
+        assert!(case.from.1.entries() > 0, "{edit}");
+        let pending = match edit {
+            "move" | "forget" => 1,
+            "import" => 0,
+            _ => 2,
+        };
+        assert_eq!(after.pending_operations.len(), pending, "{edit}");
+        case.to.1.require_same(&case.to.0, edit).await;
+        assert_eq!(case.to.1.entries(), usize::from(edit == "move"), "{edit}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_the_host_refuses_changes_nothing() {
+    for edit in EDITS {
+        for refusing in ["source", "destination"] {
+            let case = Case::new().await;
+            let before = case.from.0.snapshot().await.unwrap();
+            let mirror = if refusing == "source" {
+                &case.from.1
+            } else {
+                &case.to.1
+            };
+            if refusing == "destination" && edit != "move" {
+                continue;
+            }
+            *mirror.refuses() = true;
+            let place = format!("{edit}, refused by the {refusing}");
+            let error = make(&case, edit).await.expect_err(&place);
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{place}: {error}");
+            require_same(&case.from.0.snapshot().await.unwrap(), &before, &place);
+            // An accepted entry of a move that the other host refuses is followed by one that takes it back.
+            case.from.1.require_same(&case.from.0, &place).await;
+            case.to.1.require_same(&case.to.0, &place).await;
+            let names = case.engine.stacks(None, false).await.unwrap();
+            assert_eq!(names.len(), 2, "{place}");
+            // Nothing is left that would hinder the next edit.
+            *mirror.refuses() = false;
+            make(&case, edit).await.expect(&place);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Renamings of stacks with a configuration: after a fault at any write, state and configuration have one name once the stack was
+//! opened with its configuration.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use tokio::runtime::Handle;
+
+use crate::{
+    Engine, Stack, StackSettings,
+    config::{Config, ConfigSource, LoadedConfig},
+    error::{Error, ErrorKind, Result},
+    operation::{Opening, test_key::Key},
+    runtime::Runtime,
+    state::edit::{Selection, StateEdit},
+    store::{
+        MemoryStore, Store,
+        faulty::{Fault, FaultyStore},
+    },
+};
+
+/// The names of stacks under which a configuration is kept.
+#[derive(Default)]
+struct Settings {
+    names: Mutex<BTreeSet<String>>,
+    refuses: AtomicBool,
+}
+
+impl Settings {
+    fn of(names: &[&str]) -> Arc<Self> {
+        let settings = Self::default();
+        *settings.names.lock().unwrap() = names.iter().map(|name| (*name).to_owned()).collect();
+        Arc::new(settings)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.lock().unwrap().iter().cloned().collect()
+    }
+}
+
+#[async_trait]
+impl ConfigSource for Settings {
+    async fn load(&self, _given: &Config, _runs_program: bool) -> Result<LoadedConfig> {
+        Ok(LoadedConfig::default())
+    }
+
+    async fn is_renamed(&self, from: &str, to: &str) -> Result<bool> {
+        let names = self.names.lock().unwrap();
+        match names.contains(to) {
+            true => Err(Error::new(ErrorKind::Conflict, "the settings exist already")),
+            false => Ok(names.contains(from)),
+        }
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        if self.refuses.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Unavailable, "the disk is full"));
+        }
+        let mut names = self.names.lock().unwrap();
+        if !names.contains(to) && names.remove(from) {
+            names.insert(to.to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(Runtime::system(Handle::current())))
+}
+
+async fn open(
+    store: Arc<dyn Store>,
+    settings: Option<&Arc<Settings>>,
+    name: &str,
+    opening: Opening,
+) -> Result<Stack> {
+    let builder = Engine::builder(Handle::current()).store(store);
+    let engine = builder.secrets(Arc::new(Key("old"))).build().unwrap();
+    let settings = StackSettings {
+        config_source: settings.map(|settings| Arc::clone(settings) as _),
+        opening,
+        ..StackSettings::default()
+    };
+    engine.stack(name, settings).await
+}
+
+async fn created(settings: &Arc<Settings>) -> (Arc<dyn Store>, Stack) {
+    let store = memory();
+    let stack = open(Arc::clone(&store), Some(settings), "shop/dev", Opening::Create).await;
+    (store, stack.unwrap())
+}
+
+async fn notes(store: &Arc<dyn Store>) -> usize {
+    let objects = store.list(".pulumi/journals/").await.unwrap();
+    objects
+        .iter()
+        .filter(|object| object.key.ends_with(".renaming"))
+        .count()
+}
+
+/// As the next process does it with the locks of one that died.
+async fn break_locks(store: &Arc<dyn Store>) {
+    for lock in store.list(".pulumi/locks/").await.unwrap() {
+        store.delete(&lock.key).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_configuration_follows_the_stack_and_one_that_is_there_refuses_the_name() {
+    let settings = Settings::of(&["dev", "taken"]);
+    let (store, stack) = created(&settings).await;
+    let writes = store.list("").await.unwrap();
+    for dry_run in [true, false] {
+        let error = stack.rename_stack("taken", dry_run).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("the settings exist already"), "{error}");
+    }
+    assert_eq!(store.list("").await.unwrap().len(), writes.len());
+    stack.rename_stack("live", true).await.unwrap();
+    assert_eq!(settings.names(), ["dev", "taken"]);
+    stack.rename_stack("live", false).await.unwrap();
+    assert_eq!(settings.names(), ["live", "taken"]);
+    let live = open(Arc::clone(&store), Some(&settings), "shop/live", Opening::Select).await;
+    live.unwrap().rename_stack("other/live", false).await.unwrap();
+    assert_eq!(settings.names(), ["live", "taken"]);
+    assert_eq!(notes(&store).await, 0);
+}
+
+#[tokio::test]
+async fn after_a_fault_at_any_write_the_next_opening_with_the_configuration_leaves_one_name() {
+    let settings = Settings::of(&["dev"]);
+    let (store, _) = created(&settings).await;
+    let counting = Arc::new(FaultyStore::new(store, Fault::Refused, usize::MAX));
+    let stack = open(
+        Arc::clone(&counting) as _,
+        Some(&settings),
+        "shop/dev",
+        Opening::Select,
+    );
+    stack.await.unwrap().rename_stack("live", false).await.unwrap();
+    let writes = counting.writes();
+    assert!(writes > 8, "{writes}");
+    for fault in Fault::ALL {
+        for at in 0..writes {
+            for (name, unconfigured) in [("dev", false), ("live", false), ("dev", true), ("live", true)] {
+                let place = format!(
+                    "{fault:?} at {at}, then {name}, first without its configuration: {unconfigured}"
+                );
+                let name = format!("shop/{name}");
+                let settings = Settings::of(&["dev"]);
+                let (store, _) = created(&settings).await;
+                let faulty = Arc::new(FaultyStore::new(Arc::clone(&store), fault, at));
+                if let Ok(stack) = open(faulty, Some(&settings), "shop/dev", Opening::Select).await {
+                    drop(stack.rename_stack("live", false).await);
+                }
+                break_locks(&store).await;
+                if unconfigured {
+                    open(Arc::clone(&store), None, &name, Opening::AsNeeded)
+                        .await
+                        .expect(&place);
+                }
+                open(Arc::clone(&store), Some(&settings), &name, Opening::AsNeeded)
+                    .await
+                    .expect(&place);
+                // The note that stays under the other name is settled by its opening.
+                for other in ["shop/dev", "shop/live"] {
+                    open(Arc::clone(&store), Some(&settings), other, Opening::AsNeeded)
+                        .await
+                        .expect(&place);
+                }
+                let mut found = Vec::new();
+                for name in ["dev", "live"] {
+                    let full = format!("shop/{name}");
+                    let opened = open(Arc::clone(&store), Some(&settings), &full, Opening::Select).await;
+                    found.extend(opened.is_ok().then(|| name.to_owned()));
+                }
+                assert_eq!(settings.names(), found, "{place}");
+                assert_eq!((found.len(), notes(&store).await), (1, 0), "{place}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_renamed_is_renamed_when_the_stack_is_next_opened_with_it() {
+    let settings = Settings::of(&["dev"]);
+    let (store, stack) = created(&settings).await;
+    settings.refuses.store(true, Ordering::SeqCst);
+    let error = stack.rename_stack("live", false).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.hints()[0].contains("opening 'shop/live'"), "{error:?}");
+    let select = async |settings| open(Arc::clone(&store), settings, "shop/live", Opening::Select).await;
+    assert!(select(Some(&settings)).await.is_err());
+    settings.refuses.store(false, Ordering::SeqCst);
+    // Without its configuration, the stack is a usual one.
+    let bare = select(None).await.unwrap();
+    let all = Selection {
+        all: true,
+        ..Selection::default()
+    };
+    bare.edit(&StateEdit::Protect(all), false).await.unwrap();
+    assert_eq!(settings.names(), ["dev"]);
+    select(Some(&settings)).await.unwrap();
+    assert_eq!(settings.names(), ["live"]);
+    assert_eq!(notes(&store).await, 0);
+}
+
+#[tokio::test]
+async fn a_dry_run_reports_the_unfinished_change_that_refuses_the_renaming() {
+    let settings = Settings::of(&["dev"]);
+    let (store, stack) = created(&settings).await;
+    let other = open(Arc::clone(&store), None, "shop/other", Opening::Create)
+        .await
+        .unwrap();
+    let note = r#"{"from":"shop/dev","to":"shop/else","old":"","new":""}"#;
+    let key = ".pulumi/journals/shop/dev.renaming";
+    store
+        .put(key, note.into(), crate::store::Condition::Any)
+        .await
+        .unwrap();
+    let all = StateEdit::Protect(Selection {
+        all: true,
+        ..Selection::default()
+    });
+    let movement = crate::state::edit::Move::default();
+    for dry_run in [true, false] {
+        let errors = [
+            stack.rename_stack("live", dry_run).await.map(drop),
+            stack
+                .change_secrets(Arc::new(Key("new")), dry_run)
+                .await
+                .map(drop),
+            stack.move_resources(&other, &movement, dry_run).await.map(drop),
+            other.move_resources(&stack, &movement, dry_run).await.map(drop),
+            stack.edit(&all, dry_run).await.map(drop),
+        ];
+        for (number, error) in errors.into_iter().enumerate() {
+            let error = error.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{number}, {dry_run}: {error}");
+            let text = "the renaming of stack 'shop/dev' to 'shop/else' was interrupted";
+            assert!(error.message().contains(text), "{number}, {dry_run}: {error}");
+        }
+    }
+}
