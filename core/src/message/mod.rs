@@ -3,6 +3,7 @@
 mod catalog;
 mod edits;
 mod language;
+mod locks;
 mod nearest;
 mod sdk;
 mod similar;
@@ -13,6 +14,7 @@ pub(crate) use catalog::Message;
 pub(crate) use edits::{needed_record, protected_record};
 pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};
+pub(crate) use locks::stack_locked;
 pub(crate) use nearest::nearest_names;
 pub(crate) use sdk::text_of_program;
 pub(crate) use similar::distance;

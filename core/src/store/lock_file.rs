@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    message::Text,
+    message::stack_locked,
     runtime::Runtime,
 };
 
@@ -223,13 +223,7 @@ impl Others {
         }
         // The holder of the store's own lock counts as one, also without a lock file.
         let count = self.0.len().max(1);
-        let begin = format!(
-            "the stack is currently locked by {count} lock(s). Either wait for the other process(es) to end or"
-        );
-        let text = Text::pair(
-            format!("{begin} delete the lock file with `pulumi cancel`.{lines}"),
-            format!("{begin}, when they are dead, remove their lock files with the stack's `unlock`.{lines}"),
-        );
+        let text = stack_locked(count, &lines);
         let error = Error::new(ErrorKind::Conflict, text);
         let error = error.with_hint(format!("the locked stack is {name} in {url}"));
         let owners = self.0.iter().filter_map(|(_, owner)| owner.as_ref());

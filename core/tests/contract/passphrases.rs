@@ -15,7 +15,7 @@ use stackwright::{
 };
 use stackwright_testkit::wait::{Ended as _, Within as _};
 
-use crate::fixture::{Scripted, engine, program};
+use crate::fixture::{Scripted, engine, resource};
 
 fn passphrase(text: &str) -> Arc<dyn SecretsProvider> {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
@@ -180,7 +180,15 @@ async fn a_wrong_passphrase_is_refused_when_only_the_journal_has_the_key() {
     let settings = StackSettings::default();
     let stack = engine.create_stack("shop/dev", settings).await.unwrap();
     let options = OperationOptions::default();
-    let operation = stack.start(OperationKind::Update, options, Some(program(&[("waits", "1")])));
+    let waiting = from_fn(|context| async move {
+        let mut waits = resource("waits", "1");
+        waits
+            .inputs
+            .insert("token", PropertyValue::secret("hunter2".into()));
+        context.monitor.register(waits).await?;
+        Ok(())
+    });
+    let operation = stack.start(OperationKind::Update, options, Some(waiting));
     provider
         .entered
         .notified()
