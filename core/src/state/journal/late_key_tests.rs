@@ -1,12 +1,11 @@
 //! Journals of a new stack, whose key is derived while the first steps run.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
+
+use stackwright_testkit::wait::Within as _;
 
 use super::*;
 use crate::{
@@ -21,7 +20,6 @@ use crate::{
 };
 
 const KEY: &str = "stacks/shop/dev.journal";
-const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Encodes secrets, and has no state before its key is derived.
 struct LateKey {
@@ -125,8 +123,7 @@ impl Stack {
             detailed_diff: None,
         };
         let appended = self.journal.append(self.journal.next_operation_id(), record);
-        let appended = tokio::time::timeout(WAIT_TIMEOUT, appended).await;
-        appended.expect("the entry becomes durable").unwrap();
+        appended.within("the entry becomes durable").await.unwrap();
     }
 
     async fn recover(&self, provider: &dyn SecretsProvider) -> Snapshot {

@@ -132,7 +132,7 @@ impl From<PackageDocument> for PackageChoice {
             version: document.version,
             download_url: document.plugin_download_url,
             checksums: document.plugin_checksums,
-            ..PackageChoice::default()
+            ..Self::default()
         }
     }
 }

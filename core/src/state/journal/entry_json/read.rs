@@ -140,24 +140,7 @@ impl EntryFields {
                 };
                 (outputs.operation, record)
             }
-            Members::BaseWritten(written) => {
-                let records = written.records.into_iter();
-                let resources = records
-                    .map(|record| named(record.id, next()))
-                    .collect::<Result<_>>()?;
-                let operation = |pending: PendingJson<StateJson>| {
-                    let (kind, resource) = (pending.kind, next()?);
-                    Ok(PendingOperation { resource, kind })
-                };
-                let pending = written.pending_operations;
-                let pending =
-                    pending.map(|pending| pending.into_iter().map(operation).collect::<Result<_>>());
-                let pending = pending.transpose()?;
-                (
-                    written.operation,
-                    JournalRecord::BaseWritten { resources, pending },
-                )
-            }
+            Members::BaseWritten(written) => (written.operation, base_written(written, next)?),
             Members::BaseRebuilt(rebuilt) => {
                 let records = rebuilt.records.into_iter();
                 let record = JournalRecord::BaseRebuilt {
@@ -181,6 +164,27 @@ impl EntryFields {
             record,
         })
     }
+}
+
+/// Returns the record of a written base, whose states `next` yields.
+fn base_written(
+    written: BaseWrittenJson<StateJson>,
+    mut next: impl FnMut() -> Result<Arc<ResourceState>>,
+) -> Result<JournalRecord> {
+    let records = written.records.into_iter();
+    let resources = records
+        .map(|record| named(record.id, next()))
+        .collect::<Result<_>>()?;
+    let operation = |pending: PendingJson<StateJson>| {
+        let (kind, resource) = (pending.kind, next()?);
+        Ok(PendingOperation { resource, kind })
+    };
+    let pending = written.pending_operations;
+    let pending = pending.map(|pending| pending.into_iter().map(operation).collect::<Result<_>>());
+    Ok(JournalRecord::BaseWritten {
+        resources,
+        pending: pending.transpose()?,
+    })
 }
 
 fn named(id: StateId, state: Result<Arc<ResourceState>>) -> Result<StateRef> {
