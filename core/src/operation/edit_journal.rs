@@ -159,7 +159,7 @@ const EDITS: [&str; 9] = [
 
 async fn make(case: &Case, edit: &str) -> Result<()> {
     let stack = &case.from.0;
-    let made = match edit {
+    match edit {
         "rename" => {
             let rename = Rename::to_name(urn(PAGE), "renamed");
             stack.edit(&StateEdit::Rename(rename), false).await.map(drop)
@@ -201,8 +201,7 @@ async fn make(case: &Case, edit: &str) -> Result<()> {
             stack.move_resources(&case.to.0, &edit, false).await.map(drop)
         }
         _ => stack.rename_stack("renamed", false).await.map(drop),
-    };
-    made
+    }
 }
 
 #[tokio::test]

@@ -135,27 +135,34 @@ pub(crate) fn state_in(stack: &str, seeds: &[Seed]) -> Snapshot {
                 _ => state.view_of = Some(target),
             }
         }
-        let pending = match &seed.pending {
-            None => {
-                snapshot.resources.push(Arc::new(state));
-                continue;
+        match &seed.pending {
+            None => snapshot.resources.push(Arc::new(state)),
+            Some(of) => {
+                let pending = of.operation(state, &snapshot.resources);
+                snapshot.pending_operations.push(pending);
             }
-            Some(PendingOf::New) => (state, PendingOperationKind::Creating),
-            Some(PendingOf::Recorded(index)) => {
-                let recorded = index.get(&snapshot.resources);
+        }
+    }
+    snapshot
+}
+
+impl PendingOf {
+    fn operation(&self, mut state: ResourceState, records: &[Arc<ResourceState>]) -> PendingOperation {
+        let kind = match self {
+            Self::New => PendingOperationKind::Creating,
+            Self::Recorded(index) => {
+                let recorded = index.get(records);
                 state.urn.clone_from(&recorded.urn);
                 state.parent.clone_from(&recorded.parent);
                 state.resource_type.clone_from(&recorded.resource_type);
                 (state.custom, state.id) = (recorded.custom, recorded.id.clone());
                 state.provider.clone_from(&recorded.provider);
-                (state, PendingOperationKind::Updating)
+                PendingOperationKind::Updating
             }
         };
-        let (resource, kind) = pending;
-        snapshot.pending_operations.push(PendingOperation {
-            resource: Arc::new(resource),
+        PendingOperation {
+            resource: Arc::new(state),
             kind,
-        });
+        }
     }
-    snapshot
 }
