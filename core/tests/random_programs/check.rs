@@ -180,20 +180,23 @@ fn is_released(report: &Report, record: &ResourceState) -> bool {
         true => host,
         false => &record.urn,
     };
-    let is_protected = !report.options.ignore_protect
-        && report
-            .before
-            .resources
-            .iter()
-            .any(|state| state.urn == *host && state.protect);
-    let is_deleted = report.events.iter().any(|event| match &event.payload {
-        EventPayload::ResourcePre(step) => {
-            let metadata = &step.metadata;
-            matches!(metadata.op, StepOp::Delete | StepOp::DeleteReplaced)
-                && number_of(metadata.urn.name()) == number_of(deleted.name())
-        }
-        _ => false,
+    let deletions = report.events.iter().filter_map(|event| match &event.payload {
+        EventPayload::ResourcePre(step) => Some(&step.metadata),
+        _ => None,
     });
+    let deletions: Vec<_> = deletions
+        .filter(|step| matches!(step.op, StepOp::Delete | StepOp::DeleteReplaced))
+        .collect();
+    // A destroy that runs the program deletes a component as the program has registered it.
+    let deleted_host = deletions.iter().find(|step| step.urn == *host);
+    let recorded_host = report.before.resources.iter().find(|state| state.urn == *host);
+    let host_state = deleted_host
+        .and_then(|step| step.old.as_ref().map(|old| &old.0))
+        .or(recorded_host);
+    let is_protected = !report.options.ignore_protect && host_state.is_some_and(|state| state.protect);
+    let is_deleted = deletions
+        .iter()
+        .any(|step| number_of(step.urn.name()) == number_of(deleted.name()));
     record.retain_on_delete || is_deleted && !is_protected
 }
 
