@@ -27,11 +27,13 @@ struct Record {
     message: String,
     environment: BTreeMap<String, String>,
     config: Value,
-    version: i64,
     result: String,
     end_time: i64,
     resource_changes: Option<BTreeMap<String, u64>>,
 }
+
+/// The version of every row: the reference engine numbers none in stores without accounts.
+const UNNUMBERED: i64 = 0;
 
 /// A row as it is printed.
 #[derive(Serialize)]
@@ -85,7 +87,7 @@ async fn row(session: &Session<'_>, named: &NamedStack, record: Record, show_sec
     let malformed = |error| Failure::new(format!("a history record has a wrong time: {error}"));
     let is_over = record.result != IN_PROGRESS;
     Ok(Row {
-        version: record.version,
+        version: UNNUMBERED,
         start_time: time(record.start_time).map_err(malformed)?,
         end_time: match is_over {
             true => Some(time(record.end_time).map_err(malformed)?),
