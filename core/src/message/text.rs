@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::catalog::Message;
 
-/// The text of a diagnostic or an error. Most texts are the same for tools and users; the text of a [`Message`] has two
+/// The text of a diagnostic or an error. Most texts are the same for tools and users; the text of a message has two
 /// forms.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text(Form);
