@@ -1,5 +1,7 @@
 //! A stack and its operations.
 
+#![expect(clippy::use_self, reason = "the code that napi generates has no `Self`")]
+
 use std::{collections::HashMap, sync::Arc};
 
 use napi::Result;
