@@ -65,7 +65,8 @@ struct End {
 }
 
 impl StoreJournal {
-    /// Creates a sink for the object `key`, which must not exist. `secrets` is the manager that the header names.
+    /// Creates a sink for the object `key`, which must not exist. `secrets` is the manager that the journal names once its
+    /// state is known.
     #[must_use]
     pub(crate) fn new(
         store: Arc<dyn Store>,

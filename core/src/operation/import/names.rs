@@ -7,7 +7,7 @@ use super::{
     request::{ImportRequest, ImportResource},
     row::{Parent, RowProvider},
 };
-use crate::{token::TypeToken, urn::Urn};
+use crate::{message::nearest_names, token::TypeToken, urn::Urn};
 
 /// The names of a request, and the rows that have them.
 pub(super) struct Names<'a> {
@@ -76,15 +76,9 @@ impl<'a> Names<'a> {
     /// Returns the known name that is most like a text.
     fn nearest(&self, text: &str) -> Option<&str> {
         let table = self.request.name_table.keys().map(String::as_str);
-        let names = self
-            .rows
-            .keys()
-            .copied()
-            .chain(table)
-            .filter(|name| !name.is_empty());
-        let near = names.map(|name| (strsim::osa_distance(text, name), name));
-        let near = near.filter(|(distance, name)| distance * 3 <= name.len().max(text.len()));
-        near.min().map(|(_, name)| name)
+        let rows = self.request.resources.iter().map(own_name);
+        let names = rows.chain(table).filter(|name| !name.is_empty());
+        nearest_names(text, names, 1).into_iter().next()
     }
 
     pub(super) fn parent(&self, index: usize, faults: &mut Vec<String>) -> Parent {
