@@ -187,13 +187,20 @@ fn is_released(report: &Report, record: &ResourceState) -> bool {
     let deletions: Vec<_> = deletions
         .filter(|step| matches!(step.op, StepOp::Delete | StepOp::DeleteReplaced))
         .collect();
-    // A destroy that runs the program deletes a component as the program has registered it.
-    let deleted_host = deletions.iter().find(|step| step.urn == *host);
-    let recorded_host = report.before.resources.iter().find(|state| state.urn == *host);
-    let host_state = deleted_host
-        .and_then(|step| step.old.as_ref().map(|old| &old.0))
-        .or(recorded_host);
-    let is_protected = !report.options.ignore_protect && host_state.is_some_and(|state| state.protect);
+    // A destroy that runs the program deletes a component as the program has registered it. Old copies are deleted in spite of a
+    // protection, so that their steps say nothing about the live record.
+    let of_live_host = deletions
+        .iter()
+        .rfind(|step| step.op == StepOp::Delete && number_of(step.urn.name()) == number_of(host.name()));
+    let is_protected = !report.options.ignore_protect
+        && match of_live_host.and_then(|step| step.old.as_ref()) {
+            Some(deleted) => deleted.0.protect,
+            None => report
+                .before
+                .resources
+                .iter()
+                .any(|state| state.urn == *host && state.protect),
+        };
     let is_deleted = deletions
         .iter()
         .any(|step| number_of(step.urn.name()) == number_of(deleted.name()));
