@@ -89,13 +89,10 @@ async fn analyze_with(
     })
 }
 
-/// Loads the state; a stack that is created by its first operation is empty.
+/// Loads the state. A stack that does not exist is an error: nothing can be said about it.
 async fn load(stack: &StackContext, events: &EventSink) -> Result<Snapshot> {
     let secrets = RedactingSecrets::new(Arc::clone(&stack.secrets), events.redactor().clone());
-    let loaded = match stack.storage.load_unlocked(&secrets).await {
-        Err(error) if stack.is_new && error.kind() == ErrorKind::NotFound => return Ok(Snapshot::default()),
-        loaded => loaded?,
-    };
+    let loaded = stack.storage.load_unlocked(&secrets).await?;
     for warning in loaded.warnings {
         events.diagnostic(warning);
     }

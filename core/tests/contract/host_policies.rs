@@ -11,7 +11,7 @@ use stackwright::{
 };
 use stackwright_testkit::wait::{Ended as _, Within as _};
 
-use crate::fixture::{Scripted, program, stack};
+use crate::fixture::{Scripted, engine, program, stack};
 
 /// Finds resources whose value is `big`.
 fn not_big(level: EnforcementLevel) -> Policy {
@@ -262,4 +262,13 @@ async fn packs_of_the_host_that_are_wrong_in_themselves_are_refused_before_anyth
         error.message().contains("functions of the host and an address"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_stack_that_does_not_exist_is_not_compliant_but_an_error() {
+    let engine = engine().build().unwrap();
+    let misspelt = engine.stack("shop/dv", StackSettings::default()).await.unwrap();
+    let packs = [guard([not_big(EnforcementLevel::Mandatory)])];
+    let error = misspelt.analyze(&packs).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
