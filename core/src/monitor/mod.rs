@@ -126,6 +126,8 @@ struct Shared {
     callbacks: Arc<CallbackTargets>,
     /// The program has signalled its end.
     signalled: CancellationToken,
+    /// Whether a call of [`Monitor::signal_and_wait_for_shutdown`] has given that signal: one of several at the same time does.
+    has_signalled: AtomicBool,
     /// All steps are done, deletions included.
     finished: CancellationToken,
     /// The monitor has ended.
@@ -159,6 +161,7 @@ impl Monitor {
             server: Mutex::default(),
             callbacks,
             signalled: CancellationToken::new(),
+            has_signalled: AtomicBool::new(false),
             finished: CancellationToken::new(),
             closed: CancellationToken::new(),
         };
@@ -351,7 +354,7 @@ impl Monitor {
     /// # Cancel safety
     /// The signal stays; only the wait ends.
     pub async fn signal_and_wait_for_shutdown(&self) -> Result<(), WireStatus> {
-        if self.0.signalled.is_cancelled() {
+        if self.0.has_signalled.swap(true, Ordering::Relaxed) {
             return Err(WireStatus::unknown("Already waiting for shutdown"));
         }
         self.0.signalled.cancel();

@@ -89,7 +89,7 @@ async fn analyze_with(
     })
 }
 
-/// Loads the state. A stack that does not exist is an error: nothing can be said about it.
+/// Loads the state. A stack that does not exist is an error: an analysis of nothing would pass.
 async fn load(stack: &StackContext, events: &EventSink) -> Result<Snapshot> {
     let secrets = RedactingSecrets::new(Arc::clone(&stack.secrets), events.redactor().clone());
     let loaded = stack.storage.load_unlocked(&secrets).await?;
