@@ -1,4 +1,4 @@
-/** Components of plugins in three languages inside each other, up to three deep. */
+/** Components of plugins in three languages: each through all operations, and inside each other, up to three deep. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 import * as pulumi from "@pulumi/pulumi";
 
-import { Engine, sdkProgram, secret } from "../index.mjs";
+import { Engine, Hook, sdkProgram, secret } from "../index.mjs";
 import { Memory } from "./support.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
@@ -37,8 +37,8 @@ const nests = [
 const boxes = nests.flat().length;
 
 class SdkBox extends pulumi.ComponentResource {
-    constructor(outer, name, inputs) {
-        super(`${outer}:index:Box`, name, { doubled: undefined, label: undefined, ...inputs }, {}, true);
+    constructor(outer, name, inputs, options = {}) {
+        super(`${outer}:index:Box`, name, { doubled: undefined, label: undefined, ...inputs }, options, true);
     }
 }
 
@@ -89,9 +89,99 @@ async function checkParents(stack) {
     });
 }
 
-test("components of three languages nest", { skip }, async (t) => {
-    // Does nothing when the executable is up to date.
+/** Builds the plugin in Go; does nothing when the executable is up to date. */
+function buildGo() {
     execFileSync("go", ["build", "-o", gobox, "."], { cwd: path.join(testkit, "go-component") });
+}
+
+/** A component of the plugin `outer` with a transform that adds 10 to its size, and a hook that notes its creation. */
+const guarded = {
+    own: ({ outer, size, ran }) => (context) => {
+        // The component that its host registers has no inputs.
+        const larger = ({ type, inputs }) =>
+            type === `${outer}:index:Box` && "size" in inputs ? { inputs: { ...inputs, size: inputs.size + 10 } } : undefined;
+        const note = new Hook("note", ({ name }) => void ran.push(name));
+        const options = { transforms: [larger], hooks: { afterCreate: [note] } };
+        const box = context.remoteComponent(`${outer}:index:Box`, "box", { size: size(), label: secret("hush-hush") }, options);
+        const other = context.remoteComponent(`${outer}:index:Box`, "other", { size: size() });
+        context.export("doubled", box.get("doubled"));
+        context.export("other", other.get("doubled"));
+    },
+    sdk: ({ outer, size, ran }) =>
+        sdkProgram(() => {
+            const larger = ({ type, props, opts }) =>
+                type === `${outer}:index:Box` && "size" in props
+                    ? { props: { ...props, size: pulumi.output(props.size).apply((given) => given + 10) }, opts }
+                    : undefined;
+            const note = new pulumi.ResourceHook("note", ({ name }) => void ran.push(name));
+            const options = { transforms: [larger], hooks: { afterCreate: [note] } };
+            const box = new SdkBox(outer, "box", { size: size(), label: pulumi.secret("hush-hush") }, options);
+            const other = new SdkBox(outer, "other", { size: size() });
+            return { doubled: box.doubled, other: other.doubled };
+        }),
+};
+
+/** Returns the records of a stack by name. */
+async function records(stack) {
+    const { deployment } = await stack.exportDeployment();
+    return Object.fromEntries((deployment.resources ?? []).map((record) => [record.urn.split("::").at(-1), record]));
+}
+
+for (const outer of Object.keys(commands)) {
+    test(`transforms, hooks, targets and the program reach a component in ${outer}, through all operations`, { skip }, async (t) => {
+        buildGo();
+        const memory = new Memory();
+        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+        t.after(() => engine.close());
+        for (const [name, written] of Object.entries(guarded)) {
+            const ran = [];
+            let size = 1;
+            const stack = await engine.stack(`shop/${name}`, { program: written({ outer, size: () => size, ran }) });
+            await stack.preview();
+            assert.deepEqual([memory.things.size, ran], [0, []]);
+            const { outputs } = await stack.up();
+            assert.deepEqual([outputs.doubled.value, outputs.other.value], [22, 2]);
+            // The SDK for Go leaves out hooks.
+            const created = outer === "gobox" ? [] : ["box"];
+            assert.deepEqual(ran, created);
+            assert.deepEqual(Object.keys((await stack.up()).changes), ["same"]);
+            const before = await records(stack);
+            assert.deepEqual([before["box-lid"].inputs.size, before["other-lid"].inputs.size], [11, 1]);
+            size = 2;
+            await stack.up({ targets: [before["box-lid"].urn] });
+            const partial = await records(stack);
+            assert.deepEqual([partial["box-lid"].inputs.size, partial["other-lid"].inputs.size], [12, 1]);
+            await stack.up();
+            memory.things.set(before["other-lid"].id, { size: 7, changed: "elsewhere" });
+            await stack.refresh({ refreshProgram: true });
+            assert.equal((await records(stack))["other-lid"].outputs.changed, "elsewhere");
+            await stack.destroy({ destroyProgram: true });
+            assert.deepEqual([memory.things.size, ran], [0, created]);
+        }
+    });
+
+    test(`a component in ${outer} with an unknown provider configuration is previewed alone`, { skip }, async (t) => {
+        buildGo();
+        const memory = new Memory();
+        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+        t.after(() => engine.close());
+        const stack = await engine.stack("shop/dev", {
+            program: (context) => {
+                const first = context.resource("things:index:Thing", "first", { content: "x" });
+                const boxes = context.provider(outer, "boxes", { region: first.id });
+                const box = context.remoteComponent(`${outer}:index:Box`, "box", { size: 1 }, { provider: boxes });
+                context.export("doubled", box.get("doubled"));
+            },
+        });
+        // The stack, the thing, the provider and the box, without its lid.
+        assert.deepEqual((await stack.preview()).changes, { create: 4 });
+        const { changes, outputs } = await stack.up();
+        assert.deepEqual([changes, outputs.doubled.value], [{ create: 5 }, 2]);
+    });
+}
+
+test("components of three languages nest", { skip }, async (t) => {
+    buildGo();
     const memory = new Memory();
     const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
     t.after(() => engine.close());

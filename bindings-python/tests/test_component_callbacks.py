@@ -13,7 +13,7 @@ from conftest import Memory, Vault, on_loop, states
 pulumi = pytest.importorskip("pulumi")
 
 
-@pytest.mark.parametrize("package", ["pybox", "gobox"])
+@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox"])
 @on_loop
 async def test_transforms_and_hooks_of_an_sdk_program_reach_the_component(
     tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, package: str

@@ -20,8 +20,7 @@ PASSED: dict[str, dict[str, Any]] = {
 }
 
 
-# TypeScript hosts take seconds to start: one test has one.
-@pytest.fixture(params=["pybox", "gobox"])
+@pytest.fixture(params=["pybox", "tsbox", "gobox"])
 def package(request: pytest.FixtureRequest) -> tuple[str, list[str]]:
     """Returns the package of each language and the command of its plugin."""
     return request.param, request.getfixturevalue(request.param)
@@ -36,7 +35,6 @@ def engine(tmp_path: Path, memory: Memory, package: tuple[str, list[str]]) -> sw
     )
 
 
-@pytest.mark.parametrize("package", list(PASSED), indirect=True)
 @on_loop
 async def test_options_reach_the_component_and_what_is_below_it(
     tmp_path: Path, memory: Memory, package: tuple[str, list[str]]
@@ -150,7 +148,6 @@ async def test_a_component_of_a_provider_with_an_unknown_configuration_is_previe
         assert result.outputs["doubled"].value == 2
 
 
-@pytest.mark.parametrize("package", list(PASSED), indirect=True)
 @on_loop
 async def test_protection_and_ignored_changes_reach_the_component(
     tmp_path: Path, memory: Memory, package: tuple[str, list[str]]

@@ -339,6 +339,8 @@ async def test_an_error_hook_decides_how_often_a_creation_is_tried(make_engine: 
 @has_hooks
 @on_loop
 async def test_hooks_see_their_own_program(make_engine: MakeEngine, memory: Memory, way: str) -> None:
+    if way == "server" and "_loop" not in _callbacks._CallbackServicer.__annotations__:
+        pytest.skip("a program of this version of the SDK stops the servers of all others in the process when it ends")
     color: contextvars.ContextVar[str] = contextvars.ContextVar("color", default="none")
     seen: list[tuple[str, str, str]] = []
 
