@@ -178,7 +178,7 @@ async def test_protection_and_ignored_changes_reach_the_component(
         assert memory.things == {}
 
 
-@pytest.mark.parametrize("package", ["pybox", "tsbox"], indirect=True)
+@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox"], indirect=True)
 @on_loop
 async def test_a_renamed_component_goes_on_with_what_is_below_it(
     tmp_path: Path, memory: Memory, package: tuple[str, list[str]]

@@ -115,7 +115,7 @@ fn of_sets<T: ToString>(
 
 /// One alias has several forms: they are compared by their URNs.
 fn of_aliases(urn: &Urn, planned: &GoalPlan, goal: &Goal) -> Option<String> {
-    let stands_for = |alias: &Alias, parent: &Option<Urn>| alias_urn(alias, urn, parent.as_ref());
+    let stands_for = |alias: &Alias, parent: &Option<Urn>| alias.urn(urn, parent.as_ref());
     let is_planned = |real: &&Alias| {
         let real = stands_for(real, &goal.parent);
         let mut aliases = planned.aliases.iter();
@@ -129,32 +129,6 @@ fn of_aliases(urn: &Urn, planned: &GoalPlan, goal: &Goal) -> Option<String> {
     let added = goal.aliases.iter().filter(is_planned).map(alias_text);
     let deleted = planned.aliases.iter().filter(is_real).map(alias_text);
     of_sets("aliases", deleted.collect::<Vec<_>>(), added.collect::<Vec<_>>())
-}
-
-/// Returns the URN that an alias of the resource `urn` denotes.
-fn alias_urn(alias: &Alias, urn: &Urn, own_parent: Option<&Urn>) -> Urn {
-    match alias {
-        Alias::Urn(urn) => urn.clone(),
-        Alias::Spec {
-            name,
-            resource_type,
-            stack,
-            project,
-            parent,
-            no_parent,
-        } => {
-            let parent = parent.as_ref().or(own_parent).filter(|_| !no_parent);
-            Urn::new(
-                stack.as_deref().unwrap_or(urn.stack()),
-                project.as_deref().unwrap_or(urn.project()),
-                parent
-                    .filter(|parent| !parent.is_root_stack())
-                    .map_or("", Urn::qualified_type),
-                resource_type.as_deref().unwrap_or(urn.resource_type()),
-                name.as_deref().unwrap_or(urn.name()),
-            )
-        }
-    }
 }
 
 fn alias_text(alias: &Alias) -> String {

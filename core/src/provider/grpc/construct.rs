@@ -130,6 +130,16 @@ fn urns(urns: &[Urn]) -> Vec<String> {
     urns.iter().map(Urn::to_string).collect()
 }
 
+/// Returns the aliases of a component as whole URNs, which hosts of older SDKs read: that of Go until 3.169 knows no others.
+fn former_urns(request: &ConstructRequest) -> Vec<String> {
+    let parent = request.parent.as_ref();
+    let RunInfo { stack, project, .. } = &*request.run;
+    let parent_type = parent.map_or("", Urn::qualified_type);
+    let own = Urn::new(stack, project, parent_type, request.resource_type.as_str(), &request.name);
+    let former = request.aliases.iter().map(|alias| alias.urn(&own, parent).to_string());
+    former.collect()
+}
+
 fn construct_message(
     request: ConstructRequest,
     capabilities: Capabilities,
@@ -148,6 +158,7 @@ fn construct_message(
     });
     let timeouts = options.custom_timeouts;
     let hooks = wire::hooks(&options.resource_hooks);
+    let alias_ur_ns = former_urns(&request);
     let RunInfo {
         project,
         stack,
@@ -175,6 +186,7 @@ fn construct_message(
         dependencies: urns(&request.dependencies),
         protect: request.protect,
         providers: request.providers,
+        alias_ur_ns,
         aliases: wire::aliases(&request.aliases),
         custom_timeouts: (!timeouts.is_empty()).then(|| construct_request::CustomTimeouts {
             create: seconds_text(timeouts.create),
