@@ -304,7 +304,7 @@ test("an answer that is no object of values is refused", async (t) => {
     const boxes = new Boxes();
     boxes.call = () => ({ by: 1 });
     const stack = await stackOf(t, (context) => void context.call("box:index:Box/open", box(context)), { box: boxes });
-    assert.match((await failureOf(stack.up())).message, /by/);
+    assert.match((await failureOf(stack.up())).message, /unknown member "by" of the answer of the method box:index:Box\/open/);
 });
 
 test("a provider without construct has no components", async (t) => {

@@ -237,3 +237,40 @@ def test_a_construct_needs_two_parameters() -> None:
         sw.Engine(store="memory://", passphrase="x", providers={"box": Wrong()})
 
 
+class Wrong(Boxes):
+    """Answers with values of other types than a component and a method have."""
+
+    def __init__(self, answer: Any, method: str) -> None:
+        self.answers = {method: answer}
+
+    def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> Any:
+        return self.answers.get("construct", {})
+
+    def call(self, ctx: sw.Context, request: sw.MethodRequest) -> Any:
+        return self.answers.get("call", {})
+
+
+@pytest.mark.parametrize("method", ["construct", "call"])
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ([1], "Wrong.{} returned list, expected InvokeResult or a mapping"),
+        ("text", "Wrong.{} returned str, expected InvokeResult or a mapping"),
+        (sw.InvokeResult([1]), "outputs of a component or a method takes a dictionary of values by name, not list"),  # type: ignore[arg-type]
+        (sw.InvokeResult({}, 7), "Wrong.{} returned failures of the type int, expected a sequence of CheckFailure"),  # type: ignore[arg-type]
+    ],
+)
+@on_loop
+async def test_an_answer_of_another_type_is_refused_with_the_method_and_the_type(
+    make_engine: MakeEngine, answer: Any, text: str, method: str
+) -> None:
+    async def program(ctx: sw.Context) -> None:
+        made = ctx.remote_component("box:index:Box", "box", {})
+        if method == "call":
+            ctx.export("answer", ctx.call("box:index:Box/open", made, {}))
+
+    async with make_engine(box=Wrong(answer, method)) as engine:
+        stack = await engine.stack("shop/dev", program)
+        with pytest.raises(sw.StackwrightError) as caught:
+            await stack.up()
+        assert text.format(method) in str(caught.value)

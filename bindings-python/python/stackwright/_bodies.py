@@ -10,6 +10,7 @@ from ._bridge import completions_of
 from ._raised import Raised
 from ._secrecy import enter
 from ._stackwright import Completions, ConstructRequest, MethodRequest
+from .errors import InvalidInputError
 from .program import Context
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def body(method: Callable[..., Any], is_async: bool, raised: Raised) -> Callable
             loop = asyncio.get_running_loop()
             context = _context(request, completions_of(loop), loop, raised)
             try:
-                values, failures = _read(await method(context, request))
+                values, failures = _read(await method(context, request), method)
                 resolved = context._resolve(values)
                 await context._complete()
                 return (*resolved._value(), failures)
@@ -45,7 +46,7 @@ def body(method: Callable[..., Any], is_async: bool, raised: Raised) -> Callable
         own = Completions(silent=True)
         context = _context(request, own, None, raised)
         try:
-            values, failures = _read(method(context, request))
+            values, failures = _read(method(context, request), method)
             resolved = context._resolve(values)
             context._complete_blocking()
             return (*resolved._value(), failures)
@@ -70,10 +71,19 @@ def _context(
     return context
 
 
-def _read(returned: Any) -> tuple[Any, Sequence[CheckFailure]]:
+def _read(returned: Any, method: Callable[..., Any]) -> tuple[Any, Sequence[CheckFailure]]:
     """Returns the values and the failures of what a method has returned: a mapping, an ``InvokeResult``, or nothing."""
     if returned is None:
         return {}, ()
     if isinstance(returned, Mapping):
         return returned, ()
-    return returned.result, returned.failures
+    name = f"{type(getattr(method, '__self__', None)).__name__}.{getattr(method, '__name__', 'method')}"
+    try:
+        values, failures = returned.result, returned.failures
+    except AttributeError:
+        kind = type(returned).__name__
+        raise InvalidInputError(f"{name} returned {kind}, expected InvokeResult or a mapping") from None
+    if not isinstance(failures, Sequence):
+        kind = type(failures).__name__
+        raise InvalidInputError(f"{name} returned failures of the type {kind}, expected a sequence of CheckFailure")
+    return values, failures
