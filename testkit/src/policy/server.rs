@@ -10,7 +10,7 @@ use stackwright::property::{
 };
 use stackwright_proto::{
     pulumirpc::{self as rpc, analyzer_server::Analyzer},
-    values::Struct,
+    values::{ListValue, Struct, Value as WireValue, value::Kind},
 };
 use tonic::{Code, Request, Response, Status};
 
@@ -94,6 +94,30 @@ fn write(properties: Map<String, Value>) -> Result<Struct, Status> {
         .map_err(|error| Status::internal(error.message().to_owned()))
 }
 
+/// Encodes properties as they are: special values may be malformed.
+fn unchanged(properties: &Map<String, Value>) -> Struct {
+    let fields = properties
+        .iter()
+        .map(|(name, value)| (name.clone(), unchanged_value(value)));
+    Struct {
+        fields: fields.collect(),
+    }
+}
+
+fn unchanged_value(value: &Value) -> WireValue {
+    let kind = match value {
+        Value::Null => Kind::NullValue(0),
+        Value::Bool(value) => Kind::BoolValue(*value),
+        Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
+        Value::String(text) => Kind::StringValue(text.clone()),
+        Value::Array(values) => Kind::ListValue(ListValue {
+            values: values.iter().map(unchanged_value).collect(),
+        }),
+        Value::Object(fields) => Kind::StructValue(unchanged(fields)),
+    };
+    WireValue { kind: Some(kind) }
+}
+
 /// Returns whether a resource is part of scenarios: neither the stack nor a default provider.
 fn is_visible(request: &rpc::AnalyzeRequest) -> bool {
     let default = request.r#type.starts_with("pulumi:providers:") && request.name.starts_with("default");
@@ -144,6 +168,13 @@ impl Analyzer for Served {
             remediations.push(rpc::Remediation {
                 policy_name: answer["policy"].as_str().unwrap_or_default().to_owned(),
                 diagnostic: reason.to_owned(),
+                ..rpc::Remediation::default()
+            });
+        }
+        if let Value::Object(properties) = &answer["properties"] {
+            remediations.push(rpc::Remediation {
+                policy_name: answer["policy"].as_str().unwrap_or_default().to_owned(),
+                properties: Some(unchanged(properties)),
                 ..rpc::Remediation::default()
             });
         }

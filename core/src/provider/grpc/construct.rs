@@ -135,8 +135,17 @@ fn former_urns(request: &ConstructRequest) -> Vec<String> {
     let parent = request.parent.as_ref();
     let RunInfo { stack, project, .. } = &*request.run;
     let parent_type = parent.map_or("", Urn::qualified_type);
-    let own = Urn::new(stack, project, parent_type, request.resource_type.as_str(), &request.name);
-    let former = request.aliases.iter().map(|alias| alias.urn(&own, parent).to_string());
+    let own = Urn::new(
+        stack,
+        project,
+        parent_type,
+        request.resource_type.as_str(),
+        &request.name,
+    );
+    let former = request
+        .aliases
+        .iter()
+        .map(|alias| alias.urn(&own, parent).to_string());
     former.collect()
 }
 
