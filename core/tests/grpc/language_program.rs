@@ -268,6 +268,30 @@ async fn an_invalid_version_of_a_required_package_is_refused_before_the_program_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_sources_of_one_version_of_a_required_package_are_refused_before_the_program_runs() {
+    let package = |server: &str| PackageDependency {
+        name: "echo".to_owned(),
+        kind: "resource".to_owned(),
+        version: "1.2.0".to_owned(),
+        server: server.to_owned(),
+        ..PackageDependency::default()
+    };
+    let packages = vec![
+        package("https://example.com/one"),
+        package("https://example.com/two"),
+    ];
+    let never = FakeRuntime::new(|_| async { panic!("the program ran") });
+    let program = Arc::new(LanguageRuntimeProgram::new(
+        never.requiring_packages(packages).serve().await,
+    ));
+    let result = update(&stack(&engine(&Arc::default()), "shop/dev", program).await).await;
+    let error = result.error.unwrap();
+    let conflict = "the program requires the package 'echo' 1.2.0 from 'https://example.com/one' and from 'https://example.com/two'";
+    assert!(error.message().contains(conflict), "{error}");
+    assert!(result.snapshot.resources.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_runs_at_once_each_register_with_their_own_monitor() {
     let meeting = Arc::new(Barrier::new(2));
     let fake = FakeRuntime::new(move |request| {

@@ -130,6 +130,29 @@ async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run
             status.message(),
             "envVarMappings can only be used with provider resources"
         );
+        let migrated = RegisterResourceRequest {
+            state_migrations: vec![Default::default()],
+            ..echo("migrated", "", "1")
+        };
+        let status = register(&mut client, migrated).await.unwrap_err();
+        assert_eq!(
+            (status.code(), status.message()),
+            (
+                Code::FailedPrecondition,
+                "state migrations are not supported by this deployment"
+            )
+        );
+        let of_snippet = RegisterResourceRequest {
+            snippet_id: "part".to_owned(),
+            ..echo("snipped", "", "1")
+        };
+        let status = register(&mut client, of_snippet).await.unwrap_err();
+        assert!(
+            status
+                .message()
+                .starts_with("resource 'snipped' is of the snippet 'part'"),
+            "{status}"
+        );
         assert!(not_a_message(&address).await.message().contains("decode"));
         let registered = register(&mut client, echo("a", "", "1")).await.unwrap();
         assert_eq!(registered.id, "id-a");
