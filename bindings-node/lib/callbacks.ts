@@ -16,7 +16,8 @@ export abstract class CallbackContext {
 
     /**
      * Adds a transform of the stack: it changes every resource that is registered from now on, after the transforms of the
-     * resource itself and of those above it. A resource counts as registered once the outputs in its inputs are known.
+     * resource itself and of those above it. A resource counts as registered once the outputs in its inputs are known; one
+     * with options not before the end of the turn in which the program declares it.
      * @throws {InvalidInputError} It is no function.
      *
      * @example
