@@ -37,7 +37,7 @@ use crate::{
 pub(crate) use activity::Activity;
 pub(crate) use control::{AbandonedCall, Control, Failure};
 pub(crate) use outcome::{StepFailure, StepOutcome};
-pub(crate) use schedule::run_in_order;
+pub(crate) use schedule::{run_cascades, run_in_order};
 pub(crate) use step::{PlannedImport, Step, StepDetail, is_default_provider_name};
 
 use apply::Applier;

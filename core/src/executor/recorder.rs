@@ -217,8 +217,13 @@ impl Recorder {
             }
             _ => removed.extend(old.map(|old| old.id)),
         }
-        let cascaded = step.cascaded.iter().filter_map(|deletion| deletion.old.as_ref());
-        marked.extend(cascaded.map(|old| (old.id, StateMark::PendingReplacement)));
+        for deletion in &step.cascaded {
+            let id = deletion.old.as_ref().map(|old| old.id);
+            match deletion.detail.replacing {
+                true => marked.extend(id.map(|id| (id, StateMark::PendingReplacement))),
+                false => removed.extend(id),
+            }
+        }
         let elide_write =
             matches!((old, &recorded), (Some(old), Some(new)) if elides_write(step, old, &new.state));
         Some(JournalRecord::Success {

@@ -6,9 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     error::{Error, ErrorKind},
-    executor::{Step, StepDetail, run_in_order},
+    executor::{Step, StepDetail, run_cascades},
     generator::{
         RunEnded,
+        cascade::{Cascades, cascades},
         context::Context,
         deleted_with::DeletedSet,
         destroy_order::destroy_order,
@@ -158,12 +159,6 @@ pub(super) fn deletes_thing(state: &ResourceState, op: StepOp, ignore_protect: b
     deletes && !state.retain_on_delete && !state.external
 }
 
-/// Returns whether hooks can refuse the deletion of a record. What lives in the resource is deleted by its own call then:
-/// here its record is removed first, and would be lost with a deletion that is refused.
-fn can_be_refused(state: &ResourceState) -> bool {
-    state.options.delete_hooks().next().is_some()
-}
-
 /// Returns the records of the base to delete, except those at the `protected` positions.
 fn pending_deletions(context: &Context, protected: &FxHashSet<usize>) -> Vec<PendingDeletion> {
     let Context { base, claims, .. } = context;
@@ -274,18 +269,40 @@ async fn delete(
     // Old copies of an earlier run.
     let replaced = context.replacements.ids();
     let is_copy = |record: &StateRef| record.state.delete && !replaced.contains(&record.id);
+    let deletes = |record: &StateRef, op| deletes_thing(&record.state, op, ignore_protect);
     let mut deleted = DeletedSet::default();
     for (record, op) in &pending {
-        if deletes_thing(&record.state, *op, ignore_protect) && !can_be_refused(&record.state) {
+        if deletes(record, *op) {
             deleted.insert(&record.state, is_copy(record));
         }
     }
+    let is_gone = |record: &StateRef| deleted.has_host_of(&record.state, is_copy(record));
+    let mut places: FxHashMap<&Urn, Vec<usize>> = FxHashMap::default();
+    for (place, (record, op)) in pending.iter().enumerate() {
+        if deletes(record, *op) {
+            places.entry(&record.state.urn).or_default().push(place);
+        }
+    }
+    let host_of = |(index, (record, op)): (usize, &(StateRef, StepOp))| {
+        let host = record.state.options.deleted_with.as_ref()?;
+        let places = places
+            .get(host)
+            .filter(|_| deletes(record, *op) && is_gone(record))?;
+        places
+            .iter()
+            .copied()
+            .find(|place| order[*place].contains(&index))
+    };
+    let candidates: Vec<_> = pending.iter().enumerate().map(host_of).collect();
+    let Cascades { hosts, order } = cascades(&candidates, order);
     let states = pending.iter().map(|(record, _)| &*record.state);
     let providers = context.providers.of_records(states).await?;
     let mut steps = Vec::with_capacity(pending.len());
-    for ((record, op), provider) in pending.iter().zip(providers) {
+    for (index, ((record, op), provider)) in pending.iter().zip(providers).enumerate() {
         let detail = StepDetail {
-            deleted_with_gone: deleted.has_host_of(&record.state, is_copy(record)),
+            // Without a host after it: the record is an old copy, whose host may have been deleted before.
+            deleted_with_gone: hosts[index].is_some() || candidates[index].is_none() && is_gone(record),
+            is_cascaded: hosts[index].is_some(),
             ..StepDetail::default()
         };
         // A step for an old record can always be built.
@@ -293,7 +310,7 @@ async fn delete(
         steps.extend(step.map(|step| step.with_provider(provider).with_detail(detail)));
     }
     context.plans.check_steps(&steps)?;
-    run_in_order(executor, steps, order).await;
+    run_cascades(executor, steps, &order, &hosts).await;
     Ok(())
 }
 

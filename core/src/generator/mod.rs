@@ -13,6 +13,7 @@ mod claims;
 mod context;
 mod decide;
 mod delete_first;
+mod cascade;
 mod deleted_with;
 mod deletions;
 mod dependents;

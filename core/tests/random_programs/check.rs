@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use stackwright::{
-    event::EventPayload,
     resource::{PendingOperationKind, ResourceState},
     state::{Snapshot, integrity},
-    step::StepOp,
     urn::Urn,
 };
 
@@ -25,6 +23,10 @@ const REFUSALS_OF_TARGETS: [&str; 6] = [
     "is not a resource of the stack",
     "is not among the targets, and its new provider",
 ];
+
+/// The refusals of protected resources: by themselves, and as dependents of a replacement.
+const REFUSALS_OF_PROTECTION: [&str; 2] =
+    ["is protected and cannot be", "is currently marked for protection"];
 
 /// Checks the state and the outcome of an operation.
 pub(crate) fn check(plan: &Plan, act: &Act, report: &Report, world: &World) {
@@ -57,7 +59,10 @@ fn check_outcome(plan: &Plan, act: &Act, report: &Report, fired: &[Fault]) {
             || replaces_import && text.contains("previously-imported resources that still specify an ID")
             || report.store_failed
             || report.cancelled
-            || !act.ignores_protection && text.contains("is protected and cannot be")
+            || !act.ignores_protection
+                && REFUSALS_OF_PROTECTION
+                    .iter()
+                    .any(|refusal| text.contains(refusal))
             || has_targets && REFUSALS_OF_TARGETS.iter().any(|refusal| text.contains(refusal))
             || act.verb == Verb::Destroy && !act.runs_program && text.contains("delete hooks");
         assert!(
@@ -149,8 +154,9 @@ fn check_things(report: &Report, world: &World) {
         .filter(|(id, thing)| !thing.foreign && !recorded.contains(&id.as_str()))
         .map(|(id, _)| id.clone())
         .collect();
-    for id in lost {
-        let thing = state.things.get_mut(&id).expect("it exists");
+    let mut released = Vec::new();
+    for id in &lost {
+        let thing = state.things.get_mut(id).expect("it exists");
         let is_pending = creations
             .iter()
             .any(|urn| number_of(urn.name()) == Some(thing.number));
@@ -158,53 +164,39 @@ fn check_things(report: &Report, world: &World) {
             thing.unsettled = true;
             continue;
         }
-        let record = report.records.get(&id);
-        let is_released = record.is_some_and(|record| is_released(report, record));
-        assert!(
-            is_released,
-            "{id} is lost: {thing:?}, {record:?}\n{}",
-            report.result.tree()
-        );
-        state.things.remove(&id);
+        let record = report.records.get(id);
+        let exists = |id: &str| state.things.contains_key(id) && !lost.iter().any(|lost| lost == id);
+        let is_released = record
+            .is_some_and(|record| record.retain_on_delete || ends_with_its_host(report, record, &exists));
+        assert!(is_released, "{id} is lost: {record:?}\n{}", report.result.tree());
+        released.push(id);
+    }
+    for id in released {
+        state.things.remove(id);
     }
 }
 
-/// Returns whether a thing may remain without a record: its record keeps it, or it ends with the resource of its
-/// `deletedWith`. As in the reference engine, its record is removed before that resource is deleted, so that it is lost when
-/// that deletion fails, or is not reached.
-fn is_released(report: &Report, record: &ResourceState) -> bool {
+/// Returns whether a resource has ended with that of its `deletedWith`: the real thing of that is gone, or the component has
+/// no record.
+fn ends_with_its_host(report: &Report, record: &ResourceState, exists: &impl Fn(&str) -> bool) -> bool {
     let Some(host) = record.options.deleted_with.as_ref() else {
-        return record.retain_on_delete;
+        return false;
     };
-    let deleted = match report.result.error.is_none() {
-        true => host,
-        false => &record.urn,
+    // A host may have been renamed since.
+    let is_host =
+        |state: &&std::sync::Arc<ResourceState>| number_of(state.urn.name()) == number_of(host.name());
+    let stays = || report.after.resources.iter().any(|state| is_host(&state));
+    let is_gone = |state: &std::sync::Arc<ResourceState>| match state.custom {
+        true if state.retain_on_delete => false,
+        true => !exists(state.id.as_str()),
+        false => !stays(),
     };
-    let deletions = report.events.iter().filter_map(|event| match &event.payload {
-        EventPayload::ResourcePre(step) => Some(&step.metadata),
-        _ => None,
-    });
-    let deletions: Vec<_> = deletions
-        .filter(|step| matches!(step.op, StepOp::Delete | StepOp::DeleteReplaced))
-        .collect();
-    // A destroy that runs the program deletes a component as the program has registered it. Old copies are deleted in spite of a
-    // protection, so that their steps say nothing about the live record.
-    let of_live_host = deletions
-        .iter()
-        .rfind(|step| step.op == StepOp::Delete && number_of(step.urn.name()) == number_of(host.name()));
-    let is_protected = !report.options.ignore_protect
-        && match of_live_host.and_then(|step| step.old.as_ref()) {
-            Some(deleted) => deleted.0.protect,
-            None => report
-                .before
-                .resources
-                .iter()
-                .any(|state| state.urn == *host && state.protect),
-        };
-    let is_deleted = deletions
-        .iter()
-        .any(|step| number_of(step.urn.name()) == number_of(deleted.name()));
-    record.retain_on_delete || is_deleted && !is_protected
+    let mut hosts = report.before.resources.iter().filter(is_host).peekable();
+    match hosts.peek() {
+        Some(_) => hosts.any(is_gone),
+        // A destroy that runs the program creates a component and deletes it.
+        None => !stays(),
+    }
 }
 
 /// Checks that what is recorded exists, or that its deletion had an unknown outcome.
