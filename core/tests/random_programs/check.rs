@@ -28,6 +28,12 @@ const REFUSALS_OF_TARGETS: [&str; 6] = [
 const REFUSALS_OF_PROTECTION: [&str; 2] =
     ["is protected and cannot be", "is currently marked for protection"];
 
+/// Returns which refusal of [`REFUSALS_OF_TARGETS`] and [`REFUSALS_OF_PROTECTION`] a text has.
+pub(crate) fn refusal(text: &str) -> Option<&'static str> {
+    let mut all = REFUSALS_OF_TARGETS.into_iter().chain(REFUSALS_OF_PROTECTION);
+    all.find(|refusal| text.contains(refusal))
+}
+
 /// Checks the state and the outcome of an operation.
 pub(crate) fn check(plan: &Plan, act: &Act, report: &Report, world: &World) {
     integrity::verify(&report.after).expect("the state is valid");
@@ -165,7 +171,8 @@ fn check_things(report: &Report, world: &World) {
             continue;
         }
         let record = report.records.get(id);
-        let exists = |id: &str| state.things.contains_key(id) && !lost.iter().any(|lost| lost == id);
+        // A host without a record is checked by itself.
+        let exists = |id: &str| state.things.contains_key(id) && recorded.contains(&id);
         let is_released = record
             .is_some_and(|record| record.retain_on_delete || ends_with_its_host(report, record, &exists));
         assert!(is_released, "{id} is lost: {record:?}\n{}", report.result.tree());

@@ -86,12 +86,16 @@ fn fault() -> impl Strategy<Value = Fault> {
         4 => Just(Point::Delete),
         2 => Just(Point::Read),
         2 => Just(Point::Construct),
+        1 => Just(Point::CheckConfig),
+        1 => Just(Point::DiffConfig),
         1 => Just(Point::Configure),
         2 => Just(Point::Invoke),
         2 => Just(Point::Method),
         3 => Just(Point::Hook),
         1 => Just(Point::ErrorHook),
         1 => Just(Point::Transform),
+        1 => Just(Point::InvokeTransform),
+        1 => Just(Point::Policy),
     ];
     let trouble = prop_oneof![
         4 => Just(Trouble::Fails),
@@ -104,7 +108,7 @@ fn fault() -> impl Strategy<Value = Fault> {
     (point, 0..=PARTS[1], trouble).prop_map(|(point, number, trouble)| Fault {
         point,
         number: match point {
-            Point::Configure => 0,
+            Point::CheckConfig | Point::DiffConfig | Point::Configure => 0,
             Point::Construct | Point::Method => KIT,
             _ => number,
         },

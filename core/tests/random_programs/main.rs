@@ -24,7 +24,7 @@ use proptest::prelude::*;
 use stackwright::{operation::OperationResult, resource::ResourceState, state::Snapshot};
 
 use crate::{
-    check::{check, text},
+    check::{check, refusal, text},
     generate::{calm_plan, plan},
     order::{check_events, check_order},
     plan::{Act, DECLARED, KIT, PARTS, Plan, Script, Stop, Verb, number_of},
@@ -239,7 +239,7 @@ proptest! {
                     };
                     prop_assert_eq!(plain(serial), plain(concurrent));
                 }
-                (Err(_), Err(_)) => {}
+                (Err(serial), Err(concurrent)) => prop_assert_eq!(refusal(&serial), refusal(&concurrent)),
                 (serial, concurrent) => prop_assert!(false, "{:?}\n{:?}", serial, concurrent),
             }
         }

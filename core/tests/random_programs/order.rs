@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stackwright::{
-    event::{EventPayload, OperationOutcome, StepStatus},
+    event::{EventPayload, OperationOutcome, StepMetadata, StepStatus},
     resource::ResourceState,
     step::StepOp,
     urn::Urn,
@@ -154,9 +154,57 @@ pub(crate) fn check_events(act: &Act, report: &Report) {
         failures.is_empty() || result.error.is_some(),
         "no steps show the failures of {failures:?}"
     );
-    if act.verb != Verb::Preview {
-        check_calls_are_shown(report, &begun);
+    if act.verb == Verb::Preview {
+        return;
     }
+    check_calls_are_shown(report, &begun);
+    // A step that could not be recorded, or whose call was given up, is shown without being part of the result.
+    if !report.store_failed && !report.terminated {
+        check_ends(report);
+    }
+}
+
+/// The steps that change things or records; others appear in the result only with what they find.
+const CHANGES: [StepOp; 7] = [
+    StepOp::Create,
+    StepOp::CreateReplacement,
+    StepOp::Update,
+    StepOp::Delete,
+    StepOp::DeleteReplaced,
+    StepOp::Import,
+    StepOp::ImportReplacement,
+];
+
+/// Returns whether a step changes a thing. The events of a component depend on its outputs, and default providers are not in
+/// the result.
+fn is_change(step: &StepMetadata) -> bool {
+    CHANGES.contains(&step.op) && step.urn.resource_type() == "things:index:Thing"
+}
+
+/// Checks that as many events show the end of each change of a resource as steps of the result have ended in that way.
+fn check_ends(report: &Report) {
+    let mut shown: BTreeMap<(StepOp, Urn, bool), usize> = BTreeMap::new();
+    for event in &report.events {
+        let (step, failed) = match &event.payload {
+            EventPayload::ResourceOutputs(step) => (step, false),
+            EventPayload::ResourceOperationFailed { step, .. } => (step, true),
+            _ => continue,
+        };
+        let metadata = &step.metadata;
+        if is_change(metadata) {
+            let end = (metadata.op, metadata.urn.clone(), failed);
+            *shown.entry(end).or_default() += 1;
+        }
+    }
+    let mut ended: BTreeMap<(StepOp, Urn, bool), usize> = BTreeMap::new();
+    for step in &report.result.steps {
+        let metadata = &step.step.metadata;
+        if is_change(metadata) && step.status() != StepStatus::Refused {
+            let end = (metadata.op, metadata.urn.clone(), step.failure.is_some());
+            *ended.entry(end).or_default() += 1;
+        }
+    }
+    assert_eq!(shown, ended, "{}", report.result.tree());
 }
 
 /// Checks that each change of a thing belongs to a step that events show.

@@ -73,7 +73,9 @@ pub(crate) enum Point {
     Delete,
     Read,
     Construct,
-    /// The configuration of the default provider, under the number 0.
+    /// The configuration of the default provider, under the number 0, as the two before it.
+    CheckConfig,
+    DiffConfig,
     Configure,
     Invoke,
     /// A method of the constructed component.
@@ -81,6 +83,8 @@ pub(crate) enum Point {
     Hook,
     ErrorHook,
     Transform,
+    InvokeTransform,
+    Policy,
 }
 
 /// How a call is disturbed.

@@ -7,7 +7,11 @@ use futures::future::try_join_all;
 use stackwright::{
     Error, ErrorKind, Result,
     callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook},
-    monitor::{Invoke, MethodCall, Monitor, Registered, Registration, ResourceTransform, TransformArgs},
+    monitor::{
+        Invoke, InvokeTransform, InvokeTransformArgs, MethodCall, Monitor, Registered, Registration,
+        ResourceTransform, TransformArgs,
+    },
+    policy::{Policy, PolicyPack, PolicyPackOption, PolicyResource},
     program::{Program, from_fn},
     property::{PropertyMap, PropertyValue},
     resource::{Alias, PropertyDependencies, ResourceOptions},
@@ -59,6 +63,36 @@ impl ErrorHook for Again {
     }
 }
 
+/// The transform of calls of functions.
+struct Asks(Arc<World>);
+
+#[async_trait]
+impl InvokeTransform for Asks {
+    async fn transform(&self, args: InvokeTransformArgs) -> Result<Option<InvokeTransformArgs>> {
+        let name = args.arguments.get("name").and_then(PropertyValue::as_str);
+        let number = name.and_then(number_of).expect("the program states it");
+        let call = self.0.call(Point::InvokeTransform, number, "");
+        let called = call.perform(|_| (), |_, ()| ()).await;
+        called.map_err(|_| Error::new(ErrorKind::Program, "refused by the plan"))?;
+        Ok(None)
+    }
+}
+
+/// Returns the policies of an operation: they look at each resource, and find nothing.
+pub(crate) fn policies(world: &Arc<World>) -> PolicyPackOption {
+    let world = Arc::clone(world);
+    let check = move |resource: PolicyResource| {
+        let world = Arc::clone(&world);
+        async move {
+            if number_of(&resource.name).is_some() {
+                call_back(&world, Point::Policy, &resource.urn, "").await?;
+            }
+            Ok(Vec::new())
+        }
+    };
+    PolicyPack::new("guard", [Policy::from_check("looks", check)]).into()
+}
+
 /// Returns the inputs of a declaration that do not depend on other resources.
 pub(crate) fn plain_inputs(script: &Script, number: usize) -> PropertyMap {
     let declared = &script.declared[number];
@@ -88,6 +122,7 @@ impl Played {
                 let notes = Arc::new(Notes(Arc::clone(&played.world)));
                 monitor.register_resource_hook("notes", notes, HookOptions::default())?;
                 monitor.register_error_hook("again", Arc::new(Again(Arc::clone(&played.world))))?;
+                monitor.add_invoke_transform(Arc::new(Asks(Arc::clone(&played.world))));
                 played.register_all(monitor, context.info.dry_run).await
             }
         })

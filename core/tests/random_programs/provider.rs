@@ -219,6 +219,23 @@ impl Provider for Cloud {
         }
     }
 
+    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        let call = self.0.call(Point::CheckConfig, 0, "");
+        let asked = call.perform(|_| (), |_, ()| ()).await;
+        asked.map_err(|(failing, _)| error(failing))?;
+        Ok(CheckResponse {
+            inputs: request.news,
+            failures: Vec::new(),
+        })
+    }
+
+    async fn diff_config(&self, _request: DiffRequest) -> ProviderResult<DiffResponse> {
+        let call = self.0.call(Point::DiffConfig, 0, "");
+        let asked = call.perform(|_| (), |_, ()| ()).await;
+        asked.map_err(|(failing, _)| error(failing))?;
+        Ok(DiffResponse::default())
+    }
+
     async fn configure(&self, _request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
         let call = self.0.call(Point::Configure, 0, "");
         let asked = call.perform(|_| (), |_, ()| ()).await;

@@ -21,7 +21,7 @@ use stackwright_testkit::store::{Fault as StoreFault, FaultyStore};
 
 use crate::{
     plan::{Act, Script, Stop, Verb, number_of},
-    program::{Played, transformed_inputs},
+    program::{Played, policies, transformed_inputs},
     provider::Cloud,
     time::SimulatedClock,
     world::{Called, World},
@@ -141,7 +141,7 @@ impl Stage {
             _ => StoreFault::None,
         };
         let faulty = Arc::new(FaultyStore::new(Arc::clone(&self.store), fault));
-        let options = options(act, script, &before);
+        let options = options(act, script, &before, &self.world);
         let (kind, with_program) = match act.verb {
             Verb::Update | Verb::Preview => (OperationKind::Update, true),
             Verb::Refresh => (OperationKind::Refresh, act.runs_program),
@@ -249,7 +249,7 @@ fn failed(store: &FaultyStore, fault: StoreFault) -> bool {
     }
 }
 
-fn options(act: &Act, script: &Script, before: &Snapshot) -> OperationOptions {
+fn options(act: &Act, script: &Script, before: &Snapshot, world: &Arc<World>) -> OperationOptions {
     let runs_program = match act.verb {
         Verb::Update | Verb::Preview => true,
         Verb::Refresh | Verb::Destroy => act.runs_program,
@@ -290,6 +290,7 @@ fn options(act: &Act, script: &Script, before: &Snapshot) -> OperationOptions {
         ignore_protect: act.ignores_protection,
         replace_targets: act.replaces.iter().flat_map(urns_of).collect(),
         timeout: Some(TIMEOUT.as_secs_f64()),
+        local_policy_packs: vec![policies(world)],
         ..OperationOptions::default()
     }
 }
