@@ -685,7 +685,8 @@ typedef struct sw_provider_t {
    * Constructs a component, which the engine has registered already: `{"urn", "type", "name", "parent", "inputs",
    * "inputDependencies": {"name": ["urn"]}, "dependencies", "providers": {"package": "<urn>::<id>"}, "protect",
    * "deleteBeforeReplace", "retainOnDelete", "ignoreChanges", "replaceOnChanges", "additionalSecretOutputs",
-   * "deletedWith", "preview"}`, an option that the program leaves open being null or empty → `{"outputs": {…},
+   * "deletedWith", "replaceWith", "replacementTrigger", "customTimeouts": {"create", "update", "delete", "read"} in seconds,
+   * "aliases": ["urn"], "preview"}`, an option that the program leaves open being null or empty → `{"outputs": {…},
    * "outputDependencies": {"name": ["urn"]}}`. Null: the package has no components.
    */
   sw_call_with_context_t construct;

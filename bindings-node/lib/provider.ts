@@ -6,7 +6,7 @@ import type { HostObject } from "./host";
 import { native } from "./native";
 import type { Inputs } from "./output";
 import { attempt, fullTextOf } from "./thrown";
-import type { PropertyMap } from "./values";
+import type { PropertyMap, PropertyValue } from "./values";
 
 /** The resource that a call is about. */
 export interface ResourceSubject {
@@ -224,6 +224,12 @@ export interface ComponentOptions {
     additionalSecretOutputs?: string[];
     dependsOn?: string[];
     deletedWith?: string;
+    replaceWith?: string[];
+    replacementTrigger?: PropertyValue;
+    /** Limits of the provider's calls in seconds. */
+    customTimeouts?: { create?: number; update?: number; delete?: number; read?: number };
+    /** Former URNs. */
+    aliases?: string[];
     /** References of providers, `<urn>::<id>`, by package. */
     providers?: { [packageName: string]: string };
 }

@@ -59,6 +59,9 @@ _OPTIONS = {
     "additional_secret_outputs": "additionalSecretOutputs",
     "depends_on": "dependencies",
     "deleted_with": "deletedWith",
+    "replace_with": "replaceWith",
+    "replacement_trigger": "replacementTrigger",
+    "custom_timeouts": "customTimeouts",
 }
 """Options of components that have other names in the protocol."""
 

@@ -93,7 +93,15 @@ async def test_a_request_has_the_options_of_the_component(make_engine: MakeEngin
     async def program(ctx: sw.Context) -> None:
         first = ctx.resource("things:index:Thing", "first", {"size": 1})
         ctx.remote_component(
-            "box:index:Box", "box", protect=True, ignore_changes=["x"], depends_on=[first], deleted_with=first
+            "box:index:Box",
+            "box",
+            protect=True,
+            ignore_changes=["x"],
+            depends_on=[first],
+            deleted_with=first,
+            aliases=[{"name": "case"}],
+            custom_timeouts={"create": 30},
+            replacement_trigger=sw.secret("one"),
         )
         ctx.remote_component("box:index:Box", "plain")
 
@@ -102,7 +110,15 @@ async def test_a_request_has_the_options_of_the_component(make_engine: MakeEngin
         await stack.up()
         urn = states(await stack.export_deployment())["first"]["urn"]
     by_name = {request.name: request.options for request in requests}
-    given = {"protect": True, "ignore_changes": ["x"], "depends_on": [urn], "deleted_with": urn}
+    given = {
+        "protect": True,
+        "ignore_changes": ["x"],
+        "depends_on": [urn],
+        "deleted_with": urn,
+        "aliases": ["urn:pulumi:dev::shop::box:index:Box::case"],
+        "custom_timeouts": {"create": 30},
+        "replacement_trigger": sw.secret("one"),
+    }
     assert by_name == {"box": given, "plain": {}}
 
 

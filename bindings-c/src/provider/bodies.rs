@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use stackwright::{
     monitor::{Component, Monitor},
-    property::json::PlainMap,
+    property::json::{PlainMap, PlainValue},
     provider::{
         Call, ConstructRequest, MethodRequest, MethodResponse, ProviderError, ProviderResult, ProviderStatus,
         Reply,
     },
-    resource::PropertyDependencies,
+    resource::{CustomTimeouts, PropertyDependencies},
     urn::Urn,
 };
 use tokio_util::sync::CancellationToken;
@@ -43,11 +43,16 @@ struct Construct {
     replace_on_changes: Vec<String>,
     additional_secret_outputs: Vec<String>,
     deleted_with: Option<Urn>,
+    replace_with: Vec<Urn>,
+    replacement_trigger: Option<PlainValue>,
+    custom_timeouts: CustomTimeouts,
+    aliases: Vec<Urn>,
     preview: bool,
 }
 
 impl Construct {
     fn new(urn: Urn, request: ConstructRequest) -> Self {
+        let aliases = request.former_urns();
         Self {
             urn,
             resource_type: request.resource_type.to_string(),
@@ -64,6 +69,10 @@ impl Construct {
             replace_on_changes: request.options.replace_on_changes.clone(),
             additional_secret_outputs: request.options.additional_secret_outputs.clone(),
             deleted_with: request.options.deleted_with.clone(),
+            replace_with: request.options.replace_with.clone(),
+            replacement_trigger: request.options.replacement_trigger.clone().map(PlainValue),
+            custom_timeouts: request.options.custom_timeouts,
+            aliases,
             preview: request.run.dry_run,
         }
     }

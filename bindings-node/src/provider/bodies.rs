@@ -107,6 +107,31 @@ fn options(writer: &Writer, request: &ConstructRequest) -> Result<Js> {
     if !request.dependencies.is_empty() {
         scope.set_named(object, "dependsOn", writer.texts(&request.dependencies)?)?;
     }
+    let aliases = request.former_urns();
+    for (name, urns) in [("replaceWith", &options.replace_with), ("aliases", &aliases)] {
+        if !urns.is_empty() {
+            scope.set_named(object, name, writer.texts(urns)?)?;
+        }
+    }
+    if let Some(trigger) = &options.replacement_trigger {
+        scope.set_named(object, "replacementTrigger", writer.value(trigger)?)?;
+    }
+    let limits = options.custom_timeouts;
+    if !limits.is_empty() {
+        let limits = [
+            ("create", limits.create),
+            ("update", limits.update),
+            ("delete", limits.delete),
+            ("read", limits.read),
+        ];
+        let timeouts = scope.object()?;
+        for (name, seconds) in limits {
+            if let Some(seconds) = seconds {
+                scope.set_named(timeouts, name, scope.number(seconds)?)?;
+            }
+        }
+        scope.set_named(object, "customTimeouts", timeouts)?;
+    }
     if let Some(urn) = &options.deleted_with {
         writer.set_text(object, "deletedWith", urn.as_str())?;
     }

@@ -87,6 +87,12 @@ class ComponentOptions(TypedDict, total=False):
     additional_secret_outputs: list[str]
     depends_on: list[str]
     deleted_with: str
+    replace_with: list[str]
+    replacement_trigger: PropertyValue
+    custom_timeouts: dict[str, float]
+    """Limits of the provider's calls in seconds, by ``create``, ``update``, ``delete`` and ``read``."""
+    aliases: list[str]
+    """Former URNs."""
     providers: dict[str, str]
     """References of providers, ``<urn>::<id>``, by package."""
 

@@ -15,7 +15,7 @@ fn texts(urns: &[Urn]) -> Vec<&str> {
 }
 
 /// Returns limits in seconds by the name of the call; those that are not set are left out.
-fn timeouts<'py>(py: Python<'py>, given: &CustomTimeouts) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn timeouts<'py>(py: Python<'py>, given: &CustomTimeouts) -> PyResult<Bound<'py, PyDict>> {
     let timeouts = PyDict::new(py);
     for (name, seconds) in [
         ("create", given.create),

@@ -1,7 +1,7 @@
 //! Programs written in Python: starting one, and the run object through which it calls the engine.
 
 mod callbacks;
-mod facts;
+pub(crate) mod facts;
 mod functions;
 mod hooks;
 mod options;

@@ -11,10 +11,15 @@ use stackwright::{
     property::PropertyMap,
     provider::{self, MethodResponse, ProviderError, ProviderResult, ProviderStatus, Reply},
     resource::PropertyDependencies,
+    urn::Urn,
 };
 
 use super::{PythonProvider, responses};
-use crate::{convert, function::Method, program::Run};
+use crate::{
+    convert,
+    function::Method,
+    program::{Run, facts::timeouts},
+};
 
 /// Requests the construction of a component, which is registered already.
 #[pyclass(frozen, module = "stackwright._stackwright")]
@@ -89,12 +94,16 @@ fn options<'py>(py: Python<'py>, request: &provider::ConstructRequest) -> PyResu
         }
     }
     let options = &request.options;
-    let dependencies: Vec<String> = request.dependencies.iter().map(ToString::to_string).collect();
+    let texts = |urns: &[Urn]| -> Vec<String> { urns.iter().map(ToString::to_string).collect() };
+    let dependencies = texts(&request.dependencies);
+    let (replace_with, aliases) = (texts(&options.replace_with), texts(&request.former_urns()));
     let lists = [
         ("ignore_changes", &options.ignore_changes),
         ("replace_on_changes", &options.replace_on_changes),
         ("additional_secret_outputs", &options.additional_secret_outputs),
         ("depends_on", &dependencies),
+        ("replace_with", &replace_with),
+        ("aliases", &aliases),
     ];
     for (name, list) in lists {
         if !list.is_empty() {
@@ -103,6 +112,12 @@ fn options<'py>(py: Python<'py>, request: &provider::ConstructRequest) -> PyResu
     }
     if let Some(urn) = &options.deleted_with {
         given.set_item("deleted_with", urn.as_str())?;
+    }
+    if let Some(trigger) = &options.replacement_trigger {
+        given.set_item("replacement_trigger", convert::value(py, trigger)?)?;
+    }
+    if !options.custom_timeouts.is_empty() {
+        given.set_item("custom_timeouts", timeouts(py, &options.custom_timeouts)?)?;
     }
     if !request.providers.is_empty() {
         given.set_item("providers", &request.providers)?;

@@ -85,6 +85,24 @@ pub struct ConstructRequest {
     pub stack_trace_handle: String,
 }
 
+impl ConstructRequest {
+    /// Returns the aliases as whole URNs.
+    #[must_use]
+    pub fn former_urns(&self) -> Vec<Urn> {
+        let parent = self.parent.as_ref();
+        let parent_type = parent.map_or("", Urn::qualified_type);
+        let RunInfo { stack, project, .. } = &*self.run;
+        let own = Urn::new(
+            stack,
+            project,
+            parent_type,
+            self.resource_type.as_str(),
+            &self.name,
+        );
+        self.aliases.iter().map(|alias| alias.urn(&own, parent)).collect()
+    }
+}
+
 /// The response of Construct.
 #[derive(Clone, Debug)]
 pub struct ConstructResponse {

@@ -204,6 +204,10 @@ fn check_ends(report: &Report) {
             *ended.entry(end).or_default() += 1;
         }
     }
+    // A step that was announced before the run was stopped is shown as failed alone.
+    if report.result.error.is_some() {
+        shown.retain(|end, _| !end.2 || ended.contains_key(end));
+    }
     assert_eq!(shown, ended, "{}", report.result.tree());
 }
 

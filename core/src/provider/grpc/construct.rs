@@ -130,25 +130,6 @@ fn urns(urns: &[Urn]) -> Vec<String> {
     urns.iter().map(Urn::to_string).collect()
 }
 
-/// Returns the aliases of a component as whole URNs, which hosts of older SDKs read: that of Go until 3.169 knows no others.
-fn former_urns(request: &ConstructRequest) -> Vec<String> {
-    let parent = request.parent.as_ref();
-    let RunInfo { stack, project, .. } = &*request.run;
-    let parent_type = parent.map_or("", Urn::qualified_type);
-    let own = Urn::new(
-        stack,
-        project,
-        parent_type,
-        request.resource_type.as_str(),
-        &request.name,
-    );
-    let former = request
-        .aliases
-        .iter()
-        .map(|alias| alias.urn(&own, parent).to_string());
-    former.collect()
-}
-
 fn construct_message(
     request: ConstructRequest,
     capabilities: Capabilities,
@@ -167,7 +148,8 @@ fn construct_message(
     });
     let timeouts = options.custom_timeouts;
     let hooks = wire::hooks(&options.resource_hooks);
-    let alias_ur_ns = former_urns(&request);
+    // Hosts of older SDKs read these alone: that of Go until 3.169 knows no others.
+    let alias_ur_ns = urns(&request.former_urns());
     let RunInfo {
         project,
         stack,
