@@ -19,6 +19,7 @@ mod killed_component_host;
 mod language_program;
 mod monitor_answers;
 mod monitor_server;
+mod one_monitor;
 mod packages;
 mod parameterized;
 mod python_sdk;
