@@ -19,6 +19,7 @@ mod fixture;
 mod hangs;
 mod hooks;
 mod host_policies;
+mod imported;
 mod inheritance;
 mod journal;
 mod nested_secrets;
