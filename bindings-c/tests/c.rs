@@ -79,20 +79,26 @@ fn run(command: &mut Command) {
 
 /// Compiles a test file; returns the path of the executable.
 fn compile(compiler: &str, standard: &str, file: &str) -> PathBuf {
-    let crate_directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file.replace('.', "_"));
+    compile_to(&program, compiler, standard, file, &[])
+}
+
+/// Compiles a test file with options of the compiler.
+fn compile_to(program: &Path, compiler: &str, standard: &str, file: &str, options: &[&str]) -> PathBuf {
+    let crate_directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     run(Command::new(compiler)
+        .args(options)
         .arg(format!("-std={standard}"))
         .args(WARNINGS)
         .arg("-I")
         .arg(prefix().join("include"))
         .arg(crate_directory.join("tests").join(file))
         .arg("-o")
-        .arg(&program)
+        .arg(program)
         .arg("-L")
         .arg(prefix().join("lib"))
         .args(["-lstackwright", "-lpthread"]));
-    program
+    program.to_owned()
 }
 
 fn with_library(command: &mut Command) -> &mut Command {
@@ -195,6 +201,59 @@ fn the_host_proposes_physical_names() {
     let program = compile("gcc", "c11", "names.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
+}
+
+/// Runs a program with arguments, and returns the JSON that it writes.
+fn written(program: &Path, arguments: [&str; 2]) -> serde_json::Value {
+    let mut command = Command::new(program);
+    let output = wait::output(with_library(&mut command).args(arguments), COMMAND_TIMEOUT);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{} with {arguments:?}: {errors}",
+        program.display()
+    );
+    serde_json::from_slice(&output.stdout).expect("a result is JSON")
+}
+
+#[test]
+fn the_program_that_an_import_generates_compiles_and_changes_nothing() {
+    let folder = tempfile::tempdir().expect("there is a temporary folder");
+    let path = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("a path is text")
+            .to_owned()
+    };
+    let state = path("state");
+    let request = r#"{"resources": [
+        {"type": "shop:index:Shelf", "name": "shelf", "component": true},
+        {"type": "pulumi:providers:cloud", "name": "mine", "inputs": {"region": "north"}},
+        {"type": "cloud:index:Machine", "name": "web", "id": "vm-1", "parent": "shelf", "provider": "mine"},
+        {"type": "cloud:index:Machine", "name": "other", "id": "vm-1"}]}"#;
+    let imported = written(&compile("gcc", "c11", "imported.c"), [&state, request]);
+    let code = imported["imported"]["code"]["c"].as_str().expect("there is code");
+    assert!(
+        !code.contains("narcissus") && !code.contains("hyacinth"),
+        "{code}"
+    );
+    std::fs::write(path("program.h"), code).expect("the program is written");
+
+    let include = format!("-DPROGRAM=\"{}\"", path("program.h"));
+    // The text of a program is longer than C99 ensures.
+    let options = [include.as_str(), "-Wno-overlength-strings"];
+    let program = compile_to(Path::new(&path("program")), "gcc", "c11", "imported.c", &options);
+    let keys = imported["imported"]["configuration"]
+        .as_object()
+        .expect("there are secrets");
+    let secret = |value: &serde_json::Value| serde_json::json!({"value": value, "secret": true});
+    let config: BTreeMap<_, _> = keys.iter().map(|(key, value)| (key, secret(value))).collect();
+    assert_eq!(config.len(), 4);
+    let settings = serde_json::json!({ "config": config }).to_string();
+    let result = written(&program, [&state, &settings]);
+    assert_eq!(result["changes"], serde_json::json!({"same": 5}));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The program in Rust that an import generates: it is the file `program.rs.inc`, which compiles, and changes nothing.
 
 /// The generated program, unchanged.
-#[allow(unreachable_pub, reason = "as it is generated")]
+#[expect(unreachable_pub, reason = "as it is generated")]
 mod program {
     include!("program.rs.inc");
 }
