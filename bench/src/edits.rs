@@ -1,4 +1,5 @@
-//! `edit.{rename,unprotect,move}.*`: the time of an edit of a state, divided by that of loading and writing the state.
+//! `edit.{rename,unprotect,move}.*`: the time of an edit of a state, divided by that of loading and writing the state; a move
+//! edits two states, which are loaded and written both.
 
 use bytes::Bytes;
 use stackwright::{
@@ -8,7 +9,7 @@ use stackwright::{
         deployment::{SecretsShown, write_checkpoint},
         edit::{Move, Rename, Selection as Selected, StateEdit},
     },
-    store::Condition,
+    store::{Condition, Store},
     urn::Urn,
 };
 
@@ -49,14 +50,10 @@ async fn factors(size: usize) -> Result<[f64; 3]> {
     stack::run(&thing, OperationKind::Update, stack::unbounded(), Some(program)).await?;
     let needed = most_needed(&thing).await?;
     let other = stack::open(&engine, "bench/other").await?;
-    let [mut base, mut rename, mut unprotect, mut moving] = [const { Vec::new() }; 4];
+    let [mut base, mut base_of_move] = [const { Vec::new() }; 2];
+    let [mut rename, mut unprotect, mut moving] = [const { Vec::new() }; 3];
     for round in 0..ROUNDS {
-        let watch = Stopwatch::start();
-        let snapshot = thing.snapshot().await?;
-        let text = write_checkpoint("organization/bench/dev", &snapshot, SecretsShown::Encrypted).await?;
-        store.put(WRITTEN, Bytes::from(text), Condition::Any).await?;
-        base.push(watch.seconds());
-        drop(snapshot);
+        base.push(load_and_write(&*store, &[&thing]).await?);
         let from = needed.with_name(&format!("{}-{round}", needed.name()));
         let from = if round == 0 { needed.clone() } else { from };
         let to = format!("{}-{}", needed.name(), round + 1);
@@ -69,6 +66,7 @@ async fn factors(size: usize) -> Result<[f64; 3]> {
         unprotect.push(timed(&thing, &StateEdit::Unprotect(all())).await?);
     }
     for _ in 0..ROUNDS {
+        base_of_move.push(load_and_write(&*store, &[&thing, &other]).await?);
         let edit = Move::of([most_needed(&thing).await?]);
         let watch = Stopwatch::start();
         let report = thing.move_resources(&other, &edit, false).await?;
@@ -78,7 +76,19 @@ async fn factors(size: usize) -> Result<[f64; 3]> {
         }
     }
     let base = median(base);
-    Ok([rename, unprotect, moving].map(|times| median(times) / base))
+    let [rename, unprotect] = [rename, unprotect].map(|times| median(times) / base);
+    Ok([rename, unprotect, median(moving) / median(base_of_move)])
+}
+
+/// Returns the seconds in which states are loaded and written.
+async fn load_and_write(store: &dyn Store, things: &[&Stack]) -> Result<f64> {
+    let watch = Stopwatch::start();
+    for thing in things {
+        let snapshot = thing.snapshot().await?;
+        let text = write_checkpoint("organization/bench/dev", &snapshot, SecretsShown::Encrypted).await?;
+        store.put(WRITTEN, Bytes::from(text), Condition::Any).await?;
+    }
+    Ok(watch.seconds())
 }
 
 /// Returns the seconds of an edit, which must change something.
