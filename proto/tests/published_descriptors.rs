@@ -14,6 +14,14 @@ use prost_types::{
 const OURS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 const PUBLISHED: &[u8] = include_bytes!("../published/descriptors.bin");
 
+/// A field of an earlier version, whose number is reserved in the published ones: hosts of SDKs from before that read it.
+const FORMER: [&str; 2] = [
+    "differs: message pulumirpc.ConstructRequest: ours in pulumi/provider.proto, reserved [] [], map entry false, deprecated false; \
+     published in pulumi/provider.proto, reserved [(14, 15)] [], map entry false, deprecated false",
+    "extra: field pulumirpc.ConstructRequest.aliasURNs (number 14, TYPE_STRING , LABEL_REPEATED, optional false, oneof None, \
+     default None, deprecated false)",
+];
+
 /// What is known, by what it is known of.
 type Facts = BTreeMap<String, String>;
 
@@ -28,10 +36,10 @@ fn definitions_agree_with_the_published_ones() {
     );
 
     let differences = differences(&ours, &published);
-    assert!(
-        differences.is_empty(),
-        "{} differences from the published definitions:\n{}",
-        differences.len(),
+    assert_eq!(
+        differences,
+        FORMER,
+        "differences from the published definitions:\n{}",
         differences.join("\n")
     );
 }
