@@ -6,6 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{
     literal::{number_literal, string_literal},
+    package::DOCUMENT_KEYS,
     program::{Declared, DeclaredKind, Program, Reference},
     value::{Expression, FileKind},
 };
@@ -137,6 +138,9 @@ fn registration(program: &Program, declared: &Declared) -> String {
         if !value.is_empty() {
             members.push((name, json(value)));
         }
+    }
+    if let Some(package) = &declaration.package {
+        members.push(("package", value_json(&package.expression(&DOCUMENT_KEYS))));
     }
     if declaration.protect {
         members.push(("protect", "true".to_owned()));

@@ -5,6 +5,7 @@
 mod c;
 mod literal;
 mod names;
+mod package;
 mod printer;
 mod program;
 mod python;
@@ -20,6 +21,7 @@ mod typescript;
 mod value;
 
 pub(crate) use literal::string_literal;
+pub(crate) use package::{DeclaredPackage, PackageForm};
 pub(crate) use program::{Declaration, DeclaredKind, Program, Reference};
 pub(crate) use schema::PackageSchema;
 pub(crate) use sdk::SdkLanguage;

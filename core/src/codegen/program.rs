@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use crate::{
     codegen::{
         names::{Case, Identifiers},
+        package::DeclaredPackage,
         secret_keys::SecretKeys,
         value::Expression,
     },
@@ -57,6 +58,17 @@ pub(crate) struct Declaration {
     pub(crate) version: String,
     /// The address of the package's plugin; empty for none.
     pub(crate) download_url: String,
+    /// `None` for a package with a plugin of its own.
+    pub(crate) package: Option<DeclaredPackage>,
+}
+
+impl Declaration {
+    /// Sets the plugin of the package, which has the version and the address then.
+    pub(crate) fn served_by(&mut self, package: DeclaredPackage) {
+        self.version.clear();
+        self.download_url.clear();
+        self.package = Some(package);
+    }
 }
 
 /// A program, as data.

@@ -3,6 +3,7 @@
 use super::{
     literal::{number_literal, string_literal},
     names::Case,
+    package::PackageKeys,
     printer::{Syntax, print},
     program::{Declaration, Declared, DeclaredKind, Program, Reference},
     value::{Expression, FileKind},
@@ -16,6 +17,13 @@ pub(super) const RESERVED: &[&str] = &[
     "lambda", "list", "match", "none", "nonlocal", "not", "or", "pass", "print", "program", "pulumi",
     "config", "raise", "return", "str", "sw", "true", "false", "try", "type", "while", "with", "yield",
 ];
+
+/// The names of members of the option `package`.
+const PACKAGE_KEYS: PackageKeys = PackageKeys {
+    plugin: "plugin_name",
+    version: "plugin_version",
+    download_url: "plugin_download_url",
+};
 
 /// The width from which a call has a line for each argument.
 const LINE_WIDTH: usize = 90;
@@ -116,16 +124,18 @@ fn call(Declared { declaration, inputs }: &Declared, variables: &[String]) -> St
     }
     let inputs_at = parts.len() - 1;
     parts.extend(options(declaration, variables));
-    if inputs.is_empty() {
-        return format!("ctx.{method}({})", parts.join(", "));
-    }
     let object = Expression::Object(inputs.clone());
-    parts[inputs_at] = print(&Values, &object, 4, 0);
-    let short = format!("ctx.{method}({})", parts.join(", "));
-    if !short.contains('\n') && short.len() < LINE_WIDTH {
+    let mut print_inputs = |indent| {
+        if !inputs.is_empty() {
+            parts[inputs_at] = print(&Values, &object, indent, indent);
+        }
+        format!("ctx.{method}({})", parts.join(", "))
+    };
+    let short = print_inputs(0);
+    if !short.contains('\n') && (inputs.is_empty() || short.len() < LINE_WIDTH) {
         return short;
     }
-    parts[inputs_at] = print(&Values, &object, 8, 8);
+    print_inputs(8);
     let lines: String = parts.iter().map(|part| format!("        {part},\n")).collect();
     format!("ctx.{method}(\n{lines}    )")
 }
@@ -142,11 +152,17 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
     let provider = declaration.provider.as_ref();
     let provider = provider.map(|provider| format!("provider={}", referred(provider)));
     let named = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}={}", text(value)));
+    let package = declaration.package.as_ref().map(|package| {
+        let option = "package=";
+        let value = print(&Values, &package.expression(&PACKAGE_KEYS), 8, 8 + option.len());
+        format!("{option}{value}")
+    });
     parent
         .into_iter()
         .chain(provider)
         .chain(named("version", &declaration.version))
         .chain(named("plugin_download_url", &declaration.download_url))
+        .chain(package)
         .chain(declaration.protect.then(|| "protect=True".to_owned()))
         .collect()
 }

@@ -3,6 +3,7 @@
 use super::{
     literal::{number_literal, string_literal},
     names::Case,
+    package::DeclaredPackage,
     printer::{Syntax, print_entries},
     program::{Declaration, Declared, DeclaredKind, Program, Reference},
     typescript::uses,
@@ -158,7 +159,7 @@ fn imports(program: &Program, source: &str) -> String {
         [name] => format!("    property::{name},\n"),
         names => format!("    property::{{{}}},\n", names.join(", ")),
     };
-    let monitor = join(&["PackageChoice", "Registration"]).unwrap_or_default();
+    let monitor = join(&["PackageChoice", "PackageParameter", "PackageSource", "Registration"]).unwrap_or_default();
     let monitor = if monitor.is_empty() {
         monitor
     } else {
@@ -244,6 +245,9 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
             package.push(format!("{name}: {}.to_owned()", text(value)));
         }
     }
+    if let Some(source) = &declaration.package {
+        package.push(format!("source: Some(Arc::new({}))", package_source(source)));
+    }
     if !package.is_empty() {
         options.push(format!(
             "package: PackageChoice {{ {}, ..PackageChoice::default() }}",
@@ -254,6 +258,32 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
         options.push("protect: Some(true)".to_owned());
     }
     options
+}
+
+/// Returns the plugin of a package as a value.
+fn package_source(package: &DeclaredPackage) -> String {
+    let owned = |value: &str| format!("{}.to_owned()", text(value));
+    let bytes: String = package.value.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+    let (name, version) = &package.parameter;
+    let mut members = vec![
+        ("plugin", owned(&package.plugin)),
+        ("version", owned(&package.version)),
+        ("download_url", owned(&package.download_url)),
+    ];
+    members.retain(|(_, value)| value != "\"\".to_owned()");
+    members.push((
+        package.member(),
+        format!(
+            "Some(PackageParameter {{ name: {}, version: {}, value: b\"{bytes}\".to_vec() }})",
+            owned(name),
+            owned(version)
+        ),
+    ));
+    let members: String = members
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}, "))
+        .collect();
+    format!("PackageSource {{ {members}..PackageSource::default() }}")
 }
 
 #[cfg(test)]

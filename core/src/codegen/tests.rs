@@ -22,6 +22,7 @@ fn declaration(kind: DeclaredKind, resource_type: &str, name: &str, inputs: &str
         protect: true,
         version: String::new(),
         download_url: String::new(),
+        package: None,
     }
 }
 
@@ -65,7 +66,28 @@ fn everything() -> Program {
     );
     other.parent = Some(Reference::Recorded("urn:pulumi:dev::shop::a:b:C::old".to_owned()));
     other.version = "1.2.0".to_owned();
-    Program::new("shop", vec![mine, shelf, all, other], ["shop:classPassword"])
+    let mut made = declaration(DeclaredKind::Custom, "made:index:Thing", "made", "{}");
+    made.version = "3.6.0".to_owned();
+    made.download_url = "https://plugins.example".to_owned();
+    made.served_by(DeclaredPackage {
+        plugin: "base".to_owned(),
+        version: "0.8.1".to_owned(),
+        download_url: "https://plugins.example".to_owned(),
+        form: PackageForm::Parameterization,
+        parameter: ("made".to_owned(), "3.6.0".to_owned()),
+        value: b"into \"made\"\0".to_vec(),
+    });
+    let mut more = declaration(DeclaredKind::Custom, "more:index:Thing", "more", r#"{"size": 3}"#);
+    more.provider = Some(Reference::Declared(0));
+    more.served_by(DeclaredPackage {
+        plugin: "random".to_owned(),
+        version: String::new(),
+        download_url: String::new(),
+        form: PackageForm::Extension,
+        parameter: ("more".to_owned(), String::new()),
+        value: b"into more".to_vec(),
+    });
+    Program::new("shop", vec![mine, shelf, all, other, made, more], ["shop:classPassword"])
 }
 
 fn schema() -> PackageSchema {

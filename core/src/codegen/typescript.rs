@@ -3,6 +3,7 @@
 use super::{
     literal::{number_literal, string_literal},
     names::Case,
+    package::DOCUMENT_KEYS,
     printer::{Syntax, print},
     program::{Declaration, Declared, DeclaredKind, Program, Reference},
     value::{Expression, FileKind},
@@ -230,11 +231,17 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
         .provider
         .as_ref()
         .map(|provider| option("provider", provider));
+    let package = declaration.package.as_ref().map(|package| {
+        let option = "package: ";
+        let value = print(&Values, &package.expression(&DOCUMENT_KEYS), 4, 4 + option.len());
+        format!("{option}{value}")
+    });
     parent
         .into_iter()
         .chain(provider)
         .chain(named("version", &declaration.version))
         .chain(named("pluginDownloadUrl", &declaration.download_url))
+        .chain(package)
         .chain(declaration.protect.then(|| "protect: true".to_owned()))
         .collect()
 }

@@ -14,6 +14,7 @@ mod faulty_components;
 mod fixture;
 mod foreign_user;
 mod hooks;
+mod imported_packages;
 mod installer;
 mod killed_component_host;
 mod language_program;

@@ -130,8 +130,8 @@ impl ProviderCalls for FakeBase {
         self.asked("read", &request.id)?;
         Ok(Response::new(rpc::ReadResponse {
             id: request.id,
-            properties: request.properties,
-            inputs: request.inputs,
+            properties: Some(request.properties.unwrap_or_default()),
+            inputs: Some(request.inputs.unwrap_or_default()),
             ..rpc::ReadResponse::default()
         }))
     }

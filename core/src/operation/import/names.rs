@@ -125,9 +125,11 @@ impl<'a> Names<'a> {
                 (urn.resource_type().to_owned(), RowProvider::Recorded(urn, inputs))
             }
         };
+        // The provider of a plugin's own package serves its extensions, too.
+        let extension = row.extension.as_ref().map(|extension| extension.name.as_str());
         match TypeToken::from(kind.as_str()).provided_package() {
             None => faults.push(format!("the provider '{text}' for {it} is not a provider")),
-            Some(package) if package != wanted.asked_package() => faults.push(format!(
+            Some(package) if package != wanted.asked_package() && extension != Some(wanted.asked_package()) => faults.push(format!(
                 "the provider '{text}' for {it} is one of the package '{package}', not of '{}'",
                 wanted.asked_package()
             )),

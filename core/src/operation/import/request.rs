@@ -93,7 +93,8 @@ pub struct ImportResource {
     pub logical_name: String,
     /// The parameter by which another plugin serves the package, whose version [`Self::version`] is.
     pub parameterization: Option<ImportParameterization>,
-    /// An extension of its package that the resource needs.
+    /// An extension that the resource needs. Where the package of its type is the extension itself, [`Self::provider`] is one
+    /// of the package that is extended.
     pub extension: Option<ImportExtension>,
 }
 

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use semver::Version;
 
 use super::{
     importer::Settled,
@@ -12,12 +13,12 @@ use super::{
 };
 use crate::{
     codegen::{
-        Declaration, DeclaredKind, PackageSchema, Program, Reference, SdkLanguage, own_program, sdk_program,
+        Declaration, DeclaredKind, DeclaredPackage, PackageForm, PackageSchema, Program, Reference, SdkLanguage, own_program, sdk_program,
     },
     message::Language,
     operation::{OperationRun, prepare::Prepared},
     provider::{ProviderSpec, SchemaRequest, settings::ProviderSettings},
-    resource::ProviderReference,
+    resource::{ProviderReference, ResourceState},
     state::PriorState,
     urn::Urn,
 };
@@ -33,7 +34,12 @@ pub(super) async fn generate(
     settled: &[Settled],
     report: &mut ImportReport,
 ) {
-    let declarations = declarations(rows, settled, &report.resources, &prepared.base);
+    let packages = rows
+        .iter()
+        .zip(settled)
+        .map(|(row, settled_row)| package(row, settled_row.record()?, prepared, settled));
+    let packages: Vec<_> = packages.collect();
+    let declarations = declarations(rows, settled, &report.resources, packages, &prepared.base);
     let taken = run
         .stack
         .config
@@ -80,22 +86,7 @@ async fn schemas(run: &OperationRun, prepared: &Prepared, settled: &[Settled]) -
 
 /// Asks a provider for the schema of its package; one that is not loaded is loaded for that.
 async fn schema(prepared: &Prepared, settled: &[Settled], reference: &ProviderReference) -> Option<String> {
-    let mut created = settled
-        .iter()
-        .filter_map(Settled::record)
-        .filter(|record| record.urn == reference.urn);
-    let recorded = prepared.base.live(&reference.urn).map(|record| &record.state);
-    let inputs = recorded
-        .or_else(|| created.next())
-        .map(|provider| provider.inputs.clone());
-    let published = || {
-        prepared
-            .executor
-            .published(&reference.urn)
-            .map(|state| state.inputs.clone())
-    };
-    let settings = ProviderSettings::read(reference.package(), &inputs.or_else(published)?).ok()?;
-    let spec = ProviderSpec::from(settings);
+    let spec = ProviderSpec::from(provider_settings(prepared, settled, reference)?);
     let parameter = spec.parameter.as_ref();
     let request = SchemaRequest {
         subpackage_name: parameter.map(|made| made.name.clone()).unwrap_or_default(),
@@ -110,11 +101,72 @@ async fn schema(prepared: &Prepared, settled: &[Settled], reference: &ProviderRe
     served
 }
 
+/// Returns the settings of a provider that is recorded, or has been created.
+fn provider_settings(
+    prepared: &Prepared,
+    settled: &[Settled],
+    reference: &ProviderReference,
+) -> Option<ProviderSettings> {
+    let mut created = settled
+        .iter()
+        .filter_map(Settled::record)
+        .filter(|record| record.urn == reference.urn);
+    let recorded = prepared.base.live(&reference.urn).map(|record| &record.state);
+    let inputs = recorded
+        .or_else(|| created.next())
+        .map(|provider| provider.inputs.clone());
+    let published = || {
+        prepared
+            .executor
+            .published(&reference.urn)
+            .map(|state| state.inputs.clone())
+    };
+    ProviderSettings::read(reference.package(), &inputs.or_else(published)?).ok()
+}
+
+/// Returns the plugin that serves the package of a row's record, where that is not the one of the package's name.
+fn package(
+    row: &Row,
+    record: &ResourceState,
+    prepared: &Prepared,
+    settled: &[Settled],
+) -> Option<DeclaredPackage> {
+    let extensions = prepared.base.extensions();
+    let recorded = || extensions.of_record(record).ok().flatten();
+    if let Some(extension) = row.extension.as_ref().or_else(recorded) {
+        let provider = ProviderReference::parse(&record.provider).ok()?;
+        return Some(DeclaredPackage {
+            plugin: provider.package().to_owned(),
+            version: row.version.clone(),
+            download_url: row.download_url.clone(),
+            form: PackageForm::Extension,
+            parameter: (extension.name.clone(), extension.version.clone()),
+            value: extension.value.clone(),
+        });
+    }
+    let settings = match row.kind {
+        RowKind::Provider => ProviderSettings::read(row.resource_type.provided_package()?, &record.inputs).ok()?,
+        _ if is_explicit(&record.provider) => return None,
+        _ => provider_settings(prepared, settled, &ProviderReference::parse(&record.provider).ok()?)?,
+    };
+    let version = |version: Option<Version>| version.map(|version| version.to_string()).unwrap_or_default();
+    let base = settings.base?;
+    Some(DeclaredPackage {
+        plugin: base.name,
+        version: version(base.version),
+        download_url: settings.download_url,
+        form: PackageForm::Parameterization,
+        parameter: (settings.package, version(settings.version)),
+        value: base.value,
+    })
+}
+
 /// Returns the declarations of the rows that have a record, each after those that it refers to.
 fn declarations(
     rows: &[Row],
     settled: &[Settled],
     resources: &[ImportedResource],
+    mut packages: Vec<Option<DeclaredPackage>>,
     base: &PriorState,
 ) -> Vec<Declaration> {
     let mut order = Vec::new();
@@ -145,7 +197,11 @@ fn declarations(
         } else if let Some(from_parent) = from_parent.filter(|_| row.kind == RowKind::Component) {
             inherited.insert(&row.urn, from_parent);
         }
-        declarations.push(declaration(row, resource, &places, from_parent));
+        let mut declaration = declaration(row, resource, &places, from_parent);
+        if let Some(package) = packages.get_mut(*index).and_then(Option::take) {
+            declaration.served_by(package);
+        }
+        declarations.push(declaration);
     }
     declarations
 }
@@ -246,6 +302,7 @@ fn declaration(
             String::new()
         },
         provider,
+        package: None,
         protect: resource.protect,
     }
 }
