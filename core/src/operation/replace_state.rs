@@ -67,7 +67,7 @@ async fn replace(
     mut warnings: Vec<String>,
     dry_run: bool,
 ) -> Result<EditReport> {
-    let (storage, secrets, creates) = (&stack.storage, &*stack.secrets, stack.is_new);
+    let (storage, secrets, creates) = (&stack.storage, &*stack.secrets, stack.is_created_by_writes());
     let before = match dry_run {
         true => storage.load_replaced(secrets, creates).await?,
         false => {

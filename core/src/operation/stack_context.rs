@@ -1,10 +1,15 @@
 //! The context of a stack for operations.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use crate::{
     config::{Config, ConfigSource},
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     event::OperationOutcome,
     executor::Control,
     operation::{
@@ -14,7 +19,7 @@ use crate::{
     property::PropertyMap,
     secrets::{Redactor, SecretsProvider},
     state::journal::JournalReceiver,
-    store::StackStorage,
+    store::{StackName, StackStorage},
 };
 
 /// The storage of a stack, its name and settings, and the engine that it belongs to.
@@ -45,12 +50,19 @@ pub(crate) struct StackContext {
     pub(crate) reference_secrets: BTreeMap<String, Arc<dyn SecretsProvider>>,
     /// Whether the stack did not exist when it was opened; the first write creates it.
     pub(crate) is_new: bool,
+    /// The name that a renaming through this handle gave the stack.
+    pub(crate) renamed: Arc<OnceLock<StackName>>,
 }
 
 impl StackContext {
+    /// Returns whether a write creates the stack. One that has been renamed would exist twice.
+    pub(crate) fn is_created_by_writes(&self) -> bool {
+        self.is_new && self.renamed.get().is_none()
+    }
+
     /// Creates the stack if it did not exist when it was opened.
     pub(crate) async fn create_if_new(&self) -> Result<()> {
-        match self.is_new {
+        match self.is_created_by_writes() {
             true => create_unless_there(&self.storage).await,
             false => Ok(()),
         }
@@ -75,11 +87,13 @@ impl StackContext {
         Ok(Some((stack, loaded.refresh)))
     }
 
-    /// Adds hints to the error for a stack that does not exist: similar names, and the functions that create one.
+    /// Adds hints to the error for a stack that does not exist: its new name, or similar names and the functions that create one.
     pub(crate) async fn explained(&self, error: Error) -> Error {
-        match self.is_new {
-            true => explained(&self.storage, error).await,
-            false => error,
+        match self.renamed.get() {
+            Some(name) if error.kind() == ErrorKind::NotFound && !self.storage.exists().await.unwrap_or(true) => {
+                error.with_hint(format!("it was renamed to '{name}': open the stack of that name"))
+            }
+            _ => explained(&self.storage, error).await,
         }
     }
 

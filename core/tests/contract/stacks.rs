@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use stackwright::{
     Engine, ErrorKind, StackSettings,
     monitor::Invoke,
-    operation::OperationOptions,
+    operation::{ImportRequest, OperationOptions},
     program::from_fn,
     property::{PropertyMap, PropertyValue},
 };
@@ -125,4 +125,31 @@ async fn a_conflict_names_the_call_that_removes_the_locks_of_the_dead() {
     assert_eq!(stack.unlock().await.unwrap(), 1);
     let updated = stack.update(OperationOptions::default()).ended().await;
     assert!(updated.error.is_none(), "{:?}", updated.error);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handle_of_a_renamed_stack_creates_no_second_one() {
+    let engine = engine().build().unwrap();
+    // Without a program, the first write creates the stack.
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let import = || {
+        let shelf = br#"{"resources": [{"type": "shop:index:Shelf", "name": "shelf", "component": true}]}"#;
+        let request = ImportRequest::from_json(shelf).unwrap();
+        stack.import_resources(request, OperationOptions::default())
+    };
+    let imported = import().ended().await;
+    assert!(imported.error.is_none(), "{:?}", imported.error);
+    stack.rename_stack("live", false).await.unwrap();
+    let again = import().ended().await;
+    let error = again.error.as_ref().unwrap();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(
+        error.hints(),
+        ["it was renamed to 'shop/live': open the stack of that name"]
+    );
+    let document = stack.export_deployment(false).await.map(drop).unwrap_err();
+    assert_eq!(document.kind(), ErrorKind::NotFound);
+    let stacks = engine.stacks(None, false).await.unwrap();
+    let names: Vec<_> = stacks.iter().map(|stack| stack.name.to_string()).collect();
+    assert_eq!(names, ["shop/live"]);
 }

@@ -97,6 +97,7 @@ impl Stack {
             tags: settings.tags,
             environment: settings.environment,
             is_new,
+            renamed: Arc::default(),
         };
         if let Some(document) = settings.deployment {
             supply(&context, &document).await?;

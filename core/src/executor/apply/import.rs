@@ -81,6 +81,7 @@ pub(super) async fn find(
     let read = applier.call(step, "read", provider.provider.read(request)).await;
     let (id, inputs, outputs, init_errors, refresh_before_update) =
         match applier.sanitizer.sanitize_read(read, [known]) {
+            Ok(response) if response.is_recorded && !adopts => return Err(unread(goal)),
             Ok(response) => (
                 response.id,
                 response.inputs,
@@ -124,4 +125,13 @@ pub(super) async fn find(
         init_errors,
         refresh_before_update,
     })
+}
+
+/// Returns the refusal of an import by a provider that has no method which reads.
+fn unread(goal: &ResourceState) -> StepFailure {
+    let (package, id) = (goal.resource_type.package(), &goal.options.import_id);
+    StepFailure::new(format!(
+        "resource '{id}' cannot be imported: the provider of the package '{package}' has no method that reads; give the resource \
+         its inputs and outputs in the list of an import, which records it without a call"
+    ))
 }

@@ -43,7 +43,7 @@ pub(crate) async fn move_resources(
         }
         let loaded = from.load_unlocked(&*source.secrets).await?;
         let arrival = match to.load_unlocked(&*destination.secrets).await {
-            Err(error) if destination.is_new && error.kind() == ErrorKind::NotFound => None,
+            Err(error) if destination.is_created_by_writes() && error.kind() == ErrorKind::NotFound => None,
             arrival => Some(arrival?),
         };
         let empty = Snapshot::default();
@@ -95,7 +95,7 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     let arrival = match to.load(&*destination.secrets).await {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             // A move that is refused creates no stack.
-            if destination.is_new {
+            if destination.is_created_by_writes() {
                 moved(to, &loaded.snapshot, &Snapshot::default(), edit)?;
             }
             destination.create_if_new().await?;

@@ -44,7 +44,11 @@ pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool
     }
     let locks = from.lock_both(&to).await?;
     match rename_locked(stack, from, &to).await {
-        Ok(report) => locks.retire().await.map(|()| report),
+        Ok(report) => {
+            // Only the first renaming through a handle succeeds: the handle keeps the former name.
+            drop(stack.renamed.set(to.name().clone()));
+            locks.retire().await.map(|()| report)
+        }
         Err(error) => {
             // The error of the renaming is reported, not that of the release.
             drop(locks.release().await);
