@@ -486,3 +486,92 @@ async fn an_import_of_another_stacks_state_names_every_record_and_is_accepted_by
         own["checkpoint"]["latest"]["manifest"]
     );
 }
+
+#[tokio::test]
+async fn a_stack_renamed_to_another_project_has_both_in_every_urn() {
+    for state in STATES {
+        let world = World::of(state).await;
+        world.stack.rename_stack("other/live", false).await.unwrap();
+        let key = ".pulumi/stacks/other/live.json";
+        let object = world.store.get(key).await.unwrap().unwrap();
+        let renamed: Value = serde_json::from_slice(&object.bytes).unwrap();
+        let before = checkpoint(state);
+        assert_eq!(resources(&renamed).len(), resources(&before).len(), "{state}");
+        for (new, old) in resources(&renamed).iter().zip(resources(&before)) {
+            let mut expected = old.clone();
+            for member in ["urn", "parent", "provider", "dependencies", "propertyDependencies", "deletedWith"] {
+                if let Some(value) = expected.get_mut(member) {
+                    let text = value.to_string();
+                    let text = text.replace("urn:pulumi:dev::fixtures::", "urn:pulumi:live::other::");
+                    let text = text.replace("Stack::fixtures-dev", "Stack::other-live");
+                    *value = serde_json::from_str(&text).unwrap();
+                }
+            }
+            for member in ["urn", "parent", "provider", "dependencies", "propertyDependencies", "deletedWith"] {
+                assert_eq!(new.get(member), expected.get(member), "{state}: {}", old["urn"]);
+            }
+        }
+        let former = world.store.get(".pulumi/stacks/fixtures/dev.json").await.unwrap();
+        assert!(former.is_none(), "{state}");
+    }
+}
+
+#[tokio::test]
+async fn a_move_to_another_project_rewrites_the_project_and_the_providers_have_its_root_as_parent() {
+    let world = World::of("1-created").await;
+    let other = world.engine.create_stack("other/prod", StackSettings::default());
+    let other = other.await.unwrap();
+    let edit = Move::of([parsed(&echo("values")), parsed(&echo("via-provider"))]);
+    world.stack.move_resources(&other, &edit, false).await.unwrap();
+    let object = world.store.get(".pulumi/stacks/other/prod.json").await.unwrap();
+    let moved: Value = serde_json::from_slice(&object.unwrap().bytes).unwrap();
+    let rests = [
+        "pulumi:pulumi:Stack::other-prod",
+        "pulumi:providers:testprovider::default",
+        "pulumi:providers:testprovider::explicit",
+        "testprovider:index:Echo::values",
+        "testprovider:index:Echo::via-provider",
+    ];
+    let of_other = |rest: &str| format!("urn:pulumi:prod::other::{rest}");
+    let urns: Vec<_> = resources(&moved)
+        .iter()
+        .map(|record| record["urn"].clone())
+        .collect();
+    assert_eq!(urns, rests.map(|rest| json!(of_other(rest))));
+    for record in &resources(&moved)[1..] {
+        assert_eq!(record["parent"], of_other(rests[0]), "{}", record["urn"]);
+        assert!(!record["provider"].to_string().contains(":dev::"), "{}", record["urn"]);
+    }
+}
+
+#[tokio::test]
+async fn an_import_of_no_deployment_empties_the_stack() {
+    for empty in [json!(null), json!({})] {
+        let world = World::of("5-pending-operations").await;
+        let document = json!({"version": 3, "deployment": empty}).to_string();
+        let report = world.stack.import_deployment(document.as_bytes()).await.unwrap();
+        assert!(!report.is_empty(), "{empty}");
+        let snapshot = world.stack.snapshot().await.unwrap();
+        assert!(
+            snapshot.resources.is_empty() && snapshot.pending_operations.is_empty(),
+            "{empty}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_import_keeps_the_pending_operations_of_the_document_with_a_warning_each() {
+    let world = World::of("5-pending-operations").await;
+    let document = world.stack.export_deployment(false).await.unwrap();
+    let pending = world.stack.pending().await.unwrap();
+    assert!(!pending.is_empty());
+    let report = world.stack.import_deployment(&document).await.unwrap();
+    for entry in &pending {
+        let urn = entry.operation.resource.urn.as_str();
+        let named = |warning: &str| warning.contains(urn) && warning.contains(&entry.kind());
+        assert!(report.warnings.iter().any(|warning| named(warning)), "{:?}", report.warnings);
+    }
+    assert_eq!(world.stack.pending().await.unwrap(), pending);
+    let (stored, before) = (world.stored("dev").await, checkpoint("5-pending-operations"));
+    assert_eq!(resources(&stored), resources(&before));
+}
