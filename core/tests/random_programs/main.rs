@@ -239,7 +239,11 @@ proptest! {
                     };
                     prop_assert_eq!(plain(serial), plain(concurrent));
                 }
-                (Err(serial), Err(concurrent)) => prop_assert_eq!(refusal(&serial), refusal(&concurrent)),
+                (Err(serial), Err(concurrent)) => {
+                    let known = refusal(&serial);
+                    prop_assert!(known.is_some(), "{}", serial);
+                    prop_assert_eq!(known, refusal(&concurrent));
+                }
                 (serial, concurrent) => prop_assert!(false, "{:?}\n{:?}", serial, concurrent),
             }
         }
