@@ -128,7 +128,7 @@ static void configuration_is_set_read_and_removed_with_all_other_bytes_kept(void
     close_shop(&shop);
 }
 
-static void a_key_that_is_declared_as_secret_is_encrypted_unless_the_value_says_otherwise(void)
+static void a_key_that_is_declared_as_secret_is_encrypted_unless_the_value_is_marked_as_none(void)
 {
     struct shop shop;
     sw_error_t *error = NULL;
@@ -247,7 +247,7 @@ int main(void)
 {
     RUN(a_change_of_the_project_file_keeps_all_other_bytes);
     RUN(configuration_is_set_read_and_removed_with_all_other_bytes_kept);
-    RUN_WITH_KEYS(a_key_that_is_declared_as_secret_is_encrypted_unless_the_value_says_otherwise);
+    RUN_WITH_KEYS(a_key_that_is_declared_as_secret_is_encrypted_unless_the_value_is_marked_as_none);
     RUN_WITH_KEYS(a_stack_takes_its_settings_from_the_project);
     RUN(a_stack_keeps_tags);
     RUN(null_handles_are_refused);
