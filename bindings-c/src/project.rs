@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use stackwright::{Error, binding::config_value, config::ConfigValue, secrets::SecretsProvider};
-use stackwright_project::{Project, binding};
+use stackwright::secrets::SecretsProvider;
+use stackwright_project::{ConfigChange, Project, binding};
 
 use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
@@ -249,12 +249,7 @@ pub unsafe extern "C" fn sw_project_set_all_config(
         // SAFETY: readable by this function's contract.
         let secrets = project.secrets(unsafe { passphrase.text("the passphrase") }?)?;
         let values = changes(values)?;
-        let setting = async {
-            Ok(project
-                .project
-                .set_all_config(stack, values, None, secrets)
-                .await?)
-        };
+        let setting = async { Ok(project.project.change_config(stack, values, secrets).await?) };
         project.parts.shared.block_on_to_the_end(setting)
     };
     // SAFETY: `error` is null or writable by this function's contract.
@@ -312,17 +307,14 @@ fn json(bytes: &[u8]) -> Outcome<serde_json::Value> {
 }
 
 /// Reads values by path.
-fn changes(bytes: &[u8]) -> Outcome<Vec<(String, ConfigValue)>> {
+fn changes(bytes: &[u8]) -> Outcome<Vec<ConfigChange>> {
     // The error of the parser can show a part of a value.
     let values: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(bytes).map_err(|_| Failure::misuse("the values are no JSON object"))?;
-    let values = values.into_iter().map(|(path, value)| {
-        let value = config_value(value).map_err(|error| {
-            Error::new(error.kind(), format!("configuration {path}: {}", error.message()))
-        })?;
-        Ok((path, value))
-    });
-    values.collect()
+    let values = values.into_iter();
+    values
+        .map(|(path, value)| Ok(binding::config_change(path, value)?))
+        .collect()
 }
 
 /// Writes a document of a project, made by `read`, to `place`.

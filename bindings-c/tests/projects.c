@@ -128,7 +128,7 @@ static void configuration_is_set_read_and_removed_with_all_other_bytes_kept(void
     close_shop(&shop);
 }
 
-static void a_key_that_is_declared_as_secret_is_encrypted(void)
+static void a_key_that_is_declared_as_secret_is_encrypted_unless_the_value_is_marked_as_none(void)
 {
     struct shop shop;
     sw_error_t *error = NULL;
@@ -150,6 +150,11 @@ static void a_key_that_is_declared_as_secret_is_encrypted(void)
     sw_bytes_free(salt), sw_bytes_free(settings);
     FAILS(sw_project_get_config(shop.files, sw_text("dev"), sw_text("token"), sw_text("wrong"), &entry, &error), SW_STATUS_DECRYPT,
           "incorrect passphrase");
+    OK(sw_project_set_all_config(shop.files, sw_text("dev"), sw_text("{\"token\": {\"value\": \"shown\", \"secret\": false}}"), sw_text(""),
+        &error));
+    OK(sw_project_list_config(shop.files, sw_text("dev"), false, sw_text(""), &entries, &error));
+    expect_at(entries, "/shop:token", "{\"value\":\"shown\",\"secret\":false}");
+    sw_bytes_free(entries);
     close_shop(&shop);
 }
 
@@ -242,7 +247,7 @@ int main(void)
 {
     RUN(a_change_of_the_project_file_keeps_all_other_bytes);
     RUN(configuration_is_set_read_and_removed_with_all_other_bytes_kept);
-    RUN_WITH_KEYS(a_key_that_is_declared_as_secret_is_encrypted);
+    RUN_WITH_KEYS(a_key_that_is_declared_as_secret_is_encrypted_unless_the_value_is_marked_as_none);
     RUN_WITH_KEYS(a_stack_takes_its_settings_from_the_project);
     RUN(a_stack_keeps_tags);
     RUN(null_handles_are_refused);

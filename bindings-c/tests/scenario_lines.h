@@ -50,6 +50,12 @@ static const char *or_else(const sw_bytes_t *bytes, const char *otherwise)
     return bytes ? sw_bytes_data(bytes) : otherwise;
 }
 
+/* Returns the bytes of a text; none of a null. */
+static sw_bytes_view_t text_of(const sw_bytes_t *text)
+{
+    return text ? sw_bytes_view(text) : sw_text("");
+}
+
 static char *format(const char *pattern, ...)
 {
     char *text = NULL;

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "scenario_functions.h"
+#include "scenario_project.h"
 
 /* Returns the document of a read: the members of the goal that a read accepts. */
 static char *read_of(sw_bytes_view_t goal)
@@ -247,7 +248,9 @@ static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t li
 {
     sw_bytes_t *project = text_at(line, "/project"), *stack = text_at(line, "/stack");
     sw_bytes_t *config = json_at(line, "/config"), *supplied = json_at(line, "/deployment");
-    char *settings = format("{\"config\": %s, \"deployment\": %s}", or_else(config, "{}"), or_else(supplied, "null"));
+    sw_bytes_t *folder = json_at(line, "/projectFolder");
+    char *settings = format("{\"config\": %s, \"deployment\": %s, \"project\": %s}", or_else(config, "{}"), or_else(supplied, "null"),
+        or_else(folder, "null"));
     char *name = format("%s/%s", or_else(project, ""), or_else(stack, ""));
     sw_error_t *error = NULL;
     sw_status_t status = at.engine ? SW_STATUS_OK : new_engine(runtime, line, &error);
@@ -263,7 +266,7 @@ static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t li
         answer(id, status, error);
     }
     free(settings), free(name);
-    sw_bytes_free(project), sw_bytes_free(stack), sw_bytes_free(config), sw_bytes_free(supplied);
+    sw_bytes_free(project), sw_bytes_free(stack), sw_bytes_free(config), sw_bytes_free(supplied), sw_bytes_free(folder);
 }
 
 static void close_stacks(void)
@@ -349,11 +352,6 @@ static void follow_operation(struct opened *opened, const char *id, sw_operation
     if (pthread_create(&thread, NULL, follow, started) != 0)
         abort();
     pthread_detach(thread);
-}
-
-static sw_bytes_view_t text_of(const sw_bytes_t *text)
-{
-    return text ? sw_bytes_view(text) : sw_text("");
 }
 
 /* Starts the adoption of a pending operation's resource. */
@@ -478,6 +476,9 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
             send_line("{\"id\": %s, \"ok\": %s}", number, sw_bytes_data(document));
         else
             answer(number, status, error);
+    } else if (!strcmp(name, "project")) {
+        struct opened *opened = opened_at(line);
+        act_on_project(at.engine, opened ? opened->stack : NULL, number, line);
     } else if (!strcmp(name, "inspect")) {
         /* The director answers calls of providers meanwhile. */
         pthread_t thread;

@@ -58,9 +58,11 @@ static int32_t program(void *user_data, sw_context_t *context)
     run->next = runs.first;
     runs.first = run;
     pthread_mutex_unlock(&runs.mutex);
-    send_line("{\"program\": %u, \"preview\": %s, \"stack\": %s}", run->number, sw_bytes_data(preview),
-        sw_bytes_data(stack));
-    sw_bytes_free(preview), sw_bytes_free(stack);
+    sw_bytes_t *config = json_at(sw_text(sw_context_info(context)), "/config");
+    sw_bytes_t *secret_keys = json_at(sw_text(sw_context_info(context)), "/configSecretKeys");
+    send_line("{\"program\": %u, \"preview\": %s, \"stack\": %s, \"config\": %s, \"configSecretKeys\": %s}", run->number,
+        sw_bytes_data(preview), sw_bytes_data(stack), or_else(config, "{}"), or_else(secret_keys, "[]"));
+    sw_bytes_free(preview), sw_bytes_free(stack), sw_bytes_free(config), sw_bytes_free(secret_keys);
     sw_context_ended_async(context, run_ended, run, NULL);
 
     pthread_mutex_lock(&runs.mutex);

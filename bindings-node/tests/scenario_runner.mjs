@@ -21,6 +21,7 @@ import {
     toPlainJson,
     Unknown,
 } from "../index.mjs";
+import { act } from "./scenario_project.mjs";
 
 const SIGNATURE = "4dabf18193072939515e22adb298388d";
 const SECRET = "1b47061264138c4ac30d75fd1eb44270";
@@ -379,13 +380,19 @@ async function program(context) {
     await play(new Run(context));
 }
 
+/** Returns the configuration that a program has received as the protocol has it. */
+function received(config) {
+    const entries = [...config].map(([key]) => [key, config.secret(key).value]);
+    return { config: Object.fromEntries(entries), configSecretKeys: entries.map(([key]) => key).filter((key) => config.isSecret(key)) };
+}
+
 /** Announces a run to the director, which sends its statements; returns what finishes it. */
 async function play(run, body) {
     const number = nextRun++;
     runs.set(number, run);
-    const { signal, dryRun, stack } = run.context;
+    const { signal, dryRun, stack, config } = run.context;
     const ended = new Promise((resolve) => signal.addEventListener("abort", () => resolve("ended")));
-    send({ program: number, preview: dryRun, stack, body });
+    send({ program: number, preview: dryRun, stack, body, ...(body === undefined ? received(config) : {}) });
     const end = await Promise.race([run.finished, ended]);
     if (end !== "ended") {
         return end;
@@ -492,13 +499,14 @@ function adopted(stack, { pending, resourceId, replace }, options) {
 const asked = {
     hello: () => ({ binding: "node", references: "native", plans: "kept", hooks: true }),
     async open(message) {
-        const { project, stack: name, config, deployment } = message;
+        const { project, stack: name, config, deployment, projectFolder } = message;
         engine ??= newEngine(message);
         const values = Object.entries(config ?? {}).map(([key, entry]) => [
             key,
             entry.secret ? secret(entry.value) : entry.value,
         ]);
-        const settings = { program, config: Object.fromEntries(values), deployment: deployment ?? undefined };
+        const folder = projectFolder ?? undefined;
+        const settings = { program, config: Object.fromEntries(values), deployment: deployment ?? undefined, project: folder };
         stacks.set(name, await engine.stack(`${project}/${name}`, settings));
         return {};
     },
@@ -512,6 +520,7 @@ const asked = {
         // As text for display, which has no secret.
         return { found: found ?? null };
     },
+    project: (message) => act(engine, stacks.get(message.stack), message),
     async start({ stack, operation: kind, request, options, policyPacks, number, planOf, deployment: wantsDeployment, adoption }) {
         const held = planOf === undefined ? {} : { plan: results.get(planOf) };
         const opened = stacks.get(stack);

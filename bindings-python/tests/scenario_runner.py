@@ -22,6 +22,7 @@ import stackwright as sw
 from scenario_functions import Functions, snake
 from scenario_inspect import document, inspect
 from scenario_play import Play, now
+from scenario_project import act
 from scenario_provider import forwarding
 from scenario_wire import Message, PendingCalls, Wire, failure
 
@@ -81,6 +82,9 @@ class Actor:
             case "inspect":
                 assert self.engine is not None
                 return inspect(self.engine, self.stacks, message)
+            case "project":
+                assert self.engine is not None
+                return act(self.engine, self.stacks[message["stack"]], message)
             case "start":
                 return self.start(message)
             case "cancel":
@@ -108,7 +112,8 @@ class Actor:
         }
         stack = message["stack"]
         name, supplied = f"{message['project']}/{stack}", message.get("deployment")
-        self.stacks[stack] = await self.engine.stack(name, self.program, config=config, deployment=supplied)
+        folder = message.get("projectFolder")
+        self.stacks[stack] = await self.engine.stack(name, self.program, config=config, deployment=supplied, project=folder)
         return {}
 
     def new_engine(self, message: Message) -> sw.Engine:
@@ -199,7 +204,11 @@ class Actor:
     async def program(self, ctx: sw.Context) -> None:
         number = next(self.programs)
         play = self.plays[number] = Play(ctx, self.functions)
-        self.wire.send({"program": number, "preview": ctx.dry_run, "stack": ctx.stack})
+        config = {
+            "config": {key: ctx.config.secret(key).value for key in ctx.config},
+            "configSecretKeys": [key for key in ctx.config if ctx.config.is_secret(key)],
+        }
+        self.wire.send({"program": number, "preview": ctx.dry_run, "stack": ctx.stack, **config})
         try:
             end = await play.finished
         except asyncio.CancelledError:

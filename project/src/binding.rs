@@ -6,13 +6,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use stackwright::{
     Engine, Error, Result,
-    binding::{ConfigDeclarationDocument, ConfigEntryDocument, ProjectDocument, StackFileDocument},
+    binding::{
+        ConfigDeclarationDocument, ConfigEntryDocument, ProjectDocument, StackFileDocument, config_value,
+    },
     config::{ConfigKey, ConfigValue},
     secrets::SecretsProvider,
 };
 
 use crate::{
-    ConfigDeclaration, ConfigEntry, Project, ProjectFile,
+    ConfigChange, ConfigDeclaration, ConfigEntry, Project, ProjectFile,
     yaml::{Mapping, Node},
 };
 
@@ -96,6 +98,33 @@ pub fn entries_document(entries: &BTreeMap<ConfigKey, ConfigEntry>) -> Result<Ve
         .iter()
         .map(|(key, entry)| Ok((key.to_string(), document_of(entry)?)));
     written(&documents.collect::<Result<BTreeMap<_, _>>>()?)
+}
+
+/// Reads the new value at a path from JSON, see [`config_value`]. Beside a value, `"secret": false` leaves it unencrypted also
+/// where its key is declared as secret.
+///
+/// # Errors
+/// As [`config_value`], with the path.
+pub fn config_change(path: String, value: Value) -> Result<ConfigChange> {
+    let is_left = match &value {
+        Value::Object(members) => {
+            members.len() == 2
+                && members.contains_key("value")
+                && members.get("secret") == Some(&Value::Bool(false))
+        }
+        _ => false,
+    };
+    match config_value(value) {
+        Ok(value) => Ok(ConfigChange {
+            path,
+            value,
+            secret: is_left.then_some(false),
+        }),
+        Err(error) => Err(Error::new(
+            error.kind(),
+            format!("configuration {path}: {}", error.message()),
+        )),
+    }
 }
 
 /// Returns the document of a value.

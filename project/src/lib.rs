@@ -27,6 +27,6 @@ pub mod binding;
 
 pub use config::AsYaml;
 pub use declaration::{ConfigDeclaration, ConfigType};
-pub use project::{ConfigEntry, Project, open_stack};
+pub use project::{ConfigChange, ConfigEntry, Project, open_stack};
 pub use project_file::{ProjectFile, ProjectRuntime};
 pub use stack_file::StackFile;

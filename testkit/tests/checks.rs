@@ -71,6 +71,7 @@ fn seen() -> Observation {
             call("create", "a", 2, 5),
             call("create", "b", 4, 6),
         ],
+        config: Value::Null,
         answers: Answers::from([("a".to_owned(), json!({"id": "a-2", "urn": A}))]),
         before: json!({"version": 3, "deployment": {}}),
         after,

@@ -19,6 +19,18 @@ pub struct ConfigEntry {
     pub secret: bool,
 }
 
+/// A new value at a path of a stack's configuration. `Debug` does not show secrets.
+#[derive(Clone, Debug)]
+pub struct ConfigChange {
+    /// The path: `size`, `aws:tags["a"].b[0]`.
+    pub path: String,
+    /// The value.
+    pub value: ConfigValue,
+    /// Whether it is encrypted. With `None`, a value is that is marked as a secret, or whose key is declared as one; with `false`,
+    /// only a marked one.
+    pub secret: Option<bool>,
+}
+
 impl ConfigEntry {
     fn new(value: ConfigValue, shows_secrets: bool) -> Self {
         let secret = value.is_secure();
@@ -181,9 +193,26 @@ impl Project {
         secret: Option<bool>,
         secrets: Option<Arc<dyn SecretsProvider>>,
     ) -> Result<()> {
+        let values = values.into_iter();
+        let changes = values.map(|(path, value)| ConfigChange { path, value, secret });
+        self.change_config(stack, changes.collect(), secrets).await
+    }
+
+    /// As [`Self::set_all_config`], with values that are secrets or none each for itself.
+    ///
+    /// # Errors
+    /// As [`Self::set_config`].
+    ///
+    /// # Cancel safety
+    /// As [`Self::set_config`].
+    pub async fn change_config(
+        &self,
+        stack: &str,
+        changes: Vec<ConfigChange>,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<()> {
         let change = Change::Set {
-            values,
-            secret,
+            changes,
             secrets: self.secrets(secrets),
         };
         self.write_config(stack, &change).await.map(drop)
@@ -265,8 +294,7 @@ impl Project {
 /// A change of a stack's configuration.
 enum Change<'a> {
     Set {
-        values: Vec<(String, ConfigValue)>,
-        secret: Option<bool>,
+        changes: Vec<ConfigChange>,
         secrets: Arc<dyn SecretsProvider>,
     },
     Replace {
@@ -285,12 +313,8 @@ impl Change<'_> {
         let name = settings.project.name.as_str();
         let mut removed = 0;
         match self {
-            Self::Set {
-                values,
-                secret,
-                secrets,
-            } => {
-                for (path, value) in values {
+            Self::Set { changes, secrets } => {
+                for ConfigChange { path, value, secret } in changes {
                     let is_secret = secret.unwrap_or_else(|| is_declared_secret(settings, path));
                     let value = match is_secret {
                         true => value.clone().into_secret()?,
@@ -298,7 +322,7 @@ impl Change<'_> {
                     };
                     config.set_path(path, name, value)?;
                 }
-                if values.iter().any(|(_, value)| value.is_secure()) || config.has_plaintext_secrets() {
+                if changes.iter().any(|change| change.value.is_secure()) || config.has_plaintext_secrets() {
                     let manager = settings.encrypting_manager(project, &**secrets).await?;
                     config.seal(&*manager).await?;
                 }

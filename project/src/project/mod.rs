@@ -13,7 +13,7 @@ use stackwright::{
 
 use crate::{ProjectFile, StackFile, file::SettingsText, yaml::Node};
 
-pub use access::ConfigEntry;
+pub use access::{ConfigChange, ConfigEntry};
 pub use open::open_stack;
 
 /// The limit of attempts to change a file that other programs change as well.

@@ -4,6 +4,7 @@ mod hook;
 mod inspect;
 mod log;
 mod policies;
+mod projects;
 mod run;
 mod session;
 mod transform;

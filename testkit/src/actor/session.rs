@@ -23,6 +23,7 @@ use stackwright::{
 use super::{
     inspect::inspect,
     policies::attach_packs,
+    projects::{act, open_stack},
     run::{Answer, Run, broken, error},
     wire::Wire,
 };
@@ -143,6 +144,11 @@ impl Session {
             }
             "open" => self.open(message).await,
             "start" => self.start(message).await,
+            "project" => {
+                let engine = locked(&self.engine).clone();
+                let engine = engine.ok_or_else(|| broken("no engine is open"))?;
+                act(&engine, &self.opened(message)?, message).await
+            }
             "importState" => {
                 let document = message["deployment"].to_string();
                 self.opened(message)?
@@ -196,7 +202,10 @@ impl Session {
             ..StackSettings::default()
         };
         let name = format!("{}/{}", text(message, "project"), text(message, "stack"));
-        let stack = engine.stack(&name, settings).await.map_err(|it| error(&it))?;
+        let folder = message["projectFolder"].as_str();
+        let stack = open_stack(&engine, &name, folder.map(Into::into), settings)
+            .await
+            .map_err(|it| error(&it))?;
         *locked(&self.engine) = Some(engine);
         locked(&self.stacks).insert(text(message, "stack").to_owned(), stack);
         Ok(json!({}))
@@ -254,7 +263,10 @@ impl Session {
                 let (run, finished) = Run::new(context.monitor.clone(), Arc::clone(&wire), None);
                 locked(&runs).insert(number, Arc::new(run));
                 let (preview, stack) = (context.info.dry_run, &context.info.stack);
-                wire.send(&json!({ "program": number, "preview": preview, "stack": stack }));
+                wire.send(&json!({
+                    "program": number, "preview": preview, "stack": stack,
+                    "config": context.info.config, "configSecretKeys": context.info.config_secret_keys,
+                }));
                 let result = tokio::select! {
                     result = finished => result.unwrap_or(Ok(Value::Null)).map(drop),
                     () = context.ended() => {

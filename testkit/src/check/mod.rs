@@ -40,6 +40,9 @@ pub fn check(seen: &Observation, expected: &Expectation) -> Vec<String> {
             &names::shortened(answer),
         );
     }
+    if let Some(config) = &expected.config {
+        wrong.compare("the program's configuration", config, &seen.config);
+    }
     if let Some(world) = &expected.world {
         wrong.same_names("the world", world, seen.world.clone());
     }

@@ -162,7 +162,8 @@ fn named(value: &Value) -> Value {
     }
 }
 
-fn check_error(error: &ActorError, expected: &ErrorExpectation) -> Result<(), String> {
+/// Checks the error of an edit, or of another request that is no operation.
+pub(super) fn check_error(error: &ActorError, expected: &ErrorExpectation) -> Result<(), String> {
     let about = error.whole["urn"].as_str().map(name_of).unwrap_or_default();
     let reference = error.whole["referenceMessage"].as_str().unwrap_or_default();
     let fits = expected.kind.as_ref().is_none_or(|kind| *kind == error.kind)

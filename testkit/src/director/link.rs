@@ -8,13 +8,16 @@ use std::{
     },
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
     sync::{mpsc, oneshot},
 };
 
-use crate::script::{CallFailure, ProviderCall};
+use crate::{
+    script::{CallFailure, ProviderCall},
+    value::secret,
+};
 
 /// A message of an actor that is not an answer.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub enum ActorMessage {
         /// The component or the method whose code runs: `package`, `method`, `token`, `name` and `inputs`; null for
         /// the stack's program.
         body: Value,
+        /// The configuration that a stack's program has received, in the form of scenarios.
+        config: Value,
     },
     /// The engine ended a run of the program.
     ProgramEnded(u64),
@@ -194,6 +199,7 @@ impl Link {
                 preview,
                 stack,
                 body: message["body"].take(),
+                config: config_of(&message),
             }
         } else if let Some(number) = number("programEnded") {
             ActorMessage::ProgramEnded(number)
@@ -231,6 +237,18 @@ impl ActorError {
             whole,
         }
     }
+}
+
+/// Returns the configuration that a program has received: texts by key, secret ones as `{$secret: text}`.
+fn config_of(message: &Value) -> Value {
+    let secret_keys = message["configSecretKeys"].as_array();
+    let is_secret = |key: &String| secret_keys.is_some_and(|keys| keys.contains(&json!(key)));
+    let entries = message["config"].as_object().into_iter().flatten();
+    let entries = entries.map(|(key, text)| match is_secret(key) {
+        true => (key.clone(), secret(text.clone())),
+        false => (key.clone(), text.clone()),
+    });
+    entries.collect::<Map<_, _>>().into()
 }
 
 /// Waits for an answer.

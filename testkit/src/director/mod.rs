@@ -9,6 +9,7 @@ mod observation;
 mod plans;
 mod play;
 mod program;
+mod projects;
 mod reading;
 mod reference;
 mod role;

@@ -25,6 +25,8 @@ pub struct Observation {
     pub calls: Vec<CallRecord>,
     /// The answers that the program received.
     pub answers: Answers,
+    /// The configuration that the program received, in the form of scenarios; null when it did not run.
+    pub config: Value,
     /// The exported deployment before, and after.
     pub before: Value,
     /// The exported deployment after the operation.
@@ -103,6 +105,7 @@ impl Player<'_, '_> {
                 result,
                 calls: role.calls(stage.scene.log.records()),
                 answers: stage.answers(role.stack),
+                config: stage.received_config(role.stack),
                 before,
                 after,
                 read: read.take(),

@@ -1,6 +1,6 @@
 //! Playing a scenario: operation after operation, each followed by the checks of its observation.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 
@@ -11,6 +11,7 @@ use super::{
     link::ActorError,
     observation::{Observation, recorded_secrets},
     plans::Plans,
+    projects::lay_out,
     role::Role,
     stage::{self, Changing, Stage},
     transform::Transforms,
@@ -58,7 +59,9 @@ pub async fn play(scenario: &Scenario, cast: &mut Cast<'_>) -> Vec<String> {
 
 pub(super) struct Player<'a, 'b> {
     cast: &'a mut Cast<'b>,
-    folder: tempfile::TempDir,
+    pub(super) folder: tempfile::TempDir,
+    /// The folder of the project's files, in scenarios that have some.
+    pub(super) project_folder: Option<PathBuf>,
     pub(super) providers: Arc<Providers>,
     packages: Vec<String>,
     /// Whether each package's provider declares that its calls may wait for later registrations.
@@ -82,6 +85,7 @@ impl<'a, 'b> Player<'a, 'b> {
         let is_in_process = |package: &&String| scenario.packages[*package].served.is_none();
         Ok(Self {
             cast,
+            project_folder: lay_out(folder.path(), &scenario.project)?,
             folder,
             plugins: Arc::new(Plugins::serve(&scenario.packages, &providers).await?),
             providers,
@@ -146,6 +150,7 @@ impl<'a, 'b> Player<'a, 'b> {
             start["stack"] = STACK.into();
             let requested = async {
                 self.forget(operation).await?;
+                self.act_on_project(operation, &scenario.secret_texts()).await?;
                 self.edit(operation, &changing.config()).await?;
                 match operation.adopt {
                     Some(_) => self.adoption(&mut start).await,
@@ -165,6 +170,10 @@ impl<'a, 'b> Player<'a, 'b> {
                 .map_err(|t| format!("{place}: {t}"))?;
             let result = seen[0].result.as_ref();
             plans.keep(index, result);
+            if operation.kill.is_none() {
+                let salted = self.check_salt(&seen[0].after).await;
+                salted.map_err(|text| format!("{place}: {text}"))?;
+            }
             self.keep_deployment(operation, result)
                 .map_err(|text| format!("{place}: {text}"))?;
             open = operation.kill.is_none();
@@ -229,6 +238,7 @@ impl<'a, 'b> Player<'a, 'b> {
             "commands": self.plugins.commands(),
             "config": config,
             "deployment": self.deployment,
+            "projectFolder": self.project_folder,
         });
         self.ask("open", members).await?;
         if let Some(beside) = &self.beside {

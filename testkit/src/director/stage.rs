@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use serde_json::{Map, Value, json};
@@ -37,13 +37,15 @@ struct Script {
 struct Part {
     program: Vec<Statement>,
     answers: Arc<Mutex<Answers>>,
+    /// The configuration that the program has received.
+    config: Mutex<Value>,
 }
 
 impl Part {
     fn new(program: Vec<Statement>) -> Self {
         Self {
             program,
-            answers: Arc::default(),
+            ..Self::default()
         }
     }
 }
@@ -138,7 +140,11 @@ impl Stage {
                     preview,
                     stack,
                     body,
+                    config,
                 }) => {
+                    if body.is_null() {
+                        *locked(&self.part(&stack).config) = config;
+                    }
                     let Some(script) = self.script_of(&stack, &body) else {
                         self.scene.problem(format!("the scenario has no code for {body}"));
                         continue;
@@ -206,9 +212,17 @@ impl Stage {
 
     /// Returns the answers that the program of a stack received.
     pub(super) fn answers(&self, stack: &str) -> Answers {
-        let answers = &self.part(stack).answers;
-        answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.part(stack).answers).clone()
     }
+
+    /// Returns the configuration that the program of a stack has received.
+    pub(super) fn received_config(&self, stack: &str) -> Value {
+        locked(&self.part(stack).config).clone()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The tasks of one operation; dropping it ends them.

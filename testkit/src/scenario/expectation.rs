@@ -53,6 +53,8 @@ pub struct Expectation {
     pub calls: CallExpectation,
     /// The answers that the program received, by handle: `id`, `urn`, `outputs`, `failed`; an invoke's `result`.
     pub program: BTreeMap<String, Value>,
+    /// Members of the configuration that the program has received, by key; a secret is `{$secret: text}`.
+    pub config: Option<Value>,
     /// The recorded state afterwards.
     pub state: StateExpectation,
     /// What reading without a program gives afterwards.

@@ -4,6 +4,7 @@ mod edit;
 mod expectation;
 mod operation;
 mod policy;
+mod project;
 mod provider;
 mod read;
 mod reading;
@@ -23,6 +24,7 @@ pub use expectation::{
 };
 pub use operation::{OperationBeside, OperationKind, ScenarioOperation, WorldEdit};
 pub use policy::{PackScript, PackServed, PolicyScript};
+pub use project::{ListOptions, ProjectAction, ProjectExpectation};
 pub use provider::{
     BodyScript, CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits,
     Serving, TypeScript,
@@ -60,6 +62,9 @@ pub struct Scenario {
     /// Configuration by `namespace:name`: a text, or `{$secret: text}`.
     #[serde(default)]
     pub config: BTreeMap<String, Value>,
+    /// The files of a project by name. The stack is opened with this project.
+    #[serde(default)]
+    pub project: BTreeMap<String, String>,
     /// The in-process providers by package, and how they answer. Without any there is one for [`PACKAGE`].
     #[serde(default)]
     pub packages: BTreeMap<String, PackageScript>,
@@ -152,6 +157,8 @@ impl Scenario {
             };
             texts.extend(changed.into_iter().filter(|text| !is_plain(text)));
         }
+        let actions = self.operations.iter().flat_map(|operation| &operation.project);
+        actions.for_each(|action| action.collect_secrets(&mut texts));
         for request in self
             .operations
             .iter()

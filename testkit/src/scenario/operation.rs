@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{CallRule, Edit, Expectation, Forgotten, Statement};
+use super::{CallRule, Edit, Expectation, Forgotten, ProjectAction, Statement};
 
 /// One operation and its expectation.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -41,6 +41,8 @@ pub struct ScenarioOperation {
     pub reopen: bool,
     /// Pending operations that are forgotten before the operation: `creating a`.
     pub forget: Vec<Forgotten>,
+    /// Actions on the project, its files and the stack's tags before the operation, one after the other.
+    pub project: Vec<ProjectAction>,
     /// Edits of the state before the operation, one after the other.
     pub edits: Vec<Edit>,
     /// Labels of the trace: at each the operation is cancelled once more.

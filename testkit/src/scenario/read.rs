@@ -92,7 +92,21 @@ fn check(scenario: &Scenario) -> Result<(), String> {
         check_program(&operation.add)?;
     }
     check_served(scenario)?;
+    check_project(scenario)?;
     check_beside(scenario)
+}
+
+/// Actions on a project need one. Files of a project are beside those of a store, which a scenario that is `supplied` does not have.
+fn check_project(scenario: &Scenario) -> Result<(), String> {
+    let has_project = !scenario.project.is_empty();
+    if has_project && scenario.supplied {
+        return Err("a scenario with a project cannot be supplied with its state".into());
+    }
+    let mut actions = scenario
+        .operations
+        .iter()
+        .flat_map(|operation| &operation.project);
+    actions.try_for_each(|action| action.check(has_project))
 }
 
 /// Only a served provider logs. It declares nothing that a provider in the actor may declare.
