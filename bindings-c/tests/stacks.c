@@ -306,6 +306,16 @@ static void a_changed_passphrase_opens_the_stack(void)
     }
     CHECK(strstr(sw_bytes_data(shown), "hunter2") && !strstr(sw_bytes_data(after), "hunter2"));
     sw_bytes_free(before), sw_bytes_free(after), sw_bytes_free(shown);
+    FAILS(sw_stack_edit(stack, sw_text("{\"restore\": {\"version\": 1, \"passphrase\": \"first\"}}"), &report, &error), SW_STATUS_NOT_FOUND, "history");
+    OK(sw_stack_edit(stack, sw_text("{\"renameStack\": {\"name\": \"live\"}}"), &report, &error));
+    expect_at(report, "/records/0/kind", "\"renamed\"");
+    sw_bytes_free(report);
+    FAILS(sw_stack_edit(stack, sw_text("{\"repair\": {}}"), &report, &error), SW_STATUS_NOT_FOUND, "no stack named 'shop/dev' found");
+    sw_stack_free(stack);
+    OK(sw_stack_open(engine, sw_text("shop/live"), sw_text("{\"passphrase\": \"next\", \"create\": false}"), NULL, &stack, &error));
+    shown = exported(stack, true);
+    CHECK(strstr(sw_bytes_data(shown), "hunter2") && strstr(sw_bytes_data(shown), "urn:pulumi:live::") && !strstr(sw_bytes_data(shown), "urn:pulumi:dev::"));
+    sw_bytes_free(shown);
     sw_stack_free(stack);
     sw_engine_free(engine);
     OK(sw_runtime_free(runtime));

@@ -351,12 +351,13 @@ export class Stack {
 
     /**
      * Replaces the state by one of the history: `version` is the number of the operation, counted from 1, the oldest; `time` selects
-     * the last operation that had ended then.
+     * the last operation that had ended then. Its secrets get the stack's present key; `passphrase` is the former one, where the
+     * stack's was changed since.
      */
-    async restore(options: EditOptions & { version?: number; time?: Date | string }): Promise<EditReport> {
-        const { version, time } = given(options);
-        const edit = { restore: { version, time: time instanceof Date ? time.toISOString() : time } };
-        return this.#edit("restore", edit, options, { version: anything, time: anything });
+    async restore(options: EditOptions & { version?: number; time?: Date | string; passphrase?: string }): Promise<EditReport> {
+        const { version, time, passphrase } = given(options);
+        const edit = { restore: { version, time: time instanceof Date ? time.toISOString() : time, passphrase } };
+        return this.#edit("restore", edit, options, { version: anything, time: anything, passphrase: anything });
     }
 
     /**
@@ -394,7 +395,7 @@ export class Stack {
     /**
      * Encrypts the secrets of the state, and those of the settings file of `project`, with another passphrase, or the host's own
      * way. The report has the records that have secrets. This object keeps the former key: the engine opens the stack with the new
-     * one. So does the history: a state from before the change is restored with the former key. A key with which the stack was
+     * one. So does the history: `restore` takes the former `passphrase` of a state from before the change. A key with which the stack was
      * opened, and that is not its own, is refused with a `DecryptError`; nothing is changed then.
      */
     async changeSecrets(options: EditOptions & { passphrase?: string; secrets?: Secrets }): Promise<EditReport> {

@@ -56,7 +56,7 @@ use crate::{
 ///
 /// An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; what protection, dependents or an existing resource refuse
 /// is `CONFLICT`. A handle of a renamed stack keeps the former name, and one whose encryption was changed the
-/// former key: the engine opens the stack with the new one. The history keeps the former key, with which it is restored.
+/// former key: the engine opens the stack with the new one. The history keeps the former key, which `restore` takes.
 ///
 /// # Safety
 /// `stack` must be null or alive, `edit` readable, `report` null or writable, `error` null or writable.

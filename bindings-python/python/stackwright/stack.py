@@ -437,19 +437,25 @@ class Stack:
         return await self._edit("repair", {"repair": {}}, dry_run)
 
     async def restore(
-        self, *, version: int | None = None, time: datetime | str | None = None, dry_run: bool = False
+        self,
+        *,
+        version: int | None = None,
+        time: datetime | str | None = None,
+        passphrase: str | None = None,
+        dry_run: bool = False,
     ) -> EditReport:
-        """Replaces the state by one of the history.
+        """Replaces the state by one of the history. Its secrets get the stack's present key.
 
         :param version: The number of the operation, counted from 1, the oldest.
         :param time: The last operation that had ended at this time: a ``datetime`` with a time zone, or text in the form of
             RFC 3339.
+        :param passphrase: The passphrase of that state, where the key of the stack was changed since.
         """
         if isinstance(time, datetime):
             if time.tzinfo is None:
                 raise InvalidInputError("time takes a datetime with a time zone")
             time = time.isoformat()
-        return await self._edit("restore", {"restore": {"version": version, "time": time}}, dry_run)
+        return await self._edit("restore", {"restore": {"version": version, "time": time, "passphrase": passphrase}}, dry_run)
 
     async def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
         """Gives the stack another name, ``stack`` or ``project/stack``. History and tags move with it, and the settings file of a
@@ -465,8 +471,8 @@ class Stack:
         """Encrypts the secrets of the state, and those of the settings file of ``project``, with another passphrase, or the host's
         own way. The report has the records that have secrets.
 
-        This object keeps the former key: the engine opens the stack with the new one. So does the history: a state from before
-        the change is restored with the former key.
+        This object keeps the former key: the engine opens the stack with the new one. So does the history: :meth:`restore`
+        takes the former ``passphrase`` of a state from before the change.
 
         Raises :class:`~stackwright.DecryptError` when the stack was opened with a key that is not its own; nothing is changed then.
 

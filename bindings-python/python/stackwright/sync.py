@@ -317,10 +317,16 @@ class Stack:
         return _background.run(self._stack.repair(dry_run=dry_run))
 
     def restore(
-        self, *, version: int | None = None, time: datetime | str | None = None, dry_run: bool = False
+        self,
+        *,
+        version: int | None = None,
+        time: datetime | str | None = None,
+        passphrase: str | None = None,
+        dry_run: bool = False,
     ) -> EditReport:
         """Replaces the state by one of the history: that of an operation's number, or of a time."""
-        return _background.run(self._stack.restore(version=version, time=time, dry_run=dry_run))
+        restoring = self._stack.restore(version=version, time=time, passphrase=passphrase, dry_run=dry_run)
+        return _background.run(restoring)
 
     def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
         """Gives the stack another name, ``stack`` or ``project/stack``. This object keeps the former name."""

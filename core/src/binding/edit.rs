@@ -1,6 +1,6 @@
 //! The documents of edits of a state, and of their reports.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,8 @@ struct ChangeSecretsDocument {
     secrets: Option<SecretsDocument>,
 }
 
-impl std::fmt::Debug for ChangeSecretsDocument {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for ChangeSecretsDocument {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("ChangeSecretsDocument")
             .field("secrets", &self.secrets.is_some())
@@ -112,6 +112,20 @@ struct RestoreDocument {
     version: Option<u32>,
     /// The last operation that had ended at this time, in the form of RFC 3339.
     time: Option<String>,
+    /// The passphrase of that state, where the secrets manager of the stack was changed since; left out, it is the stack's.
+    passphrase: Option<Passphrase>,
+}
+
+/// A passphrase. Debug output hides it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+struct Passphrase(String);
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("[secret]")
+    }
 }
 
 /// A deployment document that replaces a state.
@@ -249,7 +263,15 @@ impl EditDocument {
         };
         match edit {
             Chosen::Records(edit) => stack.edit(&edit, dry_run).await,
-            Chosen::Restore(point) => stack.restore(&point.point()?, dry_run).await,
+            Chosen::Restore(restore) => match &restore.passphrase {
+                None => stack.restore(&restore.point()?, dry_run).await,
+                Some(Passphrase(passphrase)) => {
+                    let former = stack.passphrase(passphrase);
+                    stack
+                        .restore_with_key(&restore.point()?, &former, dry_run)
+                        .await
+                }
+            },
             Chosen::Import(import) => {
                 let document = import.deployment.as_bytes();
                 stack

@@ -1,6 +1,6 @@
 //! The documents of imports: their request, and their report in results.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -8,7 +8,10 @@ use super::{read::read, result::ErrorDocument};
 use crate::{
     error::{Error, Result},
     message::Language,
-    operation::{ImportOutcome, ImportReport, ImportRequest, ImportedResource, SourceCode},
+    operation::{
+        ImportExtension, ImportOutcome, ImportParameterization, ImportReport, ImportRequest, ImportResource,
+        ImportedResource, SourceCode,
+    },
     property::{PropertyMap, PropertyValue, json::PlainMap},
 };
 
@@ -89,6 +92,7 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
     }
     // A text is the JSON of the file.
     let text = serde_json::from_str::<String>(&file).unwrap_or(file);
+    let text = without_unknown_members(text);
     let read: ImportRequest = read(text.as_bytes(), Language::C, "the import file")?;
     if read.file.is_some() {
         return Err(Error::invalid("an import file has no import file in it"));
@@ -98,6 +102,34 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
         generate_code: request.generate_code.or(read.generate_code),
         ..read
     })
+}
+
+/// Returns an import file without the members that no import has, which files of other tools may contain. A text that is no such
+/// file stays as it is.
+fn without_unknown_members(text: String) -> String {
+    let Ok(Value::Object(mut file)) = serde_json::from_str::<Value>(&text) else {
+        return text;
+    };
+    retain_members::<ImportRequest>(&mut file);
+    let resources = file.get_mut("resources").and_then(Value::as_array_mut);
+    for resource in resources.into_iter().flatten().filter_map(Value::as_object_mut) {
+        retain_members::<ImportResource>(resource);
+        if let Some(Value::Object(made)) = resource.get_mut("parameterization") {
+            retain_members::<ImportParameterization>(made);
+        }
+        if let Some(Value::Object(extension)) = resource.get_mut("extension") {
+            retain_members::<ImportExtension>(extension);
+        }
+    }
+    Value::Object(file).to_string()
+}
+
+/// Removes the members that the schema of a document does not have.
+fn retain_members<Document: JsonSchema>(members: &mut Map<String, Value>) {
+    let schema = schema_for!(Document);
+    if let Some(Value::Object(known)) = schema.get("properties") {
+        members.retain(|name, _| known.contains_key(name));
+    }
 }
 
 /// Writes the report of an import, without values, as JSON.
@@ -185,15 +217,28 @@ mod tests {
             let refused = import_request(json.as_bytes(), language, "import_resources()");
             refused.unwrap_err().message().to_owned()
         };
-        let misspelt = refusal(r#"{"file": {"resources": [{"tpye": "a"}]}}"#, Language::Python);
-        assert!(
-            misspelt.contains("\"tpye\"") && misspelt.contains("did you mean \"type\"?"),
-            "{misspelt}"
-        );
         let misspelt = refusal(r#"{"resources": [{"logicalName": "a"}]}"#, Language::Python);
         assert!(misspelt.contains("did you mean 'logical_name'?"), "{misspelt}");
         let both = refusal(r#"{"file": {}, "resources": [{"name": "a"}]}"#, Language::C);
         assert!(both.contains("and resources beside it"), "{both}");
+    }
+
+    #[test]
+    fn members_of_a_file_that_no_import_has_are_ignored() {
+        let file = r#"{"file": {"$schema": "x", "resources": [{"type": "t:m:T", "name": "a", "id": "1", "note": [1],
+            "parameterization": {"pluginName": "p", "more": 1}, "extension": {"name": "e", "more": 2}}]}}"#;
+        let request = import_request(file.as_bytes(), Language::C, "an import").unwrap();
+        let row = &request.resources[0];
+        assert_eq!((row.name.as_str(), row.id.as_str()), ("a", "1"));
+        assert_eq!(row.parameterization.as_ref().unwrap().plugin_name, "p");
+        assert_eq!(row.extension.as_ref().unwrap().name, "e");
+        // A member of a wrong type, and one of a list, are refused.
+        for wrong in [
+            r#"{"file": {"resources": [{"type": 1}]}}"#,
+            r#"{"resources": [{"type": "t:m:T", "name": "a", "id": "1", "note": [1]}]}"#,
+        ] {
+            assert!(import_request(wrong.as_bytes(), Language::C, "an import").is_err(), "{wrong}");
+        }
     }
 
     #[test]

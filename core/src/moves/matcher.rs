@@ -10,7 +10,7 @@ use super::{
     forest::{Forest, Node},
     former::Former,
     likeness::{Likeness, MIN_SCORE, Surroundings, likeness},
-    reason::{of_pair, of_project},
+    reason::{of_pair, of_project, of_provider},
     renamed_project::RenamedProject,
 };
 use crate::{
@@ -257,6 +257,7 @@ impl<'a> Matcher<'a> {
     ) -> Vec<SuggestedMove> {
         let mut suggestions: Vec<SuggestedMove> = Vec::new();
         let mut of_leader: FxHashMap<usize, usize> = FxHashMap::default();
+        let mut other_providers: FxHashMap<Option<usize>, OtherProviders> = FxHashMap::default();
         let mut of_project = project.map(|project| {
             let former = Former {
                 stack: Some(project.old.stack()).filter(|stack| *stack != project.new.stack()),
@@ -284,12 +285,18 @@ impl<'a> Matcher<'a> {
                 Why::Follows(leader) => {
                     if let Some(place) = of_leader.get(leader) {
                         suggestions[*place].following.push(moved);
+                        if !self.is_same_provider(before, after) {
+                            other_providers.entry(Some(*place)).or_default().add(before, after);
+                        }
                     }
                     continue;
                 }
                 Why::OtherProject => match &mut of_project {
                     Some(suggestion) => {
                         suggestion.following.push(moved);
+                        if !self.is_same_provider(before, after) {
+                            other_providers.entry(None).or_default().add(before, after);
+                        }
                         continue;
                     }
                     None => None,
@@ -311,8 +318,45 @@ impl<'a> Matcher<'a> {
                 accepted: false,
             });
         }
+        for (place, others) in other_providers {
+            let suggestion = match place {
+                Some(place) => suggestions.get_mut(place),
+                None => of_project.as_mut(),
+            };
+            if let Some(suggestion) = suggestion {
+                suggestion.reason.push_str(&others.reason());
+            }
+        }
         suggestions.extend(of_project);
         suggestions
+    }
+}
+
+/// The records that follow a move and have another provider after it.
+#[derive(Default)]
+struct OtherProviders {
+    count: usize,
+    /// The change of the first one.
+    first: String,
+}
+
+impl OtherProviders {
+    fn add(&mut self, old: &ResourceState, new: &ResourceState) {
+        if self.count == 0 {
+            self.first = of_provider(old, new);
+        }
+        self.count += 1;
+    }
+
+    /// Returns what the reason of the move says besides.
+    fn reason(self) -> String {
+        let Self { count, first } = self;
+        match count {
+            1 => format!("; {first}, which decides whether it can be kept"),
+            _ => format!(
+                "; {count} resources that move with it have another provider, which decides whether they can be kept: {first}, for instance"
+            ),
+        }
     }
 }
 

@@ -55,6 +55,16 @@ pub(super) fn of_pair(
     parts.join("; ")
 }
 
+/// Describes the change of the provider of a record that follows a move.
+pub(super) fn of_provider(old: &ResourceState, new: &ResourceState) -> String {
+    let name = |state: &ResourceState| {
+        state
+            .provider_urn()
+            .map_or_else(|| "none".to_owned(), |urn| format!("`{}`", urn.name()))
+    };
+    format!("the provider of `{}` changes from {} to {}", new.urn.name(), name(old), name(new))
+}
+
 /// Describes a renamed project or stack.
 pub(super) fn of_project(old: &Urn, new: &Urn) -> String {
     let change = |what: &str, old: &str, new: &str| {

@@ -220,6 +220,31 @@ fn another_provider_is_named_and_a_renamed_one_is_not_another() {
 }
 
 #[test]
+fn another_provider_of_what_follows_a_move_is_named() {
+    let shelf = |name: &str| record(BOX, name, None, &[]);
+    let with = |of: &str, name: &str, provider: &str| {
+        let mut state = record(THING, name, Some(&shelf(of)), &[("size", 3.0.into())]);
+        state.provider = format!("urn:pulumi:dev::shop::pulumi:providers:test::{provider}::id").into();
+        state
+    };
+    let olds = [shelf("a"), with("a", "one", "east"), with("a", "two", "east"), with("a", "three", "east")];
+    let mut news = [shelf("b"), with("b", "one", "west"), with("b", "two", "east"), with("b", "three", "east")];
+    let found = run(&olds, &news);
+    assert_eq!(names(&found), [("a", "b", 3)]);
+    let reason = &found.moves[0].reason;
+    assert!(
+        reason.contains("the provider of `one` changes from `east` to `west`, which decides whether it can be kept"),
+        "{reason}"
+    );
+    news[2] = with("b", "two", "west");
+    let reason = &run(&olds, &news).moves[0].reason;
+    assert!(
+        reason.contains("2 resources that move with it have another provider"),
+        "{reason}"
+    );
+}
+
+#[test]
 fn a_renamed_project_is_one_move_of_all_its_resources() {
     let records = |project: &str| {
         let mut root = ResourceState::new(

@@ -1,16 +1,21 @@
 //! Replacing the whole state: by a deployment document, or by a state of the history.
 
-use super::{StackContext, edit::announce};
+use super::{StackContext, change_secrets::require_key, edit::announce};
 use crate::{
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     resource::PendingOperation,
+    secrets::SecretsProvider,
     state::{
         Snapshot,
         deployment::{SecretsAccess, read_checkpoint},
         edit::{EditReport, Edited, rename_stack},
     },
-    store::{HistoryPoint, ORGANIZATION, StackName},
+    store::{HistoryPoint, ManagerRule, ORGANIZATION, StackName},
 };
+
+/// The hint for a state of the history whose secrets have another key than the stack.
+const FORMER_KEY: &str = "a state from before a change of the secrets manager is restored with the former passphrase, as the option \
+                          `passphrase` of restore";
 
 /// Replaces the state by a deployment document.
 ///
@@ -32,24 +37,50 @@ pub(crate) async fn import(
         let of = described(pending);
         format!("the imported state has the pending operation {of}, which stays; forget_pending() removes it")
     }));
-    replace(stack, snapshot, warnings, dry_run).await
+    if let Some(manager) = snapshot.secrets.as_ref().filter(|manager| !manager.is_open()) {
+        warnings.push(format!(
+            "the secrets manager '{}' of the document cannot be opened: the stack keeps its own",
+            manager.kind()
+        ));
+    }
+    replace(stack, snapshot, warnings, ManagerRule::OfDocument, dry_run).await
 }
 
-/// Replaces the state by one of the stack's history. The URNs of a stack that was renamed since get its present name.
+/// Replaces the state by one of the stack's history. The URNs of a stack that was renamed since get its present name, and the
+/// secrets are encrypted with its present key; `former` opens those of the history, where that is another one.
 ///
 /// # Errors
-/// [`crate::ErrorKind::NotFound`] when the history has no such state; as [`import`] otherwise.
-pub(crate) async fn restore(stack: &StackContext, point: &HistoryPoint, dry_run: bool) -> Result<EditReport> {
+/// [`crate::ErrorKind::NotFound`] when the history has no such state; [`crate::ErrorKind::Decrypt`] when a key is not that of
+/// the state or of the history; as [`import`] otherwise.
+pub(crate) async fn restore(
+    stack: &StackContext,
+    point: &HistoryPoint,
+    former: Option<&dyn SecretsProvider>,
+    dry_run: bool,
+) -> Result<EditReport> {
     if stack.is_supplied {
         let text = "a stack whose state the host supplies has no history";
         return Err(
             Error::invalid(text).with_hint("import_deployment() restores a document that the host has kept")
         );
     }
+    match stack.storage.load_unlocked(&*stack.secrets).await {
+        Ok(present) => require_key(stack, &present.snapshot).await?,
+        Err(error) if error.kind() == ErrorKind::Decrypt => return Err(error.of_stack(stack.storage.name())),
+        // A state that cannot be read is replaced.
+        Err(_) => {}
+    }
     let bytes = stack.storage.read_copy(point).await?;
-    let access = SecretsAccess::Open(&*stack.secrets);
-    let checkpoint = read_checkpoint(&bytes, access, true).await?;
+    let access = SecretsAccess::Open(former.unwrap_or(&*stack.secrets));
+    let checkpoint = read_checkpoint(&bytes, access, true).await;
+    let checkpoint = checkpoint.map_err(|error| match (error.kind(), former) {
+        (ErrorKind::Decrypt, None) => error.with_hint(FORMER_KEY),
+        _ => error,
+    })?;
     let mut snapshot = checkpoint.snapshot.unwrap_or_default();
+    if former.is_some() {
+        snapshot.secrets = None;
+    }
     let own = stack.storage.name();
     if let Ok(former) = StackName::parse(&checkpoint.stack)
         && former != *own
@@ -58,13 +89,14 @@ pub(crate) async fn restore(stack: &StackContext, point: &HistoryPoint, dry_run:
         let (former, own) = (names(&former), names(own));
         rename_stack(&mut snapshot, (&former.0, &former.1), (&own.0, &own.1));
     }
-    replace(stack, snapshot, Vec::new(), dry_run).await
+    replace(stack, snapshot, Vec::new(), ManagerRule::OfStack, dry_run).await
 }
 
 async fn replace(
     stack: &StackContext,
     mut snapshot: Snapshot,
     mut warnings: Vec<String>,
+    rule: ManagerRule,
     dry_run: bool,
 ) -> Result<EditReport> {
     let (storage, secrets, creates) = (&stack.storage, &*stack.secrets, stack.is_created_by_writes());
@@ -73,7 +105,7 @@ async fn replace(
         false => {
             let announce = async |snapshot: &Snapshot| announce(stack, snapshot).await;
             storage
-                .replace_state(secrets, &mut snapshot, creates, announce)
+                .replace_state(secrets, &mut snapshot, creates, rule, announce)
                 .await?
         }
     };

@@ -37,6 +37,10 @@ impl SecretsManager for LockedSecrets {
         &self.kind
     }
 
+    fn is_open(&self) -> bool {
+        false
+    }
+
     fn state(&self) -> Option<Value> {
         self.state.clone()
     }

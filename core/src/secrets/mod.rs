@@ -31,6 +31,11 @@ pub trait SecretsManager: Send + Sync + 'static {
     /// Returns the type in the deployment format: `passphrase`, `b64`, `service`, `cloud`.
     fn kind(&self) -> &str;
 
+    /// Returns whether the manager has its key. One without it keeps the place of the stack's manager, see [`LockedSecrets`].
+    fn is_open(&self) -> bool {
+        true
+    }
+
     /// Waits until [`Self::state`] is known; a new manager may derive it in the background. Called before a state or a
     /// journal with the manager's state is written.
     ///

@@ -48,6 +48,10 @@ impl SecretsManager for RedactingSecrets<Arc<dyn SecretsManager>> {
         self.inner.kind()
     }
 
+    fn is_open(&self) -> bool {
+        self.inner.is_open()
+    }
+
     async fn ready(&self) -> Result<()> {
         self.inner.ready().await
     }

@@ -234,3 +234,35 @@ fn parts<'a>(name: &StackName, key: &'a str) -> Option<(i128, &'a str)> {
         .split_once('.')?;
     Some((time.parse().ok()?, ending))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        runtime::{Runtime, Timestamp},
+        store::{Condition, MemoryStore},
+    };
+
+    #[tokio::test]
+    async fn a_time_is_that_of_the_last_operation_that_had_ended() {
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime));
+        let name = StackName::new("shop", "dev").unwrap();
+        for moment in [1000, 2000] {
+            for ending in ["history.json", "checkpoint.json"] {
+                let key = format!("{}dev-{moment}.{ending}", name.history());
+                store.put(&key, "{}".into(), Condition::Absent).await.unwrap();
+            }
+        }
+        let at = async |nanosecond| {
+            let time = Timestamp::from_nanosecond(nanosecond).unwrap();
+            let copy = copy_at(&store, &name, &HistoryPoint::Time(time)).await;
+            copy.map(|key| key.rsplit('/').next().unwrap_or_default().to_owned())
+        };
+        assert_eq!(at(999).await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(at(1000).await.unwrap(), "dev-1000.checkpoint.json");
+        assert_eq!(at(1999).await.unwrap(), "dev-1000.checkpoint.json");
+        assert_eq!(at(2000).await.unwrap(), "dev-2000.checkpoint.json");
+        assert_eq!(at(i128::from(i64::MAX)).await.unwrap(), "dev-2000.checkpoint.json");
+    }
+}

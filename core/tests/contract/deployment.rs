@@ -9,11 +9,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use stackwright::{
     Engine, Error, ErrorKind, Result, StackSettings,
+    monitor::Registration,
     operation::{OperationKind, OperationOptions},
     program::from_fn,
     property::PropertyValue,
     runtime::Runtime,
-    secrets::Base64Provider,
+    secrets::{Base64Provider, PassphraseProvider},
     store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
 };
 use stackwright_testkit::wait::{Ended as _, Within as _};
@@ -195,4 +196,55 @@ async fn a_state_that_could_not_be_saved_is_in_the_result_and_saved_by_the_next_
     let recovered = parsed(&unchanged.deployment().unwrap().unwrap());
     assert_eq!(recovered, parsed(&stack.export_deployment(false).await.unwrap()));
     assert_eq!(of(&recovered, "resources"), of(&left, "resources"));
+}
+
+/// A document without secrets that names a manager.
+fn document_of(manager: &serde_json::Value) -> Vec<u8> {
+    let urn = "urn:pulumi:dev::shop::my:index:Site::a";
+    let deployment = serde_json::json!({
+        "secrets_providers": manager,
+        "resources": [{"urn": urn, "custom": false, "type": "my:index:Site"}],
+    });
+    serde_json::json!({"version": 3, "deployment": deployment})
+        .to_string()
+        .into_bytes()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_imported_manager_that_cannot_be_opened_leaves_the_stack_its_own() {
+    let salt = "v1:T9FaSItA8xQ=:v1:Kr1yt5YlRPcWOb8A:cKkXdfcl/fR2vHkjxnls0SsHa1kjNw==";
+    for manager in [
+        serde_json::json!({"type": "service", "state": {"url": "https://api.example", "owner": "acme"}}),
+        serde_json::json!({"type": "passphrase", "state": {"salt": salt}}),
+    ] {
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let secrets = PassphraseProvider::new("another horse", runtime.clone());
+        let engine = Engine::builder(tokio::runtime::Handle::current())
+            .store(Arc::new(MemoryStore::new(runtime)))
+            .secrets(Arc::new(secrets))
+            .build()
+            .unwrap();
+        let stack = engine.create_stack("shop/dev", StackSettings::default());
+        let stack = stack.await.unwrap();
+        let report = stack.import_deployment(&document_of(&manager)).await.unwrap();
+        let names_it = |warning: &String| warning.contains("cannot be opened: the stack keeps its own");
+        assert!(report.warnings.iter().any(names_it), "{:?}", report.warnings);
+        // The stack stores secrets, and opens again.
+        let program = from_fn(|context| async move {
+            let secret = PropertyValue::secret("hunter2".into());
+            let site = Registration {
+                resource_type: "my:index:Site".into(),
+                name: "a".to_owned(),
+                inputs: [("token", secret)].into_iter().collect(),
+                ..Registration::default()
+            };
+            context.monitor.register(site).await.map(drop)
+        });
+        let update = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+        let update = update.ended().await;
+        assert!(update.error.is_none(), "{:?}", update.error);
+        let again = engine.select_stack("shop/dev", StackSettings::default()).await;
+        let shown = again.unwrap().export_deployment(true).await.unwrap();
+        assert!(String::from_utf8(shown).unwrap().contains("hunter2"));
+    }
 }

@@ -104,7 +104,7 @@ impl Stack {
     }
 
     /// Replaces the state by one of the history, and returns what it did, or with `dry_run` what it would do. A state of before a
-    /// renaming of the stack gets its present name.
+    /// renaming of the stack gets its present name, and the secrets are encrypted with the stack's present key.
     ///
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] when the history has no such state; [`crate::ErrorKind::InvalidInput`] for a stack whose
@@ -134,7 +134,45 @@ impl Stack {
     /// # }
     /// ```
     pub async fn restore(&self, point: &HistoryPoint, dry_run: bool) -> Result<EditReport> {
-        let restored = restore(&self.context, point, dry_run).await;
+        let restored = restore(&self.context, point, None, dry_run).await;
+        self.explained(restored).await
+    }
+
+    /// As [`Self::restore`], for a state from before a change of the secrets manager: `former` opens its secrets.
+    ///
+    /// # Errors
+    /// As [`Self::restore`]; [`crate::ErrorKind::Decrypt`] when `former` is not the key of that state.
+    ///
+    /// # Cancel safety
+    /// As for [`Self::edit`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::PassphraseProvider, store::{HistoryPoint, MemoryStore}};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let runtime = Runtime::system(Handle::current());
+    /// # let secrets = Arc::new(PassphraseProvider::new("correct horse", runtime.clone()));
+    /// # let store = Arc::new(MemoryStore::new(runtime.clone()));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(secrets).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.destroy(OperationOptions::default()).wait().await;
+    /// let former = PassphraseProvider::new("correct horse", runtime);
+    /// let report = stack.restore_with_key(&HistoryPoint::Version(1), &former, true).await?;
+    /// assert!(report.dry_run);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn restore_with_key(
+        &self,
+        point: &HistoryPoint,
+        former: &dyn SecretsProvider,
+        dry_run: bool,
+    ) -> Result<EditReport> {
+        let restored = restore(&self.context, point, Some(former), dry_run).await;
         self.explained(restored).await
     }
 
@@ -173,8 +211,8 @@ impl Stack {
     /// Encrypts the secrets of the state, and those that the source of its configuration keeps, with a new manager of `secrets`,
     /// and returns the records that have secrets. This handle keeps the former key: the engine opens the stack with the new one.
     ///
-    /// The history, the copy of the previous state and journals that were set aside keep the former key: [`Self::restore`] of such
-    /// a state needs it. Stacks that refer to this one need the new key for it.
+    /// The history, the copy of the previous state and journals that were set aside keep the former key, with which
+    /// [`Self::restore_with_key`] reads such a state. Stacks that refer to this one need the new key for it.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Decrypt`] when the key with which the stack was opened is not that of its state or its configuration;
@@ -225,9 +263,13 @@ impl Stack {
         if passphrase.is_empty() {
             return Err(Error::invalid("the new passphrase of a stack is empty"));
         }
-        let runtime = self.context.engine.runtime.clone();
-        let secrets = PassphraseProvider::new(passphrase, runtime);
+        let secrets = self.passphrase(passphrase);
         self.change_secrets(Arc::new(secrets), dry_run).await
+    }
+
+    /// Returns the secrets provider of a passphrase.
+    pub(crate) fn passphrase(&self, passphrase: &str) -> PassphraseProvider {
+        PassphraseProvider::new(passphrase, self.context.engine.runtime.clone())
     }
 
     /// Returns the secrets provider with which the stack was opened.

@@ -33,6 +33,7 @@ pub(crate) async fn change_secrets(
         }
         let loaded = stack.storage.load_unlocked(&*stack.secrets).await?;
         require_key(stack, &loaded.snapshot).await?;
+        drop(kept_config(stack, loaded.snapshot.secrets.as_ref()).await?);
         let report = report_of(stack, &loaded);
         return Ok(EditReport { dry_run, ..report });
     }
@@ -117,24 +118,33 @@ async fn settle_locked(storage: &StackStorage, source: &dyn ConfigSource) -> Res
     storage.forget_rekeying().await
 }
 
-/// Fails when the stack was opened with another key than that of its state.
-async fn require_key(stack: &StackContext, snapshot: &Snapshot) -> Result<()> {
+/// Fails when the stack was opened with another key than that of its state. Without secrets, a manager that this engine does not
+/// know has no key to prove.
+pub(super) async fn require_key(stack: &StackContext, snapshot: &Snapshot) -> Result<()> {
     let Some(manager) = &snapshot.secrets else {
         return Ok(());
     };
     let state = manager.state();
     let opened = stack.secrets.open(manager.kind(), state.as_ref()).await;
+    if let Err(error) = &opened
+        && error.kind() != ErrorKind::Decrypt
+        && EditReport::of_secrets(snapshot).records.is_empty()
+    {
+        return Ok(());
+    }
     opened
         .map(drop)
         .map_err(|error| error.of_stack(stack.storage.name()))
 }
 
-/// Encrypts what the configuration's source keeps with the new manager; `None` when it keeps nothing encrypted.
-async fn rekeyed_config(
+/// Returns the ciphertexts that the configuration's source keeps, and their manager; `None` when it keeps nothing encrypted.
+///
+/// # Errors
+/// [`ErrorKind::Decrypt`] with the key of a value that cannot be decrypted; those of the source.
+async fn kept_config(
     stack: &StackContext,
     former: Option<&Arc<dyn SecretsManager>>,
-    manager: &dyn SecretsManager,
-) -> Result<Option<RekeyedConfig>> {
+) -> Result<Option<(Vec<String>, Arc<dyn SecretsManager>)>> {
     let Some(source) = &stack.config_source else {
         return Ok(None);
     };
@@ -147,8 +157,19 @@ async fn rekeyed_config(
     }
     let salt = kept.encryption_salt.as_deref();
     let former = config_manager(&*stack.secrets, salt, former).await?;
-    // Names the key of a value that cannot be decrypted.
     drop(kept.config.decrypt(&*former).await?);
+    Ok(Some((ciphertexts, former)))
+}
+
+/// Encrypts what the configuration's source keeps with the new manager; `None` when it keeps nothing encrypted.
+async fn rekeyed_config(
+    stack: &StackContext,
+    former: Option<&Arc<dyn SecretsManager>>,
+    manager: &dyn SecretsManager,
+) -> Result<Option<RekeyedConfig>> {
+    let Some((ciphertexts, former)) = kept_config(stack, former).await? else {
+        return Ok(None);
+    };
     let renewed = match ciphertexts.is_empty() {
         true => Vec::new(),
         false => {
@@ -201,6 +222,10 @@ struct NewKey(Arc<dyn SecretsManager>);
 impl SecretsManager for NewKey {
     fn kind(&self) -> &str {
         self.0.kind()
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.is_open()
     }
 
     async fn ready(&self) -> Result<()> {

@@ -291,7 +291,7 @@ async fn a_settings_file_that_cannot_be_written_is_changed_by_the_next_opening()
 }
 
 #[tokio::test]
-async fn a_state_of_the_history_needs_the_former_key_and_brings_it_back() {
+async fn a_state_of_the_history_is_read_with_the_former_key_and_gets_the_present_one() {
     use crate::store::HistoryPoint;
     let case = Case::new().await;
     let stack = case.open("old").await.unwrap();
@@ -302,6 +302,19 @@ async fn a_state_of_the_history_needs_the_former_key_and_brings_it_back() {
     let point = HistoryPoint::Version(1);
     let error = opened.restore(&point, false).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decrypt);
-    stack.restore(&point, false).await.unwrap();
-    assert!(case.open("old").await.is_ok() && case.open("new").await.is_err());
+    assert!(error.hints().iter().any(|hint| hint.contains("former passphrase")), "{error}");
+    // A handle of before the change has another key than the stack.
+    let error = stack.restore(&point, false).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
+    let error = opened.restore_with_key(&point, &Key("other"), false).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
+    let report = opened.restore_with_key(&point, &Key("old"), true).await.unwrap();
+    assert!(report.dry_run);
+    opened.restore_with_key(&point, &Key("old"), false).await.unwrap();
+    assert!(case.open("old").await.is_err());
+    assert_eq!(case.settled_key("restored").await, "new");
+    // The next change has the same key to start from, in the state and in the settings.
+    let stack = case.open("new").await.unwrap();
+    stack.change_secrets(Arc::new(Key("newest")), false).await.unwrap();
+    assert_eq!(case.settled_key("changed again").await, "newest");
 }

@@ -20,6 +20,15 @@ use crate::{
     urn::Urn,
 };
 
+/// The manager of the secrets of a state that replaces another one. One that cannot be opened is never chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ManagerRule {
+    /// That of the new state; without one, the stack's.
+    OfDocument,
+    /// The stack's; without one, that of the new state.
+    OfStack,
+}
+
 impl StackStorage {
     /// Returns the state as a deployment document. Without `show_secrets` no key is needed, unless an operation was
     /// interrupted.
@@ -76,7 +85,7 @@ impl StackStorage {
     }
 
     /// Replaces the state. The present one need not be readable. With `creates`, a missing stack is created. `announce` gets
-    /// the new state before it is written, and can refuse it.
+    /// the new state before it is written, and can refuse it. `rule` chooses the manager of its secrets.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] while the stack is locked elsewhere, and those of `announce`. The state is unchanged then.
@@ -85,6 +94,7 @@ impl StackStorage {
         secrets: &dyn SecretsProvider,
         imported: &mut Snapshot,
         creates: bool,
+        rule: ManagerRule,
         announce: impl AsyncFnOnce(&Snapshot) -> Result<()>,
     ) -> Result<Snapshot> {
         let lock = self.lock_for("import").await?;
@@ -99,13 +109,17 @@ impl StackStorage {
             };
             let before = loaded.snapshot.clone();
             let mut current = before.clone();
-            if imported.secrets.is_none() {
-                imported.secrets = match current.secrets.take() {
-                    Some(manager) => Some(manager),
-                    None => Some(secrets.create().await?),
-                };
-                current.secrets.clone_from(&imported.secrets);
-            }
+            let own = current.secrets.take().filter(|manager| manager.is_open());
+            let given = imported.secrets.take().filter(|manager| manager.is_open());
+            let (first, second) = match rule {
+                ManagerRule::OfDocument => (given.clone(), own.clone()),
+                ManagerRule::OfStack => (own.clone(), given.clone()),
+            };
+            imported.secrets = match first.or(second) {
+                Some(manager) => Some(manager),
+                None => Some(secrets.create().await?),
+            };
+            current.secrets = own.or_else(|| given.is_none().then(|| imported.secrets.clone()).flatten());
             let session = StackSession::begin(self, loaded, &mut current, "import").await?;
             announce(imported).await?;
             session.commit_edit(imported).await.map(|()| before)
@@ -141,7 +155,7 @@ impl StackStorage {
     ) -> Result<()> {
         let (mut imported, _) = self.read_imported(secrets, document, false).await?;
         let announce = async |_: &Snapshot| Ok(());
-        self.replace_state(secrets, &mut imported, creates, announce)
+        self.replace_state(secrets, &mut imported, creates, ManagerRule::OfDocument, announce)
             .await
             .map(drop)
     }
