@@ -120,7 +120,7 @@ impl Case {
             .await
             .unwrap();
         let builder = Engine::builder(Handle::current()).store(store);
-        let engine = builder.secrets(Arc::new(Key("old"))).build().unwrap();
+        let engine = builder.secrets(Arc::new(Key::new("old"))).build().unwrap();
         engine
             .create_or_select_stack("shop/live", StackSettings::default())
             .await
@@ -192,7 +192,7 @@ async fn make(case: &Case, edit: &str) -> Result<()> {
             stack.edit(&protect, false).await?;
             stack.restore(&HistoryPoint::Version(1), false).await.map(drop)
         }
-        "secrets" => stack.change_secrets(Arc::new(Key("new")), false).await.map(drop),
+        "secrets" => stack.change_secrets(Arc::new(Key::new("new")), false).await.map(drop),
         "move" => {
             let edit = Move {
                 urns: vec![urn(SITE)],

@@ -13,13 +13,32 @@ use crate::{
     secrets::{SecretsManager, SecretsProvider},
 };
 
-/// Opens what was encrypted with its key: ciphertexts begin with the key's name.
-pub(crate) struct Key(pub(crate) &'static str);
+/// Opens what was encrypted with its key: ciphertexts begin with the key's name, after a number where the key numbers them.
+pub(crate) struct Key {
+    name: &'static str,
+    is_numbering: bool,
+}
+
+/// The number of the next ciphertext of all keys that number them.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+impl Key {
+    pub(crate) fn new(name: &'static str) -> Self {
+        let is_numbering = false;
+        Self { name, is_numbering }
+    }
+
+    /// Creates a key with another ciphertext each time, so that one that is kept differs from another one of the same content.
+    pub(crate) fn numbered(name: &'static str) -> Self {
+        let is_numbering = true;
+        Self { name, is_numbering }
+    }
+}
 
 #[async_trait]
 impl SecretsProvider for Key {
     async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
-        if kind != "test" || state != Some(&json!({ "key": self.0 })) {
+        if kind != "test" || state != Some(&json!({ "key": self.name })) {
             return Err(Error::new(ErrorKind::Decrypt, "another key"));
         }
         self.create().await
@@ -30,7 +49,7 @@ impl SecretsProvider for Key {
     }
 
     async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
-        Ok(Arc::new(Self(self.0)))
+        Ok(Arc::new(Self { ..*self }))
     }
 }
 
@@ -41,25 +60,30 @@ impl SecretsManager for Key {
     }
 
     fn state(&self) -> Option<Value> {
-        Some(json!({ "key": self.0 }))
+        Some(json!({ "key": self.name }))
     }
 
     fn identity(&self) -> Arc<str> {
-        self.0.into()
+        self.name.into()
     }
 
     async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
-        let sealed = plaintexts
-            .iter()
-            .map(|text| format!("{}:{}", self.0, reversed(text)));
+        let sealed = plaintexts.iter().map(|text| {
+            let sealed = format!("{}:{}", self.name, reversed(text));
+            match self.is_numbering {
+                true => format!("{}#{sealed}", NUMBER.fetch_add(1, Ordering::Relaxed)),
+                false => sealed,
+            }
+        });
         Ok(sealed.collect())
     }
 
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
         let wrong = || Error::new(ErrorKind::Decrypt, "encrypted with another key");
         let opened = ciphertexts.iter().map(|text| {
-            let (key, text) = text.split_once(':').ok_or_else(wrong)?;
-            if key == self.0 {
+            let sealed = text.split_once('#').map_or(text.as_str(), |(_, sealed)| sealed);
+            let (key, text) = sealed.split_once(':').ok_or_else(wrong)?;
+            if key == self.name {
                 Ok(reversed(text))
             } else {
                 Err(wrong())
@@ -71,55 +95,4 @@ impl SecretsManager for Key {
 
 fn reversed(text: &str) -> String {
     text.chars().rev().collect()
-}
-
-/// As [`Key`], with another ciphertext each time, so that one that is kept differs from another one of the same content.
-pub(crate) struct NumberedKey(pub(crate) &'static str);
-
-/// The number of the next ciphertext of all [`NumberedKey`]s.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
-
-#[async_trait]
-impl SecretsProvider for NumberedKey {
-    async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
-        Key(self.0).open(kind, state).await?;
-        self.create().await
-    }
-
-    fn verifies_key(&self) -> bool {
-        true
-    }
-
-    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
-        Ok(Arc::new(Self(self.0)))
-    }
-}
-
-#[async_trait]
-impl SecretsManager for NumberedKey {
-    fn kind(&self) -> &'static str {
-        "test"
-    }
-
-    fn state(&self) -> Option<Value> {
-        Key(self.0).state()
-    }
-
-    fn identity(&self) -> Arc<str> {
-        self.0.into()
-    }
-
-    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
-        let sealed = Key(self.0).encrypt(plaintexts).await?;
-        let numbered = |text| format!("{}#{text}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        Ok(sealed.into_iter().map(numbered).collect())
-    }
-
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
-        let sealed = ciphertexts.iter().map(|text| match text.split_once('#') {
-            Some((_, sealed)) => sealed.to_owned(),
-            None => text.clone(),
-        });
-        Key(self.0).decrypt(sealed.collect()).await
-    }
 }

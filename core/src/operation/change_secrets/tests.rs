@@ -86,7 +86,7 @@ impl Case {
 
     fn engine(&self, store: Arc<dyn Store>, key: &'static str) -> Engine {
         let builder = Engine::builder(Handle::current()).store(store);
-        builder.secrets(Arc::new(Key(key))).build().unwrap()
+        builder.secrets(Arc::new(Key::new(key))).build().unwrap()
     }
 
     async fn open_in(&self, store: Arc<dyn Store>, key: &'static str) -> Result<Stack> {
@@ -105,7 +105,7 @@ impl Case {
     async fn change(&self, fault: Fault, at: usize, from: &'static str, to: &'static str) -> Result<usize> {
         let faulty = Arc::new(FaultyStore::new(Arc::clone(&self.store), fault, at));
         let stack = self.open_in(Arc::clone(&faulty) as _, from).await?;
-        stack.change_secrets(Arc::new(Key(to)), false).await?;
+        stack.change_secrets(Arc::new(Key::new(to)), false).await?;
         Ok(faulty.writes())
     }
 
@@ -144,9 +144,9 @@ impl Case {
 async fn every_secret_is_encrypted_anew_and_the_report_names_the_records() {
     let case = Case::new().await;
     let stack = case.open("old").await.unwrap();
-    let planned = stack.change_secrets(Arc::new(Key("new")), true).await.unwrap();
+    let planned = stack.change_secrets(Arc::new(Key::new("new")), true).await.unwrap();
     assert_eq!(case.settled_key("dry run").await, "old");
-    let report: EditReport = stack.change_secrets(Arc::new(Key("new")), false).await.unwrap();
+    let report: EditReport = stack.change_secrets(Arc::new(Key::new("new")), false).await.unwrap();
     assert_eq!((planned.dry_run, &planned.records), (true, &report.records));
     let names: Vec<_> = report
         .records
@@ -163,11 +163,11 @@ async fn a_wrong_former_key_changes_nothing() {
     let case = Case::new().await;
     assert_eq!(case.open("new").await.err().unwrap().kind(), ErrorKind::Decrypt);
     let stack = case.open("old").await.unwrap();
-    stack.change_secrets(Arc::new(Key("new")), false).await.unwrap();
+    stack.change_secrets(Arc::new(Key::new("new")), false).await.unwrap();
     // This handle has the former key, which is a wrong one now.
     for dry_run in [true, false] {
         let error = stack
-            .change_secrets(Arc::new(Key("newest")), dry_run)
+            .change_secrets(Arc::new(Key::new("newest")), dry_run)
             .await
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Decrypt);
@@ -183,7 +183,7 @@ async fn a_configuration_that_the_former_key_does_not_open_is_named_and_changes_
     case.settings.config.lock().unwrap().insert(key.clone(), foreign);
     let stack = case.open("old").await.unwrap();
     let error = stack
-        .change_secrets(Arc::new(Key("new")), false)
+        .change_secrets(Arc::new(Key::new("new")), false)
         .await
         .unwrap_err();
     assert!(error.message().contains("shop:other"), "{error}");
@@ -242,7 +242,7 @@ async fn encrypted_configuration_of_the_host_is_named_and_opens_nothing_with_the
     };
     let stack = open("old").await;
     for dry_run in [true, false] {
-        let report = stack.change_secrets(Arc::new(Key("new")), dry_run).await.unwrap();
+        let report = stack.change_secrets(Arc::new(Key::new("new")), dry_run).await.unwrap();
         let [warning] = &report.warnings[..] else {
             panic!("{:?}", report.warnings)
         };
@@ -267,7 +267,7 @@ async fn a_settings_file_that_cannot_be_written_is_changed_by_the_next_opening()
     let stack = case.open("old").await.unwrap();
     case.settings.refuses.store(true, Ordering::SeqCst);
     let error = stack
-        .change_secrets(Arc::new(Key("new")), false)
+        .change_secrets(Arc::new(Key::new("new")), false)
         .await
         .unwrap_err();
     assert_eq!(error.message(), "the disk is full");
@@ -280,7 +280,7 @@ async fn a_settings_file_that_cannot_be_written_is_changed_by_the_next_opening()
     let engine = case.engine(Arc::clone(&case.store), "new");
     let bare = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     let error = bare
-        .change_secrets(Arc::new(Key("newest")), false)
+        .change_secrets(Arc::new(Key::new("newest")), false)
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -297,7 +297,7 @@ async fn a_state_of_the_history_is_read_with_the_former_key_and_gets_the_present
     let stack = case.open("old").await.unwrap();
     let refreshed = stack.refresh(OperationOptions::default()).wait().await;
     assert!(refreshed.error.is_none(), "{:?}", refreshed.error);
-    stack.change_secrets(Arc::new(Key("new")), false).await.unwrap();
+    stack.change_secrets(Arc::new(Key::new("new")), false).await.unwrap();
     let opened = case.open("new").await.unwrap();
     let point = HistoryPoint::Version(1);
     let error = opened.restore(&point, false).await.unwrap_err();

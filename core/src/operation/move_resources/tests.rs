@@ -66,7 +66,7 @@ impl Case {
     async fn open_in(store: Arc<dyn Store>, name: &str) -> Result<Stack> {
         let key = if name == FROM { "old" } else { "new" };
         let builder = Engine::builder(Handle::current()).store(store);
-        let engine = builder.secrets(Arc::new(Key(key))).build().unwrap();
+        let engine = builder.secrets(Arc::new(Key::new(key))).build().unwrap();
         engine
             .create_or_select_stack(name, StackSettings::default())
             .await
@@ -351,7 +351,7 @@ async fn a_lock_on_either_stack_refuses_a_move_and_two_in_opposite_directions_do
 async fn a_stack_with_a_state_of_the_host_gives_and_takes_resources() {
     let case = Case::in_one_store().await;
     let builder = Engine::builder(Handle::current()).store(Arc::clone(&case.to));
-    let engine = builder.secrets(Arc::new(Key("new"))).build().unwrap();
+    let engine = builder.secrets(Arc::new(Key::new("new"))).build().unwrap();
     let settings = StackSettings {
         deployment: Some(document().to_string().into()),
         ..StackSettings::default()
@@ -374,7 +374,7 @@ async fn a_stack_with_a_state_of_the_host_gives_and_takes_resources() {
 async fn a_stack_that_is_new_is_created_by_a_move_that_succeeds() {
     let case = Case::in_one_store().await;
     let builder = Engine::builder(Handle::current()).store(Arc::clone(&case.to));
-    let engine = builder.secrets(Arc::new(Key("new"))).build().unwrap();
+    let engine = builder.secrets(Arc::new(Key::new("new"))).build().unwrap();
     let source = case.open(FROM).await.unwrap();
     let new = engine.stack("shop/new", StackSettings::default()).await.unwrap();
     let unknown = Move::of([Urn::parse("urn:pulumi:dev::shop::my:index:Site::sit").unwrap()]);

@@ -81,7 +81,7 @@ async fn open(
     opening: Opening,
 ) -> Result<Stack> {
     let builder = Engine::builder(Handle::current()).store(store);
-    let engine = builder.secrets(Arc::new(Key("old"))).build().unwrap();
+    let engine = builder.secrets(Arc::new(Key::new("old"))).build().unwrap();
     let settings = StackSettings {
         config_source: settings.map(|settings| Arc::clone(settings) as _),
         opening,
@@ -233,7 +233,7 @@ async fn a_dry_run_reports_the_unfinished_change_that_refuses_the_renaming() {
         let errors = [
             stack.rename_stack("live", dry_run).await.map(drop),
             stack
-                .change_secrets(Arc::new(Key("new")), dry_run)
+                .change_secrets(Arc::new(Key::new("new")), dry_run)
                 .await
                 .map(drop),
             stack.move_resources(&other, &movement, dry_run).await.map(drop),
