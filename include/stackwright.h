@@ -2124,6 +2124,8 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  *
  * Those of `restore`:
  *
+ * - `passphrase` (string): The passphrase of that state, where the secrets manager of the stack was changed since;
+ *   left out, it is the stack's.
  * - `time` (string): The last operation that had ended at this time, in the form of RFC 3339.
  * - `version` (integer): The number of the operation, counted from 1, the oldest.
  *
@@ -2161,7 +2163,7 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  *
  * An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; what protection, dependents or an existing resource refuse
  * is `CONFLICT`. A handle of a renamed stack keeps the former name, and one whose encryption was changed the
- * former key: the engine opens the stack with the new one. The history keeps the former key, with which it is restored.
+ * former key: the engine opens the stack with the new one. The history keeps the former key, which `restore` takes.
  */
 sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
                           struct sw_bytes_view_t edit,
@@ -2411,7 +2413,8 @@ sw_status_t sw_stack_start_with(const struct sw_stack_t *stack,
  * Members of a resource to import:
  *
  * - `component` (boolean): Whether it is a component, which is recorded without a call of a provider.
- * - `extension` (ImportExtension): An extension of its package that the resource needs.
+ * - `extension` (ImportExtension): An extension that the resource needs. Where the package of its type is the
+ *   extension itself, `provider` is one of the package that is extended.
  * - `id` (string): The id by which the provider finds it. Components and providers have none.
  * - `inputs` (object of any JSON): Inputs that complete those that the provider returns, and never replace them.
  *   Those of a provider are its configuration. Secrets may be encrypted by the stack's secrets manager, as a state

@@ -423,7 +423,10 @@ export interface ImportParameterization {
 export interface ImportResource {
     /** Whether it is a component, which is recorded without a call of a provider. */
     component?: boolean;
-    /** An extension of its package that the resource needs. */
+    /**
+     * An extension that the resource needs. Where the package of its type is the extension itself, `provider` is one
+     * of the package that is extended.
+     */
     extension?: ImportExtension;
     /** The id by which the provider finds it. Components and providers have none. */
     id?: string;
@@ -567,6 +570,11 @@ export interface RenameStackEdit {
 
 /** A state of the history, by one of the members. */
 export interface RestoreEdit {
+    /**
+     * The passphrase of that state, where the secrets manager of the stack was changed since; left out, it is the
+     * stack's.
+     */
+    passphrase?: string;
     /** The last operation that had ended at this time, in the form of RFC 3339. */
     time?: string;
     /** The number of the operation, counted from 1, the oldest. */

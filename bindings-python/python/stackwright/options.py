@@ -212,7 +212,8 @@ class ImportResource(TypedDict, total=False):
     """An existing resource, a component, or a new provider of such resources.
 
     - ``component`` (bool): Whether it is a component, which is recorded without a call of a provider.
-    - ``extension`` (ImportExtension): An extension of its package that the resource needs.
+    - ``extension`` (ImportExtension): An extension that the resource needs. Where the package of its type is the
+      extension itself, ``provider`` is one of the package that is extended.
     - ``id`` (str): The id by which the provider finds it. Components and providers have none.
     - ``inputs`` (Mapping[str, PropertyValue]): Inputs that complete those that the provider returns, and never
       replace them. Those of a provider are its configuration. Secrets may be encrypted by the stack's secrets

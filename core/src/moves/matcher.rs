@@ -348,7 +348,7 @@ impl OtherProviders {
         self.count += 1;
     }
 
-    /// Returns what the reason of the move says besides.
+    /// Returns the addition to the reason of the move.
     fn reason(self) -> String {
         let Self { count, first } = self;
         match count {

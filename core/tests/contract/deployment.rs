@@ -238,7 +238,8 @@ async fn an_imported_manager_that_cannot_be_opened_leaves_the_stack_its_own() {
                 inputs: [("token", secret)].into_iter().collect(),
                 ..Registration::default()
             };
-            context.monitor.register(site).await.map(drop)
+            context.monitor.register(site).await?;
+            Ok(())
         });
         let update = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
         let update = update.ended().await;

@@ -306,15 +306,15 @@ async fn a_state_of_the_history_is_read_with_the_former_key_and_gets_the_present
     // A handle of before the change has another key than the stack.
     let error = stack.restore(&point, false).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decrypt);
-    let error = opened.restore_with_key(&point, &Key("other"), false).await.unwrap_err();
+    let error = opened.restore_with_key(&point, &Key::new("other"), false).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decrypt);
-    let report = opened.restore_with_key(&point, &Key("old"), true).await.unwrap();
+    let report = opened.restore_with_key(&point, &Key::new("old"), true).await.unwrap();
     assert!(report.dry_run);
-    opened.restore_with_key(&point, &Key("old"), false).await.unwrap();
+    opened.restore_with_key(&point, &Key::new("old"), false).await.unwrap();
     assert!(case.open("old").await.is_err());
     assert_eq!(case.settled_key("restored").await, "new");
     // The next change has the same key to start from, in the state and in the settings.
     let stack = case.open("new").await.unwrap();
-    stack.change_secrets(Arc::new(Key("newest")), false).await.unwrap();
+    stack.change_secrets(Arc::new(Key::new("newest")), false).await.unwrap();
     assert_eq!(case.settled_key("changed again").await, "newest");
 }
