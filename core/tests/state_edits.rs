@@ -499,7 +499,14 @@ async fn a_stack_renamed_to_another_project_has_both_in_every_urn() {
         assert_eq!(resources(&renamed).len(), resources(&before).len(), "{state}");
         for (new, old) in resources(&renamed).iter().zip(resources(&before)) {
             let mut expected = old.clone();
-            for member in ["urn", "parent", "provider", "dependencies", "propertyDependencies", "deletedWith"] {
+            for member in [
+                "urn",
+                "parent",
+                "provider",
+                "dependencies",
+                "propertyDependencies",
+                "deletedWith",
+            ] {
                 if let Some(value) = expected.get_mut(member) {
                     let text = value.to_string();
                     let text = text.replace("urn:pulumi:dev::fixtures::", "urn:pulumi:live::other::");
@@ -507,7 +514,14 @@ async fn a_stack_renamed_to_another_project_has_both_in_every_urn() {
                     *value = serde_json::from_str(&text).unwrap();
                 }
             }
-            for member in ["urn", "parent", "provider", "dependencies", "propertyDependencies", "deletedWith"] {
+            for member in [
+                "urn",
+                "parent",
+                "provider",
+                "dependencies",
+                "propertyDependencies",
+                "deletedWith",
+            ] {
                 assert_eq!(new.get(member), expected.get(member), "{state}: {}", old["urn"]);
             }
         }
@@ -540,7 +554,11 @@ async fn a_move_to_another_project_rewrites_the_project_and_the_providers_have_i
     assert_eq!(urns, rests.map(|rest| json!(of_other(rest))));
     for record in &resources(&moved)[1..] {
         assert_eq!(record["parent"], of_other(rests[0]), "{}", record["urn"]);
-        assert!(!record["provider"].to_string().contains(":dev::"), "{}", record["urn"]);
+        assert!(
+            !record["provider"].to_string().contains(":dev::"),
+            "{}",
+            record["urn"]
+        );
     }
 }
 
@@ -569,7 +587,11 @@ async fn an_import_keeps_the_pending_operations_of_the_document_with_a_warning_e
     for entry in &pending {
         let urn = entry.operation.resource.urn.as_str();
         let named = |warning: &str| warning.contains(urn) && warning.contains(&entry.kind());
-        assert!(report.warnings.iter().any(|warning| named(warning)), "{:?}", report.warnings);
+        assert!(
+            report.warnings.iter().any(|warning| named(warning)),
+            "{:?}",
+            report.warnings
+        );
     }
     assert_eq!(world.stack.pending().await.unwrap(), pending);
     let (stored, before) = (world.stored("dev").await, checkpoint("5-pending-operations"));

@@ -267,9 +267,7 @@ impl EditDocument {
                 None => stack.restore(&restore.point()?, dry_run).await,
                 Some(Passphrase(passphrase)) => {
                     let former = stack.passphrase(passphrase);
-                    stack
-                        .restore_with_key(&restore.point()?, &former, dry_run)
-                        .await
+                    stack.restore_with_key(&restore.point()?, &former, dry_run).await
                 }
             },
             Chosen::Import(import) => {

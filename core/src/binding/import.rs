@@ -237,7 +237,10 @@ mod tests {
             r#"{"file": {"resources": [{"type": 1}]}}"#,
             r#"{"resources": [{"type": "t:m:T", "name": "a", "id": "1", "note": [1]}]}"#,
         ] {
-            assert!(import_request(wrong.as_bytes(), Language::C, "an import").is_err(), "{wrong}");
+            assert!(
+                import_request(wrong.as_bytes(), Language::C, "an import").is_err(),
+                "{wrong}"
+            );
         }
     }
 

@@ -159,7 +159,13 @@ fn imports(program: &Program, source: &str) -> String {
         [name] => format!("    property::{name},\n"),
         names => format!("    property::{{{}}},\n", names.join(", ")),
     };
-    let monitor = join(&["PackageChoice", "PackageParameter", "PackageSource", "Registration"]).unwrap_or_default();
+    let monitor = join(&[
+        "PackageChoice",
+        "PackageParameter",
+        "PackageSource",
+        "Registration",
+    ])
+    .unwrap_or_default();
     let monitor = if monitor.is_empty() {
         monitor
     } else {
@@ -263,7 +269,11 @@ fn options(declaration: &Declaration, variables: &[String]) -> Vec<String> {
 /// Returns the plugin of a package as a value.
 fn package_source(package: &DeclaredPackage) -> String {
     let owned = |value: &str| format!("{}.to_owned()", text(value));
-    let bytes: String = package.value.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+    let bytes: String = package
+        .value
+        .iter()
+        .map(|byte| format!("\\x{byte:02x}"))
+        .collect();
     let (name, version) = &package.parameter;
     let mut members = vec![
         ("plugin", owned(&package.plugin)),

@@ -87,7 +87,11 @@ fn everything() -> Program {
         parameter: ("more".to_owned(), String::new()),
         value: b"into more".to_vec(),
     });
-    Program::new("shop", vec![mine, shelf, all, other, made, more], ["shop:classPassword"])
+    Program::new(
+        "shop",
+        vec![mine, shelf, all, other, made, more],
+        ["shop:classPassword"],
+    )
 }
 
 fn schema() -> PackageSchema {

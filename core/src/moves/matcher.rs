@@ -286,7 +286,10 @@ impl<'a> Matcher<'a> {
                     if let Some(place) = of_leader.get(leader) {
                         suggestions[*place].following.push(moved);
                         if !self.is_same_provider(before, after) {
-                            other_providers.entry(Some(*place)).or_default().add(before, after);
+                            other_providers
+                                .entry(Some(*place))
+                                .or_default()
+                                .add(before, after);
                         }
                     }
                     continue;

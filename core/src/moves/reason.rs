@@ -62,7 +62,12 @@ pub(super) fn of_provider(old: &ResourceState, new: &ResourceState) -> String {
             .provider_urn()
             .map_or_else(|| "none".to_owned(), |urn| format!("`{}`", urn.name()))
     };
-    format!("the provider of `{}` changes from {} to {}", new.urn.name(), name(old), name(new))
+    format!(
+        "the provider of `{}` changes from {} to {}",
+        new.urn.name(),
+        name(old),
+        name(new)
+    )
 }
 
 /// Describes a renamed project or stack.

@@ -227,13 +227,25 @@ fn another_provider_of_what_follows_a_move_is_named() {
         state.provider = format!("urn:pulumi:dev::shop::pulumi:providers:test::{provider}::id").into();
         state
     };
-    let olds = [shelf("a"), with("a", "one", "east"), with("a", "two", "east"), with("a", "three", "east")];
-    let mut news = [shelf("b"), with("b", "one", "west"), with("b", "two", "east"), with("b", "three", "east")];
+    let olds = [
+        shelf("a"),
+        with("a", "one", "east"),
+        with("a", "two", "east"),
+        with("a", "three", "east"),
+    ];
+    let mut news = [
+        shelf("b"),
+        with("b", "one", "west"),
+        with("b", "two", "east"),
+        with("b", "three", "east"),
+    ];
     let found = run(&olds, &news);
     assert_eq!(names(&found), [("a", "b", 3)]);
     let reason = &found.moves[0].reason;
     assert!(
-        reason.contains("the provider of `one` changes from `east` to `west`, which decides whether it can be kept"),
+        reason.contains(
+            "the provider of `one` changes from `east` to `west`, which decides whether it can be kept"
+        ),
         "{reason}"
     );
     news[2] = with("b", "two", "west");

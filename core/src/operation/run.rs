@@ -177,7 +177,8 @@ impl OperationRun {
     }
 
     async fn run_loaded(&self, state: &mut RunState, began: Duration) -> Result<()> {
-        let creates = self.stack.is_created_by_writes() && matches!(self.kind, OperationKind::Update | OperationKind::Import);
+        let creates = self.stack.is_created_by_writes()
+            && matches!(self.kind, OperationKind::Update | OperationKind::Import);
         if creates && self.kind == OperationKind::Update && self.program.is_none() {
             return Err(Error::invalid(NO_PROGRAM));
         }

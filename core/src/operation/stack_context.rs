@@ -90,7 +90,9 @@ impl StackContext {
     /// Adds hints to the error for a stack that does not exist: its new name, or similar names and the functions that create one.
     pub(crate) async fn explained(&self, error: Error) -> Error {
         match self.renamed.get() {
-            Some(name) if error.kind() == ErrorKind::NotFound && !self.storage.exists().await.unwrap_or(true) => {
+            Some(name)
+                if error.kind() == ErrorKind::NotFound && !self.storage.exists().await.unwrap_or(true) =>
+            {
                 error.with_hint(format!("it was renamed to '{name}': open the stack of that name"))
             }
             _ => explained(&self.storage, error).await,

@@ -263,6 +263,9 @@ mod tests {
         assert_eq!(at(1000).await.unwrap(), "dev-1000.checkpoint.json");
         assert_eq!(at(1999).await.unwrap(), "dev-1000.checkpoint.json");
         assert_eq!(at(2000).await.unwrap(), "dev-2000.checkpoint.json");
-        assert_eq!(at(i128::from(i64::MAX)).await.unwrap(), "dev-2000.checkpoint.json");
+        assert_eq!(
+            at(i128::from(i64::MAX)).await.unwrap(),
+            "dev-2000.checkpoint.json"
+        );
     }
 }

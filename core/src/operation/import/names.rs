@@ -129,10 +129,14 @@ impl<'a> Names<'a> {
         let extension = row.extension.as_ref().map(|extension| extension.name.as_str());
         match TypeToken::from(kind.as_str()).provided_package() {
             None => faults.push(format!("the provider '{text}' for {it} is not a provider")),
-            Some(package) if package != wanted.asked_package() && extension != Some(wanted.asked_package()) => faults.push(format!(
-                "the provider '{text}' for {it} is one of the package '{package}', not of '{}'",
-                wanted.asked_package()
-            )),
+            Some(package)
+                if package != wanted.asked_package() && extension != Some(wanted.asked_package()) =>
+            {
+                faults.push(format!(
+                    "the provider '{text}' for {it} is one of the package '{package}', not of '{}'",
+                    wanted.asked_package()
+                ));
+            }
             Some(_) => {}
         }
         Some(provider)

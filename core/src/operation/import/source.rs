@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     codegen::{
-        Declaration, DeclaredKind, DeclaredPackage, PackageForm, PackageSchema, Program, Reference, SdkLanguage, own_program, sdk_program,
+        Declaration, DeclaredKind, DeclaredPackage, PackageForm, PackageSchema, Program, Reference,
+        SdkLanguage, own_program, sdk_program,
     },
     message::Language,
     operation::{OperationRun, prepare::Prepared},
@@ -145,9 +146,15 @@ fn package(
         });
     }
     let settings = match row.kind {
-        RowKind::Provider => ProviderSettings::read(row.resource_type.provided_package()?, &record.inputs).ok()?,
+        RowKind::Provider => {
+            ProviderSettings::read(row.resource_type.provided_package()?, &record.inputs).ok()?
+        }
         _ if is_explicit(&record.provider) => return None,
-        _ => provider_settings(prepared, settled, &ProviderReference::parse(&record.provider).ok()?)?,
+        _ => provider_settings(
+            prepared,
+            settled,
+            &ProviderReference::parse(&record.provider).ok()?,
+        )?,
     };
     let version = |version: Option<Version>| version.map(|version| version.to_string()).unwrap_or_default();
     let base = settings.base?;
