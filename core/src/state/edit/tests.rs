@@ -509,6 +509,40 @@ fn a_repair_removes_a_missing_parent_with_its_type_and_reports_every_reference()
 }
 
 #[test]
+fn a_repair_reports_groups_of_records_that_change_places() {
+    let urn = |resource_type: &str, name: &str| Urn::new(STACK, PROJECT, "", resource_type, name);
+    let record = |urn: Urn, parent: Option<&Urn>| {
+        let mut state = ResourceState::new(urn.clone(), urn.resource_type().into(), false);
+        state.parent = parent.cloned();
+        Arc::new(state)
+    };
+    let (site, other) = (urn("my:index:Site", "site"), urn("my:index:Site", "other"));
+    let [first, second] = ["first", "second"].map(|name| record(urn("my:index:Page", name), Some(&site)));
+    let snapshot = Snapshot {
+        resources: vec![
+            first,
+            second,
+            record(other.clone(), None),
+            record(site.clone(), Some(&other)),
+        ],
+        ..Snapshot::default()
+    };
+    let (repaired, report) = StateEdit::Repair.apply(&snapshot).unwrap();
+    let names: Vec<_> = repaired
+        .resources
+        .iter()
+        .map(|record| record.urn.name())
+        .collect();
+    assert_eq!(names, ["other", "site", "first", "second"]);
+    let touched: Vec<_> = report
+        .records
+        .iter()
+        .map(|record| (record.urn.name(), record.kind))
+        .collect();
+    assert_eq!(touched, [("first", EditKind::Moved), ("second", EditKind::Moved)]);
+}
+
+#[test]
 fn what_only_its_user_can_correct_is_not_repaired() {
     let mut one = thing("a");
     one.dependencies = vec![urn("b")];
