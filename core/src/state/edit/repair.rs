@@ -59,8 +59,10 @@ fn adopt_orphans(snapshot: &Snapshot) -> FxHashMap<Urn, Urn> {
         .collect();
     let family = Family::of(snapshot);
     let mut renames: FxHashMap<Urn, Urn> = FxHashMap::default();
-    // Sorted, so that each record stands after its parent.
-    for (index, record) in records.iter().enumerate() {
+    let pending = snapshot.pending_operations.iter();
+    let pending = pending.map(|pending| &pending.resource);
+    // Sorted, so that each record stands after its parent, and what is only pending after all records.
+    for (index, record) in records.iter().chain(pending).enumerate() {
         let own = &record.urn;
         let renamed = match &record.parent {
             Some(_) if orphans.contains(&index) => {
