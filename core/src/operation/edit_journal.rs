@@ -192,7 +192,10 @@ async fn make(case: &Case, edit: &str) -> Result<()> {
             stack.edit(&protect, false).await?;
             stack.restore(&HistoryPoint::Version(1), false).await.map(drop)
         }
-        "secrets" => stack.change_secrets(Arc::new(Key::new("new")), false).await.map(drop),
+        "secrets" => stack
+            .change_secrets(Arc::new(Key::new("new")), false)
+            .await
+            .map(drop),
         "move" => {
             let edit = Move {
                 urns: vec![urn(SITE)],

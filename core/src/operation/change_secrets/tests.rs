@@ -144,9 +144,15 @@ impl Case {
 async fn every_secret_is_encrypted_anew_and_the_report_names_the_records() {
     let case = Case::new().await;
     let stack = case.open("old").await.unwrap();
-    let planned = stack.change_secrets(Arc::new(Key::new("new")), true).await.unwrap();
+    let planned = stack
+        .change_secrets(Arc::new(Key::new("new")), true)
+        .await
+        .unwrap();
     assert_eq!(case.settled_key("dry run").await, "old");
-    let report: EditReport = stack.change_secrets(Arc::new(Key::new("new")), false).await.unwrap();
+    let report: EditReport = stack
+        .change_secrets(Arc::new(Key::new("new")), false)
+        .await
+        .unwrap();
     assert_eq!((planned.dry_run, &planned.records), (true, &report.records));
     let names: Vec<_> = report
         .records
@@ -163,7 +169,10 @@ async fn a_wrong_former_key_changes_nothing() {
     let case = Case::new().await;
     assert_eq!(case.open("new").await.err().unwrap().kind(), ErrorKind::Decrypt);
     let stack = case.open("old").await.unwrap();
-    stack.change_secrets(Arc::new(Key::new("new")), false).await.unwrap();
+    stack
+        .change_secrets(Arc::new(Key::new("new")), false)
+        .await
+        .unwrap();
     // This handle has the former key, which is a wrong one now.
     for dry_run in [true, false] {
         let error = stack
@@ -242,7 +251,10 @@ async fn encrypted_configuration_of_the_host_is_named_and_opens_nothing_with_the
     };
     let stack = open("old").await;
     for dry_run in [true, false] {
-        let report = stack.change_secrets(Arc::new(Key::new("new")), dry_run).await.unwrap();
+        let report = stack
+            .change_secrets(Arc::new(Key::new("new")), dry_run)
+            .await
+            .unwrap();
         let [warning] = &report.warnings[..] else {
             panic!("{:?}", report.warnings)
         };
@@ -297,7 +309,10 @@ async fn a_state_of_the_history_needs_the_former_key_and_brings_it_back() {
     let stack = case.open("old").await.unwrap();
     let refreshed = stack.refresh(OperationOptions::default()).wait().await;
     assert!(refreshed.error.is_none(), "{:?}", refreshed.error);
-    stack.change_secrets(Arc::new(Key::new("new")), false).await.unwrap();
+    stack
+        .change_secrets(Arc::new(Key::new("new")), false)
+        .await
+        .unwrap();
     let opened = case.open("new").await.unwrap();
     let point = HistoryPoint::Version(1);
     let error = opened.restore(&point, false).await.unwrap_err();
