@@ -39,6 +39,7 @@ pub(super) fn repair(snapshot: &Snapshot) -> Result<Edited> {
     let renames = adopt_orphans(&edited.snapshot);
     rewrite_snapshot(&mut edited.snapshot, &|urn| renames.get(urn).cloned());
     prune(&mut edited.snapshot.resources);
+    release_pending(&mut edited.snapshot);
     integrity::verify(&edited.snapshot).map_err(|error| beyond_repair(&error, &first))?;
     edited.renames = renames;
     Ok(edited)
@@ -96,6 +97,21 @@ fn prune(records: &mut [Arc<ResourceState>]) {
             let record = Arc::make_mut(record);
             record.retain_dependencies(|urn| urns.contains(urn));
             record.view_of = record.view_of.take().filter(|owner| urns.contains(owner));
+        }
+    }
+}
+
+/// Removes the missing parents of pending operations whose resources have records, which have no parent now.
+fn release_pending(snapshot: &mut Snapshot) {
+    let records = &snapshot.resources;
+    let urns: FxHashSet<&Urn> = records.iter().map(|record| &record.urn).collect();
+    let placed = records.iter().filter(|record| record.parent.is_none());
+    let at_top: FxHashSet<&Urn> = placed.map(|record| &record.urn).collect();
+    for pending in &mut snapshot.pending_operations {
+        let resource = &pending.resource;
+        let parent = resource.parent.as_ref();
+        if parent.is_some_and(|parent| !urns.contains(parent)) && at_top.contains(&resource.urn) {
+            Arc::make_mut(&mut pending.resource).parent = None;
         }
     }
 }

@@ -513,7 +513,7 @@ fn a_repair_removes_a_missing_parent_with_its_type_and_reports_every_reference()
 }
 
 #[test]
-fn a_repair_renames_what_is_only_pending_below_a_record_without_its_parent() {
+fn a_repair_of_a_record_without_its_parent_is_one_of_the_pending_operations_of_it_and_below_it() {
     let urn = |above: &str, name: &str| Urn::new(STACK, PROJECT, above, "my:index:Site", name);
     let record = |urn: &Urn, parent: Urn| {
         let mut state = ResourceState::new(urn.clone(), "my:index:Site".into(), false);
@@ -524,10 +524,16 @@ fn a_repair_renames_what_is_only_pending_below_a_record_without_its_parent() {
     let child = urn("my:index:Site$my:index:Site", "child");
     let snapshot = Snapshot {
         resources: vec![record(&orphan, urn("", "missing"))],
-        pending_operations: vec![PendingOperation {
-            resource: record(&child, orphan),
-            kind: PendingOperationKind::Creating,
-        }],
+        pending_operations: vec![
+            PendingOperation {
+                resource: record(&child, orphan.clone()),
+                kind: PendingOperationKind::Creating,
+            },
+            PendingOperation {
+                resource: record(&orphan, urn("", "missing")),
+                kind: PendingOperationKind::Updating,
+            },
+        ],
         ..Snapshot::default()
     };
     let (repaired, _) = StateEdit::Repair.apply(&snapshot).unwrap();
@@ -535,6 +541,8 @@ fn a_repair_renames_what_is_only_pending_below_a_record_without_its_parent() {
     let pending = &repaired.pending_operations[0].resource;
     assert_eq!(pending.urn, urn("my:index:Site", "child"));
     assert_eq!(pending.parent, Some(urn("", "orphan")));
+    let pending = &repaired.pending_operations[1].resource;
+    assert_eq!((&pending.urn, &pending.parent), (&urn("", "orphan"), &None));
 }
 
 #[test]
