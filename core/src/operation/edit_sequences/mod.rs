@@ -10,7 +10,6 @@ mod world;
 use std::collections::BTreeSet;
 
 use proptest::{collection, prelude::*, sample};
-use serde_json::Value;
 
 use self::{
     actions::{Action, Change, action, change, corruption},
@@ -81,13 +80,22 @@ fn expected(
     Some(after)
 }
 
-/// Returns a record that differs from the one before and is not in the report.
+/// Returns a record that differs from the one before, or stands after one that it preceded, and is not in the report.
 fn unreported(before: &Deployment, after: &Deployment, report: &EditReport) -> Option<String> {
     let (before, after) = (before.contents(), after.contents());
-    let stays = |record: &&Value| before.records.contains(record);
-    let changed = after.records.iter().filter(|record| !stays(record));
-    let mut urns = changed.map(|record| text(record, "urn").to_owned());
-    urns.find(|urn| !report.records.iter().any(|found| found.urn.as_str() == urn))
+    let is_reported = |urn: &str| report.records.iter().any(|found| found.urn.as_str() == urn);
+    let mut latest = 0;
+    let mut records = after.records.iter();
+    let unreported = records.find(|record| {
+        let place = before.records.iter().position(|former| former == *record);
+        let stays = place.is_some_and(|place| place >= latest);
+        let is_unreported = !is_reported(text(record, "urn"));
+        if is_unreported {
+            latest = place.unwrap_or_default();
+        }
+        is_unreported && !stays
+    });
+    unreported.map(|record| text(record, "urn").to_owned())
 }
 
 /// Makes an action in a process of its own, and returns whether it is done. It is done as the model does it, or not at all.

@@ -39,6 +39,7 @@ pub(super) fn repair(snapshot: &Snapshot) -> Result<Edited> {
     let renames = adopt_orphans(&edited.snapshot);
     rewrite_snapshot(&mut edited.snapshot, &|urn| renames.get(urn).cloned());
     prune(&mut edited.snapshot.resources);
+    release_pending(&mut edited.snapshot);
     integrity::verify(&edited.snapshot).map_err(|error| beyond_repair(&error, &first))?;
     edited.renames = renames;
     Ok(edited)
@@ -59,8 +60,10 @@ fn adopt_orphans(snapshot: &Snapshot) -> FxHashMap<Urn, Urn> {
         .collect();
     let family = Family::of(snapshot);
     let mut renames: FxHashMap<Urn, Urn> = FxHashMap::default();
-    // Sorted, so that each record stands after its parent.
-    for (index, record) in records.iter().enumerate() {
+    let pending = snapshot.pending_operations.iter();
+    let pending = pending.map(|pending| &pending.resource);
+    // Sorted, so that each record stands after its parent, and what is only pending after all records.
+    for (index, record) in records.iter().chain(pending).enumerate() {
         let own = &record.urn;
         let renamed = match &record.parent {
             Some(_) if orphans.contains(&index) => {
@@ -94,6 +97,21 @@ fn prune(records: &mut [Arc<ResourceState>]) {
             let record = Arc::make_mut(record);
             record.retain_dependencies(|urn| urns.contains(urn));
             record.view_of = record.view_of.take().filter(|owner| urns.contains(owner));
+        }
+    }
+}
+
+/// Removes the missing parents of pending operations whose resources have records, which have no parent now.
+fn release_pending(snapshot: &mut Snapshot) {
+    let records = &snapshot.resources;
+    let urns: FxHashSet<&Urn> = records.iter().map(|record| &record.urn).collect();
+    let placed = records.iter().filter(|record| record.parent.is_none());
+    let at_top: FxHashSet<&Urn> = placed.map(|record| &record.urn).collect();
+    for pending in &mut snapshot.pending_operations {
+        let resource = &pending.resource;
+        let parent = resource.parent.as_ref();
+        if parent.is_some_and(|parent| !urns.contains(parent)) && at_top.contains(&resource.urn) {
+            Arc::make_mut(&mut pending.resource).parent = None;
         }
     }
 }

@@ -301,7 +301,8 @@ impl EditedRecord {
     }
 }
 
-/// Returns for each new record whether both its neighbours are others than before.
+/// Returns for each new record whether it has moved: both its neighbours are others than before, or it stands after a record that
+/// it preceded. Records that have not moved keep their order.
 fn moved(partners: &[Option<usize>], count: usize) -> Vec<bool> {
     let kept: Vec<(usize, usize)> = partners
         .iter()
@@ -329,6 +330,14 @@ fn moved(partners: &[Option<usize>], count: usize) -> Vec<bool> {
         let at = |index: Option<usize>| index.and_then(|index| kept.get(index)).map(|(_, old)| *old);
         let now = (at(index.checked_sub(1)), at(Some(index + 1)));
         moved[*new] = neighbours[*old].0 != now.0 && neighbours[*old].1 != now.1;
+    }
+    // Groups that change places as a whole keep a neighbour of each record.
+    let mut latest = 0;
+    for (new, old) in kept {
+        if !moved[new] {
+            moved[new] = old < latest;
+            latest = latest.max(old);
+        }
     }
     moved
 }

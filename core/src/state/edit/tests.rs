@@ -9,7 +9,12 @@ use super::{
     random::{PROJECT, STACK, seed, state_of},
     *,
 };
-use crate::{ErrorKind, property::PropertyMap, resource::ResourceState, state::integrity};
+use crate::{
+    ErrorKind,
+    property::PropertyMap,
+    resource::{PendingOperation, PendingOperationKind, ResourceState},
+    state::integrity,
+};
 
 fn same(left: &Snapshot, right: &Snapshot) -> bool {
     left.resources == right.resources && left.pending_operations == right.pending_operations
@@ -315,7 +320,6 @@ fn a_new_type_of_a_component_changes_the_urns_of_all_below_it() {
 
 #[test]
 fn a_new_type_and_parent_reach_the_pending_operations_of_the_resource() {
-    use crate::resource::{PendingOperation, PendingOperationKind};
     let site = Urn::new(STACK, PROJECT, "", "my:index:Site", "site");
     let mut state = snapshot([
         ResourceState::new(site.clone(), "my:index:Site".into(), false),
@@ -506,6 +510,73 @@ fn a_repair_removes_a_missing_parent_with_its_type_and_reports_every_reference()
             "propertyDependencies.size"
         ]
     );
+}
+
+#[test]
+fn a_repair_of_a_record_without_its_parent_is_one_of_the_pending_operations_of_it_and_below_it() {
+    let urn = |above: &str, name: &str| Urn::new(STACK, PROJECT, above, "my:index:Site", name);
+    let record = |urn: &Urn, parent: Urn| {
+        let mut state = ResourceState::new(urn.clone(), "my:index:Site".into(), false);
+        state.parent = Some(parent);
+        Arc::new(state)
+    };
+    let orphan = urn("my:index:Site", "orphan");
+    let child = urn("my:index:Site$my:index:Site", "child");
+    let snapshot = Snapshot {
+        resources: vec![record(&orphan, urn("", "missing"))],
+        pending_operations: vec![
+            PendingOperation {
+                resource: record(&child, orphan.clone()),
+                kind: PendingOperationKind::Creating,
+            },
+            PendingOperation {
+                resource: record(&orphan, urn("", "missing")),
+                kind: PendingOperationKind::Updating,
+            },
+        ],
+        ..Snapshot::default()
+    };
+    let (repaired, _) = StateEdit::Repair.apply(&snapshot).unwrap();
+    assert_eq!(repaired.resources[0].urn, urn("", "orphan"));
+    let pending = &repaired.pending_operations[0].resource;
+    assert_eq!(pending.urn, urn("my:index:Site", "child"));
+    assert_eq!(pending.parent, Some(urn("", "orphan")));
+    let pending = &repaired.pending_operations[1].resource;
+    assert_eq!((&pending.urn, &pending.parent), (&urn("", "orphan"), &None));
+}
+
+#[test]
+fn a_repair_reports_groups_of_records_that_change_places() {
+    let urn = |resource_type: &str, name: &str| Urn::new(STACK, PROJECT, "", resource_type, name);
+    let record = |urn: Urn, parent: Option<&Urn>| {
+        let mut state = ResourceState::new(urn.clone(), urn.resource_type().into(), false);
+        state.parent = parent.cloned();
+        Arc::new(state)
+    };
+    let (site, other) = (urn("my:index:Site", "site"), urn("my:index:Site", "other"));
+    let [first, second] = ["first", "second"].map(|name| record(urn("my:index:Page", name), Some(&site)));
+    let snapshot = Snapshot {
+        resources: vec![
+            first,
+            second,
+            record(other.clone(), None),
+            record(site.clone(), Some(&other)),
+        ],
+        ..Snapshot::default()
+    };
+    let (repaired, report) = StateEdit::Repair.apply(&snapshot).unwrap();
+    let names: Vec<_> = repaired
+        .resources
+        .iter()
+        .map(|record| record.urn.name())
+        .collect();
+    assert_eq!(names, ["other", "site", "first", "second"]);
+    let touched: Vec<_> = report
+        .records
+        .iter()
+        .map(|record| (record.urn.name(), record.kind))
+        .collect();
+    assert_eq!(touched, [("first", EditKind::Moved), ("second", EditKind::Moved)]);
 }
 
 #[test]

@@ -176,6 +176,16 @@ pub(super) fn repaired(before: &Deployment) -> Option<Deployment> {
             record.as_object_mut()?.remove("viewOf");
         }
     }
+    for pending in &mut after.pending {
+        let record = after
+            .records
+            .iter()
+            .find(|record| record["urn"] == pending["resource"]["urn"]);
+        let is_at_top = record.is_some_and(|record| record.get("parent").is_none());
+        if is_at_top && !known.contains(text(&pending["resource"], "parent")) {
+            pending["resource"].as_object_mut()?.remove("parent");
+        }
+    }
     after.is_reordered = true;
     after.is_sortable().then_some(after)
 }
