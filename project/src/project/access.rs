@@ -26,8 +26,8 @@ pub struct ConfigChange {
     pub path: String,
     /// The value.
     pub value: ConfigValue,
-    /// Whether it is encrypted. With `None`, a value is that is marked as a secret, or whose key is declared as one; with `false`,
-    /// only a marked one.
+    /// Whether it is encrypted. With `None`, a value is that is marked as a secret, whose key is declared as one, or that replaces a
+    /// secret; with `false`, only a marked one.
     pub secret: Option<bool>,
 }
 
@@ -315,11 +315,13 @@ impl Change<'_> {
         match self {
             Self::Set { changes, secrets } => {
                 for ConfigChange { path, value, secret } in changes {
-                    let is_secret = secret.unwrap_or_else(|| is_declared_secret(settings, path));
-                    let value = match is_secret {
-                        true => value.clone().into_secret()?,
-                        false => value.clone(),
-                    };
+                    let was_secret =
+                        matches!(config.get_path(path, name), Ok(Some(former)) if former.is_secure());
+                    let value =
+                        match secret.unwrap_or_else(|| was_secret || is_declared_secret(settings, path)) {
+                            true => value.clone().into_secret()?,
+                            false => value.clone(),
+                        };
                     config.set_path(path, name, value)?;
                 }
                 if changes.iter().any(|change| change.value.is_secure()) || config.has_plaintext_secrets() {
