@@ -68,6 +68,10 @@ test("a stack gets another passphrase and then an encryption of the host", async
     const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));
     const secrets = { kind: "vault", encrypt: reversed, decrypt: reversed };
     const opened = await engine.stack("shop/dev", { program: programOf("a"), passphrase: "new" });
+    const failure = await failureOf(opened.restore({ version: 1 }));
+    assert.ok(failure instanceof DecryptError && failure.hints.some((hint) => hint.includes("former passphrase")), failure);
+    await opened.restore({ version: 1, passphrase: "old" });
+    assert.deepEqual((await opened.up()).changes, { same: 3 });
     await opened.changeSecrets({ secrets });
     const { deployment } = await opened.exportDeployment();
     assert.equal(deployment.secrets_providers.type, "vault");

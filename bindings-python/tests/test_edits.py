@@ -111,6 +111,13 @@ def test_a_stack_gets_another_passphrase_and_then_an_encryption_of_the_host(tmp_
                 await stack.change_secrets(passphrase="newer")
             opened = await engine.stack("shop/dev", program_of("a"), passphrase="new", project=tmp_path)
             assert (await opened.up()).changes == {"same": 3}
+            with pytest.raises(sw.DecryptError) as failed:
+                await opened.restore(version=1)
+            assert any("former passphrase" in hint for hint in failed.value.hints)
+            with pytest.raises(sw.DecryptError):
+                await opened.restore(version=1, passphrase="wrong")
+            await opened.restore(version=1, passphrase="old")
+            assert (await opened.up()).changes == {"same": 3}
             await opened.change_secrets(secrets=Vault())
             assert "v:3retnuh" in (tmp_path / "Pulumi.dev.yaml").read_text()
             state = json.dumps(await opened.export_deployment())
