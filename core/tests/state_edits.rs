@@ -29,6 +29,16 @@ const STATES: [&str; 6] = [
     "5-pending-operations",
 ];
 
+/// The members of a record that hold its URN and those of others.
+const REFERENCES: [&str; 6] = [
+    "urn",
+    "parent",
+    "provider",
+    "dependencies",
+    "propertyDependencies",
+    "deletedWith",
+];
+
 fn checkpoint(state: &str) -> Value {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/states");
     serde_json::from_slice(&std::fs::read(folder.join(state).join("checkpoint.json")).unwrap()).unwrap()
@@ -498,31 +508,14 @@ async fn a_stack_renamed_to_another_project_has_both_in_every_urn() {
         let before = checkpoint(state);
         assert_eq!(resources(&renamed).len(), resources(&before).len(), "{state}");
         for (new, old) in resources(&renamed).iter().zip(resources(&before)) {
-            let mut expected = old.clone();
-            for member in [
-                "urn",
-                "parent",
-                "provider",
-                "dependencies",
-                "propertyDependencies",
-                "deletedWith",
-            ] {
-                if let Some(value) = expected.get_mut(member) {
+            for member in REFERENCES {
+                let renamed = |value: &Value| -> Value {
                     let text = value.to_string();
                     let text = text.replace("urn:pulumi:dev::fixtures::", "urn:pulumi:live::other::");
-                    let text = text.replace("Stack::fixtures-dev", "Stack::other-live");
-                    *value = serde_json::from_str(&text).unwrap();
-                }
-            }
-            for member in [
-                "urn",
-                "parent",
-                "provider",
-                "dependencies",
-                "propertyDependencies",
-                "deletedWith",
-            ] {
-                assert_eq!(new.get(member), expected.get(member), "{state}: {}", old["urn"]);
+                    serde_json::from_str(&text.replace("Stack::fixtures-dev", "Stack::other-live")).unwrap()
+                };
+                let expected = old.get(member).map(renamed);
+                assert_eq!(new.get(member), expected.as_ref(), "{state}: {}", old["urn"]);
             }
         }
         let former = world.store.get(".pulumi/stacks/fixtures/dev.json").await.unwrap();

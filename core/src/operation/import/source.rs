@@ -108,21 +108,18 @@ fn provider_settings(
     settled: &[Settled],
     reference: &ProviderReference,
 ) -> Option<ProviderSettings> {
-    let mut created = settled
-        .iter()
-        .filter_map(Settled::record)
-        .filter(|record| record.urn == reference.urn);
-    let recorded = prepared.base.live(&reference.urn).map(|record| &record.state);
-    let inputs = recorded
-        .or_else(|| created.next())
-        .map(|provider| provider.inputs.clone());
-    let published = || {
-        prepared
-            .executor
-            .published(&reference.urn)
-            .map(|state| state.inputs.clone())
+    let recorded = || {
+        let record = prepared.base.live(&reference.urn);
+        record.map(|record| Arc::clone(&record.state))
     };
-    ProviderSettings::read(reference.package(), &inputs.or_else(published)?).ok()
+    // Only what neither the state nor this run has published is searched for.
+    let created = || {
+        let mut records = settled.iter().filter_map(Settled::record);
+        records.find(|record| record.urn == reference.urn).cloned()
+    };
+    let published = || prepared.executor.published(&reference.urn);
+    let provider = recorded().or_else(published).or_else(created)?;
+    ProviderSettings::read(reference.package(), &provider.inputs).ok()
 }
 
 /// Returns the plugin that serves the package of a row's record, where that is not the one of the package's name.
