@@ -44,8 +44,16 @@ impl Held {
     }
 }
 
-impl StackLock {
-    /// Locks a stack against this engine and the reference engine. Locks whose owners died on this host are removed.
+/// A stack that is locked against this engine, and not yet against the reference engine.
+pub(super) struct ReservedLock {
+    name: StackName,
+    facts: HostFacts,
+    operation: Option<String>,
+    held: Held,
+}
+
+impl ReservedLock {
+    /// Locks a stack against this engine. Locks whose owners died on this host are removed.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`], which names the holders and their operations, when the stack is locked elsewhere.
@@ -70,37 +78,58 @@ impl StackLock {
         if !others.0.is_empty() {
             return Err(others.conflict(store, name, facts));
         }
-        let key = format!("{}{}.json", name.locks(), runtime.random.uuid());
+        Ok(Self {
+            name: name.clone(),
+            facts: facts.clone(),
+            operation: operation.map(str::to_owned),
+            held: Held {
+                store: Arc::clone(store),
+                key: format!("{}{}.json", name.locks(), runtime.random.uuid()),
+                runtime: runtime.clone(),
+                guard,
+            },
+        })
+    }
+
+    /// Locks the stack against the reference engine, too.
+    ///
+    /// # Errors
+    /// As for [`Self::take`]; the stack is free then.
+    pub(super) async fn publish(self) -> Result<StackLock> {
+        let Self {
+            name,
+            facts,
+            operation,
+            held,
+        } = self;
+        let (store, key) = (Arc::clone(&held.store), held.key.clone());
         let owner = Owner {
             pid: facts.pid,
             username: format!("{}{USERNAME_SUFFIX}", facts.username),
             hostname: facts.hostname.clone(),
-            timestamp: runtime.clock.now(),
+            timestamp: held.runtime.clock.now(),
             system: Some(facts.system.clone()),
-            operation: operation.map(str::to_owned),
+            operation,
         };
         let text = serde_json::to_vec(&owner)
             .map_err(|error| Error::internal(format!("writing a lock: {error}")))?;
-        let lock = Self(Mutex::new(Some(Held {
-            store: Arc::clone(store),
-            key: key.clone(),
-            runtime: runtime.clone(),
-            guard,
-        })));
+        let lock = StackLock(Mutex::new(Some(held)));
         if let Err(error) = store.put(&key, text.into(), Condition::Absent).await {
             // It may have been written nevertheless. The lock is free before the error is returned.
             drop(lock.release().await);
             return Err(error);
         }
         // A process that wrote its lock since the first read sees this one as well, and both fail.
-        let others = Others::read(store, name, &key).await?;
+        let others = Others::read(&store, &name, &key).await?;
         if others.0.is_empty() {
             return Ok(lock);
         }
         lock.release().await?;
-        Err(others.conflict(store, name, facts))
+        Err(others.conflict(&store, &name, &facts))
     }
+}
 
+impl StackLock {
     /// Releases the lock and waits until that is done.
     ///
     /// # Errors

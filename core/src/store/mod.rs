@@ -30,6 +30,7 @@ pub use host::{HostFacts, SystemProcesses};
 pub(crate) use journal::StoreJournal;
 pub(crate) use layout::ORGANIZATION;
 pub use layout::StackName;
+use lock_file::ReservedLock;
 pub(crate) use lock_file::StackLock;
 pub(crate) use lock_owner::Holder;
 pub use lock_owner::LockHolder;

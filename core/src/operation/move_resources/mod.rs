@@ -1,6 +1,8 @@
 //! Moving resources to another stack: both states change, that of the destination first. A note in both completes an interrupted
 //! move.
 
+use futures::future::{join, try_join};
+
 use super::{StackContext, change_secrets::unfinished, edit::announce};
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -91,8 +93,9 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     for side in [from, to] {
         refuse_unfinished(side).await?;
     }
-    let loaded = from.load(&*source.secrets).await?;
-    let arrival = match to.load(&*destination.secrets).await {
+    let (loaded, arrival) = join(from.load(&*source.secrets), to.load(&*destination.secrets)).await;
+    let loaded = loaded?;
+    let arrival = match arrival {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             // A move that is refused creates no stack.
             if destination.is_created_by_writes() {
@@ -117,18 +120,12 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     left.manifest.clone_from(&current.manifest);
     arrived.manifest.clone_from(&present.manifest);
     // All secrets are encrypted before the first write.
-    let arrived_checkpoint = arriving.edited_checkpoint(&mut arrived).await?;
-    let left_checkpoint = leaving.edited_checkpoint(&mut left).await?;
-    let moving = match Moving::note(from, to, moved.records).await {
-        Ok(moving) => moving,
-        Err(error) => {
-            // The error of the move is reported. A note that stays is removed when its stack is next opened.
-            if let Ok(Some(moving)) = Moving::of(from).await {
-                drop(moving.forget(from, to).await);
-            }
-            return Err(error);
-        }
-    };
+    let (arrived_checkpoint, left_checkpoint) = try_join(
+        arriving.edited_checkpoint(&mut arrived),
+        leaving.edited_checkpoint(&mut left),
+    )
+    .await?;
+    let moving = Moving::note(from, to, moved.records).await?;
     let mut announced = (false, false);
     let committed = async {
         // Nothing else can refuse the move than these and the writes.

@@ -1,5 +1,7 @@
 //! The locks of two stacks, taken in the order of their names.
 
+use futures::future::join;
+
 use super::StackStorage;
 use crate::{error::Result, store::StackLock};
 
@@ -38,13 +40,15 @@ impl BothLocks {
         let place = |storage: &StackStorage| (storage.name.clone(), storage.store.url());
         let is_first = place(from) < place(to);
         let (first, second) = if is_first { (from, to) } else { (to, from) };
-        let held = first.lock_unsettled(operation).await?;
-        let other = match second.lock_unsettled(operation).await {
-            Ok(other) => other,
-            Err(error) => {
+        let reserved = first.reserve(Some(operation)).await?;
+        let other = second.reserve(Some(operation)).await?;
+        let (held, other) = match join(reserved.publish(), other.publish()).await {
+            (Ok(held), Ok(other)) => (held, other),
+            (Ok(held), Err(error)) | (Err(error), Ok(held)) => {
                 drop(held.release().await);
                 return Err(error);
             }
+            (Err(error), Err(_)) => return Err(error),
         };
         let (from, to) = if is_first { (held, other) } else { (other, held) };
         Ok(Self { from, to })
@@ -55,8 +59,8 @@ impl BothLocks {
     /// # Errors
     /// Those of the store.
     pub(crate) async fn release(self) -> Result<()> {
-        let from = self.from.release().await;
-        self.to.release().await.and(from)
+        let (from, to) = join(self.from.release(), self.to.release()).await;
+        from.and(to)
     }
 
     /// Releases both locks, and removes the traces of the one of the stack that is gone, the first.
@@ -64,7 +68,7 @@ impl BothLocks {
     /// # Errors
     /// As for [`Self::release`].
     pub(crate) async fn retire(self) -> Result<()> {
-        let from = self.from.retire().await;
-        self.to.release().await.and(from)
+        let (from, to) = join(self.from.retire(), self.to.release()).await;
+        from.and(to)
     }
 }

@@ -17,8 +17,8 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, Md5Digest, Object, StackLock,
-    StackName, Store, Version,
+    Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, Md5Digest, Object, ReservedLock,
+    StackLock, StackName, Store, Version,
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
@@ -176,7 +176,8 @@ impl StackStorage {
     /// Reads the checkpoint and the journal.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when the stack does not exist.
+    /// [`ErrorKind::NotFound`] when the stack does not exist; [`ErrorKind::Conflict`] when checkpoint and journal cannot be read
+    /// together, since operations begin and end all the time.
     pub(crate) async fn read(&self) -> Result<StoredStack> {
         check_layout(&self.store).await?;
         let missing = || {
@@ -185,9 +186,7 @@ impl StackStorage {
                 format!("no stack named '{}' found", self.name),
             )
         };
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
+        for _ in 0..MAX_READ_ATTEMPTS {
             let before = self.journal().await?;
             let key = self.checkpoint_key().await?.ok_or_else(missing)?;
             let read = self.store.get_with_digest(&key).await?;
@@ -200,7 +199,7 @@ impl StackStorage {
                 (None, None) => true,
                 _ => false,
             };
-            if steady || attempts == MAX_READ_ATTEMPTS {
+            if steady {
                 return Ok(StoredStack {
                     recorded: digest.map(|digest| (bytes.clone(), digest)),
                     checkpoint: expand(&key, bytes)?,
@@ -209,6 +208,11 @@ impl StackStorage {
                 });
             }
         }
+        let text = format!(
+            "operations on the stack '{}' began or ended during each of {MAX_READ_ATTEMPTS} attempts to read it",
+            self.name
+        );
+        Err(Error::new(ErrorKind::Conflict, text).with_hint("read it again when fewer operations run"))
     }
 
     async fn journal(&self) -> Result<Option<Object>> {
@@ -221,7 +225,7 @@ impl StackStorage {
     /// [`ErrorKind::Conflict`], which names the holders, when it is locked elsewhere.
     #[cfg(test)]
     pub(crate) async fn lock(&self) -> Result<StackLock> {
-        StackLock::take(&self.store, &self.name, &self.facts, &self.runtime, None).await
+        self.reserve(None).await?.publish().await
     }
 
     /// As [`Self::lock`]. Conflicts of other lockers name `operation`, `update` for instance.
@@ -229,7 +233,7 @@ impl StackStorage {
     /// # Errors
     /// As for [`Self::lock`]; [`ErrorKind::Conflict`] for a stack with an interrupted move of resources, or an interrupted renaming.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
-        let lock = self.lock_unsettled(operation).await?;
+        let lock = self.reserve(Some(operation)).await?.publish().await?;
         if let Err(error) = self.refuse_unsettled().await {
             drop(lock.release().await);
             return Err(error);
@@ -237,16 +241,9 @@ impl StackStorage {
         Ok(lock)
     }
 
-    /// As [`Self::lock_for`], also for a stack with an interrupted move of resources or an interrupted renaming.
-    async fn lock_unsettled(&self, operation: &str) -> Result<StackLock> {
-        StackLock::take(
-            &self.store,
-            &self.name,
-            &self.facts,
-            &self.runtime,
-            Some(operation),
-        )
-        .await
+    /// Locks the stack against this engine, also with an interrupted move of resources or an interrupted renaming.
+    async fn reserve(&self, operation: Option<&str>) -> Result<ReservedLock> {
+        ReservedLock::take(&self.store, &self.name, &self.facts, &self.runtime, operation).await
     }
 
     /// Refuses a stack with an interrupted move of resources or an interrupted renaming, as [`Self::lock_for`] does.

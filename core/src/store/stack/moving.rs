@@ -3,6 +3,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use bytes::Bytes;
+use futures::future::join;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
@@ -85,10 +87,11 @@ struct Sealed {
 }
 
 impl Moving {
-    /// Writes the notes, that of the source first, before one of both states is written. The caller holds both locks.
+    /// Writes both notes, before one of both states is written. One alone means that nothing has moved. The caller holds both
+    /// locks.
     ///
     /// # Errors
-    /// Those of the stores.
+    /// Those of the stores. A note that could not be removed then is removed when its stack is next opened.
     pub(crate) async fn note(
         from: &StackStorage,
         to: &StackStorage,
@@ -103,9 +106,17 @@ impl Moving {
         };
         let note = serde_json::to_vec(&moving)
             .map_err(|error| Error::internal(format!("writing a move of resources: {error}")))?;
-        for side in [from, to] {
-            let note = note.clone().into();
-            side.store.put(&side.name.moving(), note, Condition::Any).await?;
+        let note = Bytes::from(note);
+        let put = async |side: &StackStorage| {
+            side.store
+                .put(&side.name.moving(), note.clone(), Condition::Any)
+                .await
+        };
+        let (left, arrived) = join(put(from), put(to)).await;
+        if let Err(error) = left.and(arrived) {
+            // The error of the write is reported.
+            drop(moving.forget(from, to).await);
+            return Err(error);
         }
         Ok(moving)
     }
@@ -125,19 +136,21 @@ impl Moving {
         })
     }
 
-    /// Removes both notes. That of the destination goes first: the one of the source alone means that nothing is left to do.
+    /// Removes both notes. One alone means that nothing is left to do.
     ///
     /// # Errors
     /// Those of the stores.
     pub(crate) async fn forget(&self, from: &StackStorage, to: &StackStorage) -> Result<()> {
-        for side in [to, from] {
+        let forget = async |side: &StackStorage| {
             // Another move may have begun there.
             if Self::of(side).await?.as_ref() == Some(self) {
                 side.store.delete(&side.name.moving()).await?;
                 side.store.tidy(&side.name.journals()).await;
             }
-        }
-        Ok(())
+            Ok(())
+        };
+        let (left, arrived) = join(forget(from), forget(to)).await;
+        left.and(arrived)
     }
 
     /// Finishes or forgets an interrupted move from or to a stack. One that is in progress stays, and one with a stack in another

@@ -497,3 +497,79 @@ async fn a_stack_with_resources_is_removed_only_by_force() {
     );
     stack.remove(true).await.unwrap();
 }
+
+/// A store in which a journal begins and ends between reads, a number of times.
+struct Restless {
+    inner: MemoryStore,
+    journal: String,
+    changes: std::sync::atomic::AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl Store for Restless {
+    fn url(&self) -> String {
+        self.inner.url()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        use std::sync::atomic::Ordering::SeqCst;
+        let left = self.changes.fetch_update(SeqCst, SeqCst, |left| {
+            (key == self.journal).then(|| left.checked_sub(1))?
+        });
+        match left {
+            Ok(left) if left % 2 == 0 => Ok(Some(Object {
+                bytes: "{}".into(),
+                version: "1".into(),
+            })),
+            _ => self.inner.get(key).await,
+        }
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.inner.put(key, bytes, condition).await
+    }
+
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.inner.append(key, bytes, condition).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<crate::store::ObjectInfo>> {
+        self.inner.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.inner.delete(key).await
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.inner.copy(from, to).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn crate::store::LockGuard>> {
+        self.inner.lock(name).await
+    }
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_never_read_with_the_journal_of_another_moment() {
+    for (changes, is_read) in [(0, true), (2 * MAX_READ_ATTEMPTS - 2, true), (usize::MAX, false)] {
+        let name = StackName::parse("fixtures/dev").unwrap();
+        let stack = storage(Arc::new(Restless {
+            inner: MemoryStore::new(runtime()),
+            journal: name.journal(),
+            changes: changes.into(),
+        }));
+        stack.create().await.unwrap();
+        match stack.read().await {
+            Ok(stored) => assert!(is_read && stored.journal.is_none(), "{changes}"),
+            Err(error) => {
+                assert!(!is_read, "{changes}: {error}");
+                assert_eq!(error.kind(), ErrorKind::Conflict);
+                assert_eq!(
+                    error.message(),
+                    "operations on the stack 'fixtures/dev' began or ended during each of 16 attempts to read it"
+                );
+            }
+        }
+    }
+}
