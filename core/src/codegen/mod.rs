@@ -3,6 +3,7 @@
 //! All functions are pure. A program never contains the value of a secret: it reads that from the stack's configuration.
 
 mod c;
+mod configuration;
 mod literal;
 mod names;
 mod package;

@@ -4,8 +4,10 @@ use std::{collections::BTreeMap, fmt};
 
 use crate::{
     codegen::{
+        configuration,
         names::{Case, Identifiers},
         package::DeclaredPackage,
+        schema::PackageSchema,
         secret_keys::SecretKeys,
         value::Expression,
     },
@@ -63,6 +65,12 @@ pub(crate) struct Declaration {
 }
 
 impl Declaration {
+    /// Returns the package of a provider; `None` for other resources.
+    pub(super) fn provided_package(&self) -> Option<&str> {
+        let package = self.resource_type.strip_prefix("pulumi:providers:");
+        package.filter(|_| self.kind == DeclaredKind::Provider)
+    }
+
     /// Sets the plugin of the package, which has the version and the address then.
     pub(crate) fn served_by(&mut self, package: DeclaredPackage) {
         self.version.clear();
@@ -83,6 +91,8 @@ pub(crate) struct Program {
 pub(super) struct Declared {
     pub(super) declaration: Declaration,
     pub(super) inputs: Vec<(String, Expression)>,
+    /// The arguments of a class of the SDKs, where they are not the inputs.
+    pub(super) arguments: Option<Vec<(String, Expression)>>,
 }
 
 /// The secret values that a program reads from the configuration, as texts by key (`project:name`). Debug output shows the keys.
@@ -103,11 +113,20 @@ impl Program {
         project: &str,
         declarations: Vec<Declaration>,
         taken: impl IntoIterator<Item = &'a str>,
+        schemas: &[PackageSchema],
     ) -> Self {
         let mut keys = SecretKeys::new(project, taken);
         let declared = declarations.into_iter().map(|declaration| {
             let inputs = keys.inputs(&declaration.label, &declaration.inputs);
-            Declared { declaration, inputs }
+            let schema = declaration.provided_package();
+            let schema = schemas.iter().find(|it| Some(it.name.as_str()) == schema);
+            let arguments = schema
+                .map(|schema| configuration::arguments(&mut keys, &declaration.label, &inputs, schema));
+            Declared {
+                declaration,
+                inputs,
+                arguments,
+            }
         });
         Self {
             declarations: declared.collect(),

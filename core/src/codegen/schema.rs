@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::names::capitalized;
+use super::{names::capitalized, value::Expression};
 
 /// The schema of a package, as its provider serves it. Members that source code does not need are not read.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct PackageSchema {
     pub(super) name: String,
+    /// The publisher, as a part of the names of its packages; empty for `pulumi`.
+    namespace: String,
     meta: Option<Meta>,
     language: BTreeMap<String, LanguageInfo>,
     pub(super) provider: ResourceSchema,
@@ -48,6 +50,8 @@ pub(super) struct ResourceSchema {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct PropertySchema {
+    #[serde(rename = "type")]
+    kind: String,
     #[serde(rename = "$ref")]
     reference: String,
     pub(super) items: Option<Box<Self>>,
@@ -77,55 +81,131 @@ impl PackageSchema {
         self.resources.get(token)
     }
 
+    /// Returns the type of the package to which a property refers.
+    fn referred(&self, property: &PropertySchema) -> Option<&ResourceSchema> {
+        let token = property.reference.strip_prefix("#/types/")?;
+        // References are encoded as parts of URIs.
+        let token = token.replace("%2F", "/").replace("%2f", "/");
+        self.types.get(&token)
+    }
+
     /// Returns the members of an object type to which a property refers.
     pub(super) fn members_of(&self, property: &PropertySchema) -> Option<&BTreeMap<String, PropertySchema>> {
-        let of = |property: &PropertySchema| {
-            let token = property.reference.strip_prefix("#/types/")?;
-            // References are encoded as parts of URIs.
-            let token = token.replace("%2F", "/").replace("%2f", "/");
-            let members = self.types.get(&token).map(|object| &object.properties)?;
-            (!members.is_empty()).then_some(members)
+        let members = self.referred(property).map(|object| &object.properties)?;
+        (!members.is_empty()).then_some(members)
+    }
+
+    /// Returns whether values of a property are strings, which a provider's class does not write as JSON. Those of an enumeration
+    /// and of several types are none.
+    pub(super) fn is_string(&self, property: &PropertySchema) -> bool {
+        property.kind == "string" && property.one_of.is_empty() && self.referred(property).is_none()
+    }
+
+    /// Returns, of a property of several types, the one that fits a value best; any other property as it is.
+    pub(super) fn part_for<'a>(
+        &self,
+        property: &'a PropertySchema,
+        value: &Expression,
+    ) -> &'a PropertySchema {
+        let parts = property.one_of.iter();
+        let fitting = match value {
+            Expression::List(_) => parts.clone().find(|part| part.items.is_some()),
+            Expression::Object(map) => {
+                let known = |part: &&PropertySchema| {
+                    let members = self.members_of(part);
+                    members.map(|members| map.iter().filter(|(key, _)| members.contains_key(key)).count())
+                };
+                // Of equals, the first one.
+                let objects = parts.clone().filter(|part| known(part).is_some()).rev();
+                let object = objects.max_by_key(known);
+                object.or_else(|| parts.clone().find(|part| part.additional_properties.is_some()))
+            }
+            _ => None,
         };
-        of(property).or_else(|| property.one_of.iter().find_map(of))
+        fitting.unwrap_or(property)
     }
 
     /// Returns the name of the package that users import: `pulumi_random`, `@pulumi/random`.
     pub(super) fn package(&self, language: &str) -> String {
         let own = self.language.get(language).map(|info| info.package_name.as_str());
+        let publisher = match self.namespace.as_str() {
+            "" => "pulumi",
+            namespace => namespace,
+        };
         match (own.filter(|name| !name.is_empty()), language) {
             (Some(name), _) => name.to_owned(),
-            (None, "python") => format!("pulumi_{}", self.name.replace('-', "_")),
-            (None, _) => format!("@pulumi/{}", self.name),
+            (None, "python") => format!("{publisher}_{}", self.name).replace('-', "_"),
+            (None, _) => format!("@{publisher}/{}", self.name),
         }
     }
 
-    /// Returns where the class of a resource type is.
+    /// Returns where the class of a resource type is: the parts of its module in the form of the SDKs, which is in lower case
+    /// unless the schema names another one.
     pub(super) fn class(&self, token: &str, language: &str) -> ClassPlace {
         let mut parts = token.splitn(3, ':').skip(1);
-        let module = parts.next().unwrap_or_default();
+        let module = self.module(parts.next().unwrap_or_default());
         let class = parts.next().unwrap_or_default();
-        // The format of bridged providers; others have the whole part.
-        let is_bridged = self
-            .meta
-            .as_ref()
-            .is_some_and(|meta| meta.module_format.contains("(?:/"));
-        let module = match module.rsplit_once('/') {
-            Some((module, last)) if is_bridged || capitalized(last) == class => module,
-            _ => module,
-        };
-        let info = self.language.get(language);
-        let overridden = info.and_then(|info| {
-            info.module_name_overrides
-                .get(module)
-                .or_else(|| info.module_to_package.get(module))
+        let overridden = self.language.get(language).and_then(|info| {
+            let modules = match language {
+                "python" => &info.module_name_overrides,
+                _ => &info.module_to_package,
+            };
+            modules.get(module)
         });
-        let module = overridden.map_or(module, String::as_str);
-        let modules = module
-            .split(['/', '.'])
-            .filter(|part| !part.is_empty() && *part != "index");
+        let module = match overridden {
+            // Python has the names as they are, Node those of folders.
+            Some(module) if language == "python" => module.clone(),
+            Some(module) => module.to_lowercase(),
+            None => module.to_lowercase(),
+        };
+        let modules = module.split(['/', '.']).filter(|part| !part.is_empty());
         ClassPlace {
             modules: modules.map(str::to_owned).collect(),
             class: capitalized(class),
+        }
+    }
+
+    /// Returns the module of the middle part of a token; empty for the package itself.
+    fn module<'a>(&self, part: &'a str) -> &'a str {
+        // The format of bridged providers, whose last part is the resource; others have the whole part.
+        let format = self.meta.as_ref().map(|meta| meta.module_format.as_str());
+        let is_bridged = format.is_some_and(|format| format.contains("(?:/"));
+        let module = match part.rsplit_once('/') {
+            Some((module, _)) if is_bridged => module,
+            _ => part,
+        };
+        if module.starts_with("index") { "" } else { module }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(schema: &str, token: &str, language: &str) -> String {
+        let schema = PackageSchema::read(schema).unwrap();
+        let ClassPlace { modules, class } = schema.class(token, language);
+        format!("{} {} {class}", schema.package(language), modules.join("."))
+    }
+
+    #[test]
+    fn a_class_is_where_the_generator_of_the_sdks_puts_it() {
+        let bridged = r#"{"name": "c-d", "meta": {"moduleFormat": "(.*)(?:/[^/]*)"}}"#;
+        let plain = r#"{"name": "cloud", "namespace": "my-org", "language": {
+            "python": {"moduleNameOverrides": {"compute/v1": "compute/one", "tasks": ""}},
+            "nodejs": {"packageName": "@cloud/sdk", "moduleToPackage": {"compute/v1": "Compute/One"}}}}"#;
+        let table = [
+            (bridged, "c-d:index/thing:Thing", "python", "pulumi_c_d  Thing"),
+            (bridged, "c-d:appMesh/route:Route", "python", "pulumi_c_d appmesh Route"),
+            (bridged, "c-d:appMesh/route:Route", "nodejs", "@pulumi/c-d appmesh Route"),
+            (plain, "cloud:index:thing", "python", "my_org_cloud  Thing"),
+            (plain, "cloud:compute/v1:Disk", "python", "my_org_cloud compute.one Disk"),
+            (plain, "cloud:compute/v1:Disk", "nodejs", "@cloud/sdk compute.one Disk"),
+            (plain, "cloud:tasks:Job", "python", "my_org_cloud  Job"),
+            (plain, "cloud:mod/sub:Sub", "nodejs", "@cloud/sdk mod.sub Sub"),
+        ];
+        for (schema, token, language, expected) in table {
+            assert_eq!(place(schema, token, language), expected, "{token} in {language}");
         }
     }
 }

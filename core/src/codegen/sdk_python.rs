@@ -9,10 +9,16 @@ use super::{
     program::{Declaration, Declared, DeclaredKind, Program, Reference, is_default_provider},
     python::{RESERVED, bytes, text},
     schema::PackageSchema,
-    sdk::{SdkDeclaration, declarations, key_name},
+    sdk::{Conventions, SdkDeclaration, declarations, key_name},
     value::{Expression, FileKind},
 };
 use crate::message::Language;
+
+/// How classes take their arguments. Objects are given as dictionaries, whose defaults nothing fills in.
+const CONVENTIONS: Conventions = Conventions {
+    name: property_name,
+    fills_members: false,
+};
 
 /// Words that a keyword argument cannot be.
 const KEYWORDS: &[&str] = &[
@@ -93,15 +99,20 @@ fn property_name(name: &str) -> String {
         }
         written.push(character.to_ascii_lowercase());
     }
-    if KEYWORDS.contains(&written.as_str()) {
-        written.push('_');
+    attribute(&written)
+}
+
+/// Returns the name of a module or a property, none of which is a keyword.
+fn attribute(name: &str) -> String {
+    match KEYWORDS.contains(&name) {
+        true => format!("{name}_"),
+        false => name.replace('-', "_"),
     }
-    written
 }
 
 /// Returns a program; `None` when no resource has a class.
 pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<String> {
-    let declarations = declarations(program, schemas, property_name)?;
+    let declarations = declarations(program, schemas, CONVENTIONS)?;
     let mut packages: BTreeMap<String, String> = BTreeMap::new();
     for declaration in &declarations {
         if let SdkDeclaration::Class { schema, .. } = declaration {
@@ -188,7 +199,7 @@ fn class(declaration: &Declaration, schema: &PackageSchema) -> String {
         return format!("{alias}.Provider");
     }
     let place = schema.class(&declaration.resource_type, "python");
-    let modules = place.modules.iter().map(|module| identifier(module, Case::Snake));
+    let modules = place.modules.iter().map(|module| attribute(module));
     let path: Vec<String> = std::iter::once(alias)
         .chain(modules)
         .chain([place.class.clone()])

@@ -8,11 +8,17 @@ use super::{
     printer::{Syntax, print},
     program::{Declaration, Declared, DeclaredKind, Program, Reference, is_default_provider},
     schema::PackageSchema,
-    sdk::{SdkDeclaration, declarations, key_name},
+    sdk::{Conventions, SdkDeclaration, declarations, key_name},
     typescript::{RESERVED, key_of, text},
     value::{Expression, FileKind},
 };
 use crate::message::Language;
+
+/// How classes take their arguments. They fill in the defaults of objects, too.
+const CONVENTIONS: Conventions = Conventions {
+    name: str::to_owned,
+    fills_members: true,
+};
 
 /// The syntax of values.
 struct Values;
@@ -71,7 +77,7 @@ impl Syntax for Values {
 
 /// Returns a program; `None` when no resource has a class.
 pub(super) fn program(program: &Program, schemas: &[PackageSchema]) -> Option<String> {
-    let declarations = declarations(program, schemas, str::to_owned)?;
+    let declarations = declarations(program, schemas, CONVENTIONS)?;
     let mut packages: BTreeMap<String, String> = BTreeMap::new();
     for declaration in &declarations {
         if let SdkDeclaration::Class { schema, .. } = declaration {

@@ -34,6 +34,11 @@ impl SecretKeys {
         self.values
     }
 
+    /// Returns the value of a key that a secret has been given, as a text.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.values.0.get(key).map(String::as_str)
+    }
+
     /// Returns the inputs of a resource as expressions.
     pub(super) fn inputs(&mut self, resource: &str, inputs: &PropertyMap) -> Vec<(String, Expression)> {
         let mut path = vec![resource.to_owned()];
@@ -56,7 +61,8 @@ impl SecretKeys {
         expression
     }
 
-    fn expression(&mut self, value: &PropertyValue, path: &mut Vec<String>) -> Expression {
+    /// Returns a value at a path as an expression.
+    pub(super) fn expression(&mut self, value: &PropertyValue, path: &mut Vec<String>) -> Expression {
         match value {
             PropertyValue::Null => Expression::Null,
             PropertyValue::Bool(flag) => Expression::Bool(*flag),

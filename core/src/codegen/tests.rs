@@ -91,6 +91,7 @@ fn everything() -> Program {
         "shop",
         vec![mine, shelf, all, other, made, more],
         ["shop:classPassword"],
+        &[schema()],
     )
 }
 

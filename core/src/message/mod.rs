@@ -2,6 +2,7 @@
 
 mod catalog;
 mod edits;
+mod import;
 mod language;
 mod locks;
 mod nearest;
@@ -12,6 +13,7 @@ mod wording;
 
 pub(crate) use catalog::Message;
 pub(crate) use edits::{needed_record, protected_record};
+pub(crate) use import::PROVIDER_INPUTS_DEPRECATED;
 pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};
 pub(crate) use locks::stack_locked;

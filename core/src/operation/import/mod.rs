@@ -5,6 +5,7 @@ mod faults;
 mod importer;
 mod names;
 mod order;
+mod owners;
 mod providers;
 mod report;
 mod request;
@@ -17,7 +18,9 @@ use std::sync::Arc;
 
 use super::{OperationKind, OperationOptions, OperationRun, options::styled_name, prepare::Prepared};
 use crate::{
+    diagnostic::Diagnostic,
     error::{Error, Result},
+    message::PROVIDER_INPUTS_DEPRECATED,
     monitor::PlannedDefaults,
     property::json::SealedSecrets,
     secrets::SecretsManager,
@@ -62,9 +65,15 @@ pub(super) async fn import(
         root: Urn::root_stack(stack, project),
         protects: request.protects(),
     };
+    if !request.provider_inputs.is_empty() {
+        prepared.executor.diagnose(Diagnostic::warning(PROVIDER_INPUTS_DEPRECATED));
+    }
     importer.keep_recorded().await;
     importer.create_root().await;
     let settled = importer.import(&rows).await;
+    for warning in owners::warnings(&prepared.base, &settled) {
+        prepared.executor.diagnose(warning);
+    }
     let mut report = report::report(run, &rows, &settled);
     if request.generates_code() {
         source::generate(run, prepared, &rows, &settled, &mut report).await;

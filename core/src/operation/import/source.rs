@@ -35,11 +35,11 @@ pub(super) async fn generate(
     settled: &[Settled],
     report: &mut ImportReport,
 ) {
-    let packages = rows
-        .iter()
-        .zip(settled)
-        .map(|(row, settled_row)| package(row, settled_row.record()?, prepared, settled));
-    let packages: Vec<_> = packages.collect();
+    let known = Known::new(prepared, settled);
+    let packages = rows.iter().zip(settled);
+    let packages: Vec<_> = packages
+        .map(|(row, settled)| package(row, settled.record()?, &known))
+        .collect();
     let declarations = declarations(rows, settled, &report.resources, packages, &prepared.base);
     let taken = run
         .stack
@@ -47,9 +47,10 @@ pub(super) async fn generate(
         .iter()
         .map(|(key, _)| key.to_string())
         .collect::<Vec<_>>();
-    let program = Program::new(&run.stack.project, declarations, taken.iter().map(String::as_str));
+    let schemas = schemas(run, &known, settled).await;
+    let taken = taken.iter().map(String::as_str);
+    let program = Program::new(&run.stack.project, declarations, taken, &schemas);
     report.configuration = ImportConfiguration(program.secrets().0.clone());
-    let schemas = schemas(run, prepared, settled).await;
     report.code = SourceCode {
         python: own_program(&program, Language::Python),
         typescript: own_program(&program, Language::Node),
@@ -60,8 +61,33 @@ pub(super) async fn generate(
     };
 }
 
+/// The providers of the records.
+struct Known<'a> {
+    prepared: &'a Prepared,
+    /// The records of the rows, by URN.
+    rows: FxHashMap<&'a Urn, &'a Arc<ResourceState>>,
+}
+
+impl<'a> Known<'a> {
+    fn new(prepared: &'a Prepared, settled: &'a [Settled]) -> Self {
+        let records = settled.iter().filter_map(Settled::record);
+        let rows = records.map(|record| (&record.urn, record)).collect();
+        Self { prepared, rows }
+    }
+
+    /// Returns the settings of a provider that is recorded, or has been created.
+    fn settings(&self, reference: &ProviderReference) -> Option<ProviderSettings> {
+        let urn = &reference.urn;
+        let recorded = self.prepared.base.live(urn).map(|record| Arc::clone(&record.state));
+        let published = || self.prepared.executor.published(urn);
+        let created = || self.rows.get(urn).copied().cloned();
+        let provider = recorded.or_else(published).or_else(created)?;
+        ProviderSettings::read(reference.package(), &provider.inputs).ok()
+    }
+}
+
 /// Returns the schemas of the packages of the records: those of providers that serve one.
-async fn schemas(run: &OperationRun, prepared: &Prepared, settled: &[Settled]) -> Vec<PackageSchema> {
+async fn schemas(run: &OperationRun, known: &Known<'_>, settled: &[Settled]) -> Vec<PackageSchema> {
     let mut seen = FxHashSet::default();
     let records = settled.iter().filter_map(Settled::record);
     let references = records.filter_map(|record| match record.is_provider() {
@@ -76,7 +102,7 @@ async fn schemas(run: &OperationRun, prepared: &Prepared, settled: &[Settled]) -
         let clock = Arc::clone(&run.stack.engine.runtime.clock);
         let served = tokio::select! {
             biased;
-            served = schema(prepared, settled, &reference) => served,
+            served = schema(known, &reference) => served,
             () = clock.wait(SCHEMA_TIMEOUT) => None,
             () = run.control.cancelled() => None,
         };
@@ -86,50 +112,26 @@ async fn schemas(run: &OperationRun, prepared: &Prepared, settled: &[Settled]) -
 }
 
 /// Asks a provider for the schema of its package; one that is not loaded is loaded for that.
-async fn schema(prepared: &Prepared, settled: &[Settled], reference: &ProviderReference) -> Option<String> {
-    let spec = ProviderSpec::from(provider_settings(prepared, settled, reference)?);
+async fn schema(known: &Known<'_>, reference: &ProviderReference) -> Option<String> {
+    let registry = &known.prepared.registry;
+    let spec = ProviderSpec::from(known.settings(reference)?);
     let parameter = spec.parameter.as_ref();
     let request = SchemaRequest {
         subpackage_name: parameter.map(|made| made.name.clone()).unwrap_or_default(),
         subpackage_version: parameter.map(|made| made.version.clone()).unwrap_or_default(),
     };
-    if let Some(handle) = prepared.registry.get(reference) {
+    if let Some(handle) = registry.get(reference) {
         return handle.provider.backend().get_schema(request).await.ok();
     }
-    let loaded = prepared.registry.source().load_package(&spec).await.ok()?;
+    let loaded = registry.source().load_package(&spec).await.ok()?;
     let served = loaded.provider.get_schema(request).await.ok();
     loaded.release().await;
     served
 }
 
-/// Returns the settings of a provider that is recorded, or has been created.
-fn provider_settings(
-    prepared: &Prepared,
-    settled: &[Settled],
-    reference: &ProviderReference,
-) -> Option<ProviderSettings> {
-    let recorded = || {
-        let record = prepared.base.live(&reference.urn);
-        record.map(|record| Arc::clone(&record.state))
-    };
-    // Only what neither the state nor this run has published is searched for.
-    let created = || {
-        let mut records = settled.iter().filter_map(Settled::record);
-        records.find(|record| record.urn == reference.urn).cloned()
-    };
-    let published = || prepared.executor.published(&reference.urn);
-    let provider = recorded().or_else(published).or_else(created)?;
-    ProviderSettings::read(reference.package(), &provider.inputs).ok()
-}
-
 /// Returns the plugin that serves the package of a row's record, where that is not the one of the package's name.
-fn package(
-    row: &Row,
-    record: &ResourceState,
-    prepared: &Prepared,
-    settled: &[Settled],
-) -> Option<DeclaredPackage> {
-    let extensions = prepared.base.extensions();
+fn package(row: &Row, record: &ResourceState, known: &Known<'_>) -> Option<DeclaredPackage> {
+    let extensions = known.prepared.base.extensions();
     let recorded = || extensions.of_record(record).ok().flatten();
     if let Some(extension) = row.extension.as_ref().or_else(recorded) {
         let provider = ProviderReference::parse(&record.provider).ok()?;
@@ -147,11 +149,7 @@ fn package(
             ProviderSettings::read(row.resource_type.provided_package()?, &record.inputs).ok()?
         }
         _ if is_explicit(&record.provider) => return None,
-        _ => provider_settings(
-            prepared,
-            settled,
-            &ProviderReference::parse(&record.provider).ok()?,
-        )?,
+        _ => known.settings(&ProviderReference::parse(&record.provider).ok()?)?,
     };
     let version = |version: Option<Version>| version.map(|version| version.to_string()).unwrap_or_default();
     let base = settings.base?;
@@ -202,6 +200,9 @@ fn declarations(
             inherited.insert(&row.urn, from_parent);
         }
         let mut declaration = declaration(row, resource, &places, from_parent);
+        if let Some(record) = settled[*index].record().filter(|_| row.kind == RowKind::Provider) {
+            set_plugin(&mut declaration, record);
+        }
         if let Some(package) = packages.get_mut(*index).and_then(Option::take) {
             declaration.served_by(package);
         }
@@ -273,11 +274,11 @@ fn declaration(
         None => Reference::Recorded(resource.provider.clone()),
     });
     let is_provider = row.kind == RowKind::Provider;
-    let mut inputs = resource.inputs.clone();
-    if is_provider && !row.version.is_empty() {
-        // The option of the same name sets it.
-        inputs.remove("version");
-    }
+    // A resource of the default provider asks for the plugin; the options of a provider are set afterwards.
+    let asked = |text: &String| match provider.is_none() && !is_provider {
+        true => text.clone(),
+        false => String::new(),
+    };
     Declaration {
         kind: match (row.kind, row.remote) {
             (RowKind::Custom, _) => DeclaredKind::Custom,
@@ -293,20 +294,28 @@ fn declaration(
             false => String::new(),
         },
         label: row.name.clone(),
-        inputs,
+        inputs: resource.inputs.clone(),
         parent,
-        version: if provider.is_none() || is_provider {
-            row.version.clone()
-        } else {
-            String::new()
-        },
-        download_url: if provider.is_none() || is_provider {
-            row.download_url.clone()
-        } else {
-            String::new()
-        },
+        version: asked(&row.version),
+        download_url: asked(&row.download_url),
         provider,
         package: None,
         protect: resource.protect,
+    }
+}
+
+/// Makes the plugin of a provider's record options of its declaration, which are no inputs there.
+fn set_plugin(declaration: &mut Declaration, record: &ResourceState) {
+    let package = record.resource_type.provided_package().unwrap_or_default();
+    let Ok(settings) = ProviderSettings::read(package, &record.inputs) else {
+        return;
+    };
+    if let Some(version) = settings.version {
+        declaration.version = version.to_string();
+        declaration.inputs.remove("version");
+    }
+    // A key of this name among the inputs is the user's own.
+    if !declaration.inputs.contains_key("pluginDownloadURL") {
+        declaration.download_url = settings.download_url;
     }
 }
