@@ -90,6 +90,24 @@ impl ConfigType {
             Self::Array(_) | Self::Object => false,
         }
     }
+
+    /// Returns whether a default of the project file has the type. Unlike the value of a stack, it is not a text: a number is no
+    /// string, and a text is a number only when it reads like one.
+    fn admits_default(&self, value: &ConfigValue) -> bool {
+        match (self, value) {
+            (_, ConfigValue::Null | ConfigValue::Secure(_) | ConfigValue::Secret(_))
+            | (Self::String, ConfigValue::String(_))
+            | (Self::Integer, ConfigValue::Integer(_))
+            | (Self::Number, ConfigValue::Integer(_) | ConfigValue::Float(_))
+            | (Self::Boolean, ConfigValue::Bool(_)) => true,
+            (Self::Integer | Self::Number | Self::Boolean, ConfigValue::String(_)) => self.admits(value),
+            (Self::Object, value) => matches!(value, ConfigValue::Object(_)),
+            (Self::Array(item_type), ConfigValue::List(items)) => item_type
+                .as_ref()
+                .is_none_or(|item_type| items.iter().all(|item| item_type.admits_default(item))),
+            _ => false,
+        }
+    }
 }
 
 impl std::fmt::Display for ConfigType {
@@ -157,6 +175,16 @@ impl ConfigDeclaration {
             return Err(Error::invalid(format!(
                 "project config '{key}' cannot have both a 'default' and 'value' attribute"
             )));
+        }
+        if let (Some(value_type), Some(default)) = (&declaration.value_type, &declaration.default)
+            && !foreign
+            && !value_type.admits_default(default)
+        {
+            let fault = format!(
+                "The default value specified for configuration key '{key}' is not of the expected type '{value_type}'"
+            );
+            let hint = format!("write a `default:` of the type, or the `type:` of the default, below `config: {key}:`");
+            return Err(Error::invalid(fault).with_hint(hint));
         }
         if foreign {
             for (name, present) in [

@@ -146,3 +146,47 @@ fn a_declaration_that_contradicts_itself_is_refused() {
     assert!(refusal("  aws:region: {default: x}\n", "{}").contains("should not define a 'default'"));
     assert!(refusal("  k: {type: text}\n", "{}").contains("unknown type"));
 }
+
+#[test]
+fn a_default_of_another_type_is_refused() {
+    let wrong = |value_type: &str| {
+        format!("The default value specified for configuration key 'k' is not of the expected type '{value_type}'")
+    };
+    for (declared, value_type) in [
+        ("type: integer, default: many", "integer"),
+        ("type: integer, default: 1.5", "integer"),
+        ("type: integer, default: true", "integer"),
+        ("type: number, default: [1]", "number"),
+        ("type: boolean, default: 1", "boolean"),
+        ("type: boolean, default: 'yes'", "boolean"),
+        ("type: string, default: 5", "string"),
+        ("type: string, default: {a: b}", "string"),
+        ("type: object, default: [a]", "object"),
+        ("type: array, items: {type: string}, default: a", "array<string>"),
+        ("type: array, items: {type: string}, default: [a, 1]", "array<string>"),
+        (
+            "type: array, items: {type: array, items: {type: integer}}, default: [[1], [x]]",
+            "array<array<integer>>",
+        ),
+    ] {
+        let declared = format!("  k: {{{declared}}}\n");
+        assert_eq!(refusal(&declared, "{}"), wrong(value_type), "{declared}");
+        // The file is wrong, whatever a stack sets.
+        assert_eq!(refusal(&declared, "shop:k: 1\n"), wrong(value_type), "{declared}");
+    }
+    for declared in [
+        "type: integer, default: 5",
+        "type: integer, default: '5'",
+        "type: number, default: 5",
+        "type: number, default: 1.5",
+        "type: boolean, default: false",
+        "type: boolean, default: 'true'",
+        "type: string, default: '5'",
+        "type: object, default: {a: 1}",
+        "type: array, items: {type: string}, default: [a, b]",
+        "default: [1, a]",
+    ] {
+        let texts = applied(&format!("  k: {{{declared}}}\n"), "{}");
+        assert!(texts.is_ok(), "{declared}: {texts:?}");
+    }
+}
