@@ -183,7 +183,9 @@ impl ConfigDeclaration {
             let fault = format!(
                 "The default value specified for configuration key '{key}' is not of the expected type '{value_type}'"
             );
-            let hint = format!("write a `default:` of the type, or the `type:` of the default, below `config: {key}:`");
+            let hint = format!(
+                "write a `default:` of the type, or the `type:` of the default, below `config: {key}:`"
+            );
             return Err(Error::invalid(fault).with_hint(hint));
         }
         if foreign {

@@ -99,7 +99,9 @@ pub(super) fn program(program: &Program) -> String {
 
 /// Returns the statement that registers a resource.
 fn registration(program: &Program, declared: &Declared) -> String {
-    let Declared { declaration, inputs, .. } = declared;
+    let Declared {
+        declaration, inputs, ..
+    } = declared;
     let mut members = vec![
         ("type", json(&declaration.resource_type)),
         ("name", json(&declaration.name)),

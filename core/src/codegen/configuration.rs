@@ -9,11 +9,7 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-use super::{
-    schema::PackageSchema,
-    secret_keys::SecretKeys,
-    value::Expression,
-};
+use super::{schema::PackageSchema, secret_keys::SecretKeys, value::Expression};
 use crate::property::{json::PlainValue, signature::SIGNATURE};
 
 /// The entries of a JSON object in their order, which the class keeps when it writes them.
@@ -110,7 +106,8 @@ fn of_json(keys: &mut SecretKeys, text: &str, path: &mut Vec<String>) -> Option<
                 return Some(keys.expression(&value, path));
             }
             let entries = entries.into_iter();
-            let entries = entries.map(|(key, value)| Some((key.to_string(), inner(key.to_string(), value.get())?)));
+            let entries =
+                entries.map(|(key, value)| Some((key.to_string(), inner(key.to_string(), value.get())?)));
             entries.collect::<Option<_>>().map(Expression::Object)
         }
         _ => Some(match serde_json::from_str(text).ok()? {

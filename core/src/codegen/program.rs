@@ -120,8 +120,8 @@ impl Program {
             let inputs = keys.inputs(&declaration.label, &declaration.inputs);
             let schema = declaration.provided_package();
             let schema = schemas.iter().find(|it| Some(it.name.as_str()) == schema);
-            let arguments = schema
-                .map(|schema| configuration::arguments(&mut keys, &declaration.label, &inputs, schema));
+            let arguments =
+                schema.map(|schema| configuration::arguments(&mut keys, &declaration.label, &inputs, schema));
             Declared {
                 declaration,
                 inputs,

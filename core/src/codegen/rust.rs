@@ -185,7 +185,12 @@ fn imports(program: &Program, source: &str) -> String {
 }
 
 /// Returns the call that registers a resource.
-fn call(Declared { declaration, inputs, .. }: &Declared, variables: &[String]) -> String {
+fn call(
+    Declared {
+        declaration, inputs, ..
+    }: &Declared,
+    variables: &[String],
+) -> String {
     let mut fields = vec![
         format!("resource_type: {}.into()", text(&declaration.resource_type)),
         format!("name: {}.to_owned()", text(&declaration.name)),

@@ -196,11 +196,31 @@ mod tests {
             "nodejs": {"packageName": "@cloud/sdk", "moduleToPackage": {"compute/v1": "Compute/One"}}}}"#;
         let table = [
             (bridged, "c-d:index/thing:Thing", "python", "pulumi_c_d  Thing"),
-            (bridged, "c-d:appMesh/route:Route", "python", "pulumi_c_d appmesh Route"),
-            (bridged, "c-d:appMesh/route:Route", "nodejs", "@pulumi/c-d appmesh Route"),
+            (
+                bridged,
+                "c-d:appMesh/route:Route",
+                "python",
+                "pulumi_c_d appmesh Route",
+            ),
+            (
+                bridged,
+                "c-d:appMesh/route:Route",
+                "nodejs",
+                "@pulumi/c-d appmesh Route",
+            ),
             (plain, "cloud:index:thing", "python", "my_org_cloud  Thing"),
-            (plain, "cloud:compute/v1:Disk", "python", "my_org_cloud compute.one Disk"),
-            (plain, "cloud:compute/v1:Disk", "nodejs", "@cloud/sdk compute.one Disk"),
+            (
+                plain,
+                "cloud:compute/v1:Disk",
+                "python",
+                "my_org_cloud compute.one Disk",
+            ),
+            (
+                plain,
+                "cloud:compute/v1:Disk",
+                "nodejs",
+                "@cloud/sdk compute.one Disk",
+            ),
             (plain, "cloud:tasks:Job", "python", "my_org_cloud  Job"),
             (plain, "cloud:mod/sub:Sub", "nodejs", "@cloud/sdk mod.sub Sub"),
         ];

@@ -168,3 +168,81 @@ fn a_default_provider_is_recognized_by_its_reference() {
         assert_eq!(program::is_default_provider(reference), is_default, "{reference}");
     }
 }
+
+#[test]
+fn a_class_of_a_provider_gets_the_values_that_it_writes_as_json() {
+    let schema = PackageSchema::read(
+        r##"{"name": "cloud", "provider": {"inputProperties": {
+            "region": {"type": "string"}, "retries": {"type": "integer"}, "on": {"type": "boolean", "default": true},
+            "target": {"$ref": "#/types/cloud:index:Target"}, "kind": {"type": "string", "$ref": "#/types/cloud:index:Kind"},
+            "alias": {"type": "string", "$ref": "#/types/cloud:index:Alias"}, "login": {"type": "object"}, "nested": {"type": "object"},
+            "odd": {"type": "number"}, "given": {"type": "object"}}},
+        "types": {"cloud:index:Target": {"properties": {"hostName": {"type": "string", "default": "a"}}},
+            "cloud:index:Kind": {"type": "string", "enum": [{"value": "fast"}]}}}"##,
+    )
+    .unwrap();
+    let inputs = format!(
+        r#"{{
+        "region": "1", "retries": "3", "on": "true", "target": "{{\"z\":[1,null],\"hostName\":\"a\"}}", "kind": "\"fast\"", "alias": "\"x\"",
+        "login": {{{SECRET}, "value": "{{\"user\":\"hunter4\"}}"}}, "odd": "three", "given": {{"hostName": 1}}, "unknown": "true",
+        "nested": "{{\"b\":1,\"a\":{{\"4dabf18193072939515e22adb298388d\":\"1b47061264138c4ac30d75fd1eb44270\",\"value\":\"hunter5\"}}}}"
+        }}"#
+    );
+    let mine = declaration(DeclaredKind::Provider, "pulumi:providers:cloud", "mine", &inputs);
+    let program = Program::new("shop", vec![mine], [], &[schema.clone()]);
+    let schemas = [schema];
+    let python = sdk_program(&program, &schemas, SdkLanguage::Python).unwrap();
+    let typescript = sdk_program(&program, &schemas, SdkLanguage::TypeScript).unwrap();
+    for line in [
+        "    alias=\"\\\"x\\\"\",\n",
+        "    given={\"hostName\": 1},\n",
+        "    kind=\"fast\",\n",
+        "    login=config.require_secret_object(\"mineLogin\"),\n",
+        "    nested={\"b\": 1, \"a\": config.require_secret(\"mineNestedA\")},\n",
+        "    odd=\"three\",\n",
+        "    region=\"1\",\n    retries=3,\n",
+        "    target={\"z\": [1, None], \"hostName\": \"a\"},\n",
+        "# \"mine\": the class has no input \"unknown\"\n",
+    ] {
+        assert!(python.contains(line), "{line}{python}");
+    }
+    assert!(!python.contains("    on="), "a default is left out: {python}");
+    assert!(
+        typescript.contains("target: { z: [1, null], hostName: \"a\" }"),
+        "{typescript}"
+    );
+    assert!(!python.contains("hunter") && !typescript.contains("hunter"));
+    let secrets = &program.secrets().0;
+    assert_eq!(secrets["shop:mineLogin"], r#"{"user":"hunter4"}"#);
+    assert_eq!(secrets["shop:mineNestedA"], "hunter5");
+    // The library's own programs have the inputs as they are recorded.
+    let own = own_program(&program, Language::Python);
+    assert!(own.contains("\"retries\": \"3\""), "{own}");
+}
+
+#[test]
+fn objects_have_the_names_and_the_defaults_of_the_language() {
+    let schema = PackageSchema::read(
+        r##"{"name": "cloud", "resources": {"cloud:index:Disk": {"inputProperties": {
+            "rule": {"oneOf": [{"type": "string"}, {"$ref": "#/types/cloud:index:Other"}, {"$ref": "#/types/cloud:index:Rule"}]},
+            "rules": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/types/cloud:index:Rule"}}]}}}},
+        "types": {"cloud:index:Rule": {"properties": {"fromPort": {"type": "integer"}, "mode": {"type": "string", "default": "slow"}}},
+            "cloud:index:Other": {"properties": {"fromport": {"type": "integer"}}}}}"##,
+    )
+    .unwrap();
+    let inputs = r#"{"rule": {"fromPort": 1, "mode": "slow"}, "rules": [{"fromPort": 2}]}"#;
+    let disk = declaration(DeclaredKind::Custom, "cloud:index:Disk", "disk", inputs);
+    let program = Program::new("shop", vec![disk], [], &[]);
+    let schemas = [schema];
+    let python = sdk_program(&program, &schemas, SdkLanguage::Python).unwrap();
+    // Classes in Python fill in no defaults of dictionaries.
+    assert!(
+        python.contains("rule={\"from_port\": 1, \"mode\": \"slow\"}, rules=[{\"from_port\": 2}]")
+            || python.contains(
+                "    rule={\"from_port\": 1, \"mode\": \"slow\"},\n    rules=[{\"from_port\": 2}],\n"
+            ),
+        "{python}"
+    );
+    let typescript = sdk_program(&program, &schemas, SdkLanguage::TypeScript).unwrap();
+    assert!(typescript.contains("rule: { fromPort: 1 }"), "{typescript}");
+}

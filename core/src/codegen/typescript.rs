@@ -182,7 +182,12 @@ pub(super) fn program(program: &Program) -> String {
 }
 
 /// Returns the call that registers a resource.
-fn call(Declared { declaration, inputs, .. }: &Declared, variables: &[String]) -> String {
+fn call(
+    Declared {
+        declaration, inputs, ..
+    }: &Declared,
+    variables: &[String],
+) -> String {
     let (method, first) = match declaration.kind {
         DeclaredKind::Custom => ("resource", declaration.resource_type.as_str()),
         DeclaredKind::Component => ("component", declaration.resource_type.as_str()),

@@ -150,7 +150,9 @@ fn a_declaration_that_contradicts_itself_is_refused() {
 #[test]
 fn a_default_of_another_type_is_refused() {
     let wrong = |value_type: &str| {
-        format!("The default value specified for configuration key 'k' is not of the expected type '{value_type}'")
+        format!(
+            "The default value specified for configuration key 'k' is not of the expected type '{value_type}'"
+        )
     };
     for (declared, value_type) in [
         ("type: integer, default: many", "integer"),
@@ -163,7 +165,10 @@ fn a_default_of_another_type_is_refused() {
         ("type: string, default: {a: b}", "string"),
         ("type: object, default: [a]", "object"),
         ("type: array, items: {type: string}, default: a", "array<string>"),
-        ("type: array, items: {type: string}, default: [a, 1]", "array<string>"),
+        (
+            "type: array, items: {type: string}, default: [a, 1]",
+            "array<string>",
+        ),
         (
             "type: array, items: {type: array, items: {type: integer}}, default: [[1], [x]]",
             "array<array<integer>>",

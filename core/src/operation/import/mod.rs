@@ -66,7 +66,9 @@ pub(super) async fn import(
         protects: request.protects(),
     };
     if !request.provider_inputs.is_empty() {
-        prepared.executor.diagnose(Diagnostic::warning(PROVIDER_INPUTS_DEPRECATED));
+        prepared
+            .executor
+            .diagnose(Diagnostic::warning(PROVIDER_INPUTS_DEPRECATED));
     }
     importer.keep_recorded().await;
     importer.create_root().await;

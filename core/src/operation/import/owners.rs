@@ -42,7 +42,8 @@ pub(super) fn warnings(base: &PriorState, settled: &[Settled]) -> Vec<Diagnostic
 
 /// Returns the thing that a record manages; `None` for components, providers and resources that are only read.
 fn thing(record: &ResourceState) -> Option<Thing<'_>> {
-    let manages = record.custom && !record.external && !record.is_provider() && !record.id.as_str().is_empty();
+    let manages =
+        record.custom && !record.external && !record.is_provider() && !record.id.as_str().is_empty();
     manages.then(|| {
         (
             record.resource_type.as_str(),

@@ -78,7 +78,11 @@ impl<'a> Known<'a> {
     /// Returns the settings of a provider that is recorded, or has been created.
     fn settings(&self, reference: &ProviderReference) -> Option<ProviderSettings> {
         let urn = &reference.urn;
-        let recorded = self.prepared.base.live(urn).map(|record| Arc::clone(&record.state));
+        let recorded = self
+            .prepared
+            .base
+            .live(urn)
+            .map(|record| Arc::clone(&record.state));
         let published = || self.prepared.executor.published(urn);
         let created = || self.rows.get(urn).copied().cloned();
         let provider = recorded.or_else(published).or_else(created)?;
