@@ -176,7 +176,7 @@ fn a_default_of_another_type_is_refused() {
     ] {
         let declared = format!("  k: {{{declared}}}\n");
         assert_eq!(refusal(&declared, "{}"), wrong(value_type), "{declared}");
-        // The file is wrong, whatever a stack sets.
+        // The file is wrong, regardless of what a stack sets.
         assert_eq!(refusal(&declared, "shop:k: 1\n"), wrong(value_type), "{declared}");
     }
     for declared in [
