@@ -148,10 +148,9 @@ test("a provider gets the values that its class writes as JSON", async () => {
     const [source, secrets] = await sourceWithoutChanges(
         [
             { type: "pulumi:providers:cloud", name: "mine", inputs: configuration },
-            { type: "pulumi:providers:cloud", name: "other", inputs: { retries: "5", verbose: "false" }, version: "1.2.0" },
             { type: "cloud:appMesh:Link", name: "first", id: "link-1", provider: "mine" },
         ],
-        4,
+        3,
     );
     for (const line of [
         'region: "12",',
@@ -163,8 +162,6 @@ test("a provider gets the values that its class writes as JSON", async () => {
         'mode: "fast",',
         'apiKey: config.requireSecret("mineApiKey"),',
         'login: config.requireSecretObject("mineLogin"),',
-        // The default of the class is left out.
-        'new cloud.Provider("other", { verbose: false }, { version: "1.2.0" });',
     ]) {
         assert.ok(source.includes(line), `${line}\n${source}`);
     }
@@ -175,12 +172,12 @@ test("a provider gets the values that its class writes as JSON", async () => {
 test("classes of modules get objects in the names of the SDK", async () => {
     const [source] = await sourceWithoutChanges(
         [
-            { type: "cloud:compute/v1:Disk", name: "disk", id: "disk-1", version: "1.2.0", pluginDownloadUrl: "https://plugins.example" },
+            { type: "cloud:compute/v1:Disk", name: "disk", id: "disk-1" },
             { type: "cloud:index:Group", name: "group", component: true, remote: true },
             { type: "cloud:appMesh:Link", name: "link", id: "link-1", parent: "group" },
             { type: "cloud:appMesh:Link", name: "below", id: "link-2", parent: "link" },
         ],
-        7,
+        5,
     );
     for (const part of [
         'new cloud.compute.one.Disk("disk", {',
@@ -188,10 +185,19 @@ test("classes of modules get objects in the names of the SDK", async () => {
         'target: { hostName: "web", maxTries: 3 }',
         'labels: { "weird-Key": "x" }',
         "{ fromPort: 81 }",
-        'version: "1.2.0", pluginDownloadURL: "https://plugins.example", protect: true }',
         'const group = new cloud.Group("group", {}, { protect: true });',
         'const link = new cloud.appmesh.Link("link", { kmsKeyId: "k", token: config.requireSecret("linkToken") }, { parent: group, protect: true });',
     ]) {
         assert.ok(source.includes(part), `${part}\n${source}`);
     }
+});
+
+test("the plugin of a provider and of a resource is an option, and a default of a class is left out", async () => {
+    const plugin = { version: "1.2.0", pluginDownloadUrl: "https://plugins.example" };
+    const options = 'version: "1.2.0", pluginDownloadURL: "https://plugins.example"';
+    const row = { type: "pulumi:providers:cloud", name: "mine", inputs: { retries: "5", verbose: "false" }, ...plugin };
+    const [provider] = await sourceWithoutChanges([row], 2);
+    assert.ok(provider.includes(`new cloud.Provider("mine", { verbose: false }, { ${options} });`), provider);
+    const [disk] = await sourceWithoutChanges([{ type: "cloud:compute/v1:Disk", name: "disk", id: "disk-1", ...plugin }], 2);
+    assert.ok(disk.includes(`}, { ${options}, protect: true });`), disk);
 });

@@ -262,10 +262,9 @@ async def test_a_provider_gets_the_values_that_its_class_writes_as_json(tmp_path
     }
     rows: list[sw.ImportResource] = [
         {"type": "pulumi:providers:cloud", "name": "mine", "inputs": configuration},
-        {"type": "pulumi:providers:cloud", "name": "other", "inputs": {"retries": "5", "verbose": "false"}, "version": "1.2.0"},
         {"type": "cloud:appMesh:Link", "name": "first", "id": "link-1", "provider": "mine"},
     ]
-    source, secrets = await source_without_changes(tmp_path, rows, 4)
+    source, secrets = await source_without_changes(tmp_path, rows, 3)
     for line in (
         'region="12",',
         "retries=3,",
@@ -276,30 +275,49 @@ async def test_a_provider_gets_the_values_that_its_class_writes_as_json(tmp_path
         'mode="fast",',
         'api_key=config.require_secret("mineApiKey"),',
         'login=config.require_secret_object("mineLogin"),',
-        # The default of the class is left out.
-        'cloud.Provider("other", verbose=False, opts=pulumi.ResourceOptions(version="1.2.0"))',
     ):
         assert line in source, source
     assert "hunter2" not in source and secrets["shop:mineLogin"] == sw.secret('{"userName": "hunter2"}')
 
 
 @on_loop
+async def test_a_provider_has_its_plugin_as_options_and_no_defaults(tmp_path: Any, package: None) -> None:
+    row: sw.ImportResource = {"type": "pulumi:providers:cloud", "name": "mine", "inputs": {"retries": "5", "verbose": "false"}}
+    plugin: sw.ImportResource = {"version": "1.2.0", "plugin_download_url": "https://plugins.example"}
+    options = 'pulumi.ResourceOptions(version="1.2.0", plugin_download_url="https://plugins.example")'
+    expected = f'    "mine",\n    verbose=False,\n    opts={options},\n)'
+    source, _ = await source_without_changes(tmp_path, [{**row, **plugin}], 2)
+    assert expected in source, source
+    # The record has the plugin, whether the list names it again or not.
+    source, _ = await source_without_changes(tmp_path, [row], 2)
+    assert expected in source, source
+
+
+@on_loop
 async def test_classes_of_modules_get_objects_in_the_names_of_the_sdk(tmp_path: Any, package: None) -> None:
     rows: list[sw.ImportResource] = [
-        {"type": "cloud:compute/v1:Disk", "name": "disk", "id": "disk-1", "version": "1.2.0", "pluginDownloadUrl": "https://plugins.example"},
+        {"type": "cloud:compute/v1:Disk", "name": "disk", "id": "disk-1"},
         {"type": "cloud:index:Group", "name": "group", "component": True, "remote": True},
         {"type": "cloud:appMesh:Link", "name": "link", "id": "link-1", "parent": "group"},
         {"type": "cloud:appMesh:Link", "name": "below", "id": "link-2", "parent": "link"},
     ]
-    source, _ = await source_without_changes(tmp_path, rows, 7)
+    source, _ = await source_without_changes(tmp_path, rows, 5)
     for part in (
         'cloud.compute.one.Disk(\n    "disk",\n    by_name={"firstRule": {"from_port": 82, "mode": "slow"}},',
         '"public_ips": ["10.0.0.1"]',
         '"target": {"host_name": "web", "max_tries": 3}',
         '"labels": {"weird-Key": "x"}',
-        'version="1.2.0", plugin_download_url="https://plugins.example", protect=True',
         'group = cloud.Group("group", opts=pulumi.ResourceOptions(protect=True))',
         'link = cloud.appmesh.Link("link", kms_key_id="k", token=config.require_secret("linkToken"), opts=',
         'either={"host_name": "web", "max_tries": 4}',
     ):
         assert part in source, source
+
+
+@on_loop
+async def test_a_resource_of_the_default_provider_asks_for_its_version(tmp_path: Any, package: None) -> None:
+    plugin: sw.ImportResource = {"version": "1.2.0", "plugin_download_url": "https://plugins.example"}
+    rows: list[sw.ImportResource] = [{"type": "cloud:compute/v1:Disk", "name": "disk", "id": "disk-1", **plugin}]
+    source, _ = await source_without_changes(tmp_path, rows, 2)
+    expected = 'opts=pulumi.ResourceOptions(version="1.2.0", plugin_download_url="https://plugins.example", protect=True)'
+    assert expected in source, source

@@ -194,6 +194,10 @@ async fn provider_replaces(
     if old.provider == new.provider {
         return Ok(false);
     }
+    if !new.custom && new.provider.is_empty() {
+        // The import of a list has recorded the provider of a remote component. Its construction registers it without one.
+        return Ok(false);
+    }
     let (Ok(before), Ok(after)) = (
         ProviderReference::parse(&old.provider),
         ProviderReference::parse(&new.provider),
