@@ -186,7 +186,7 @@ test("classes of modules get objects in the names of the SDK", async () => {
         'labels: { "weird-Key": "x" }',
         "{ fromPort: 81 }",
         'const group = new cloud.Group("group", {}, { protect: true });',
-        'const link = new cloud.appmesh.Link("link", { kmsKeyId: "k", token: config.requireSecret("linkToken") }, { parent: group, protect: true });',
+        'const link = new cloud.appmesh.Link("link", {\n    kmsKeyId: "k",\n    token: config.requireSecret("linkToken"),\n}, { parent: group, protect: true });',
     ]) {
         assert.ok(source.includes(part), `${part}\n${source}`);
     }
@@ -197,7 +197,7 @@ test("the plugin of a provider and of a resource is an option, and a default of 
     const options = 'version: "1.2.0", pluginDownloadURL: "https://plugins.example"';
     const row = { type: "pulumi:providers:cloud", name: "mine", inputs: { retries: "5", verbose: "false" }, ...plugin };
     const [provider] = await sourceWithoutChanges([row], 2);
-    assert.ok(provider.includes(`new cloud.Provider("mine", { verbose: false }, { ${options} });`), provider);
+    assert.ok(provider.includes(`new cloud.Provider("mine", {\n    verbose: false,\n}, { ${options} });`), provider);
     const [disk] = await sourceWithoutChanges([{ type: "cloud:compute/v1:Disk", name: "disk", id: "disk-1", ...plugin }], 2);
     assert.ok(disk.includes(`}, { ${options}, protect: true });`), disk);
 });
