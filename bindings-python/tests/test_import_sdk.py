@@ -80,104 +80,34 @@ class Cloud(sw.Provider):
         return json.dumps(SCHEMA)
 
 
-@pulumi.input_type
-class TargetArgs:
-    def __init__(self, *, host_name: Any = None, max_tries: Any = None, user_name: Any = None) -> None:
-        pulumi.set(self, "host_name", host_name)
-        pulumi.set(self, "max_tries", max_tries)
-        pulumi.set(self, "user_name", user_name)
+def input_class(**members: tuple[str, Any]) -> Any:
+    """Returns a class of inputs as a generated SDK has it: by the name in Python the name in the schema, and the type."""
 
-    @property
-    @pulumi.getter(name="hostName")
-    def host_name(self) -> pulumi.Input[str] | None:
-        return pulumi.get(self, "host_name")
+    def member(name: str, schema_name: str, kind: Any) -> Any:
+        def get(self: Any) -> Any:
+            return pulumi.get(self, name)
 
-    @property
-    @pulumi.getter(name="maxTries")
-    def max_tries(self) -> pulumi.Input[int] | None:
-        return pulumi.get(self, "max_tries")
+        get.__name__, get.__annotations__ = name, {"return": kind}
+        return property(pulumi.getter(name=schema_name)(get))
 
-    @property
-    @pulumi.getter(name="userName")
-    def user_name(self) -> pulumi.Input[str] | None:
-        return pulumi.get(self, "user_name")
+    body = {name: member(name, schema_name, kind) for name, (schema_name, kind) in members.items()}
+    return pulumi.input_type(type("Args", (), body))
 
 
-@pulumi.input_type
-class RuleArgs:
-    """Its defaults are filled in by the constructor, which dictionaries do not pass."""
-
-    @property
-    @pulumi.getter(name="fromPort")
-    def from_port(self) -> pulumi.Input[int] | None:
-        return pulumi.get(self, "from_port")
-
-    @property
-    @pulumi.getter(name="publicIPs")
-    def public_ips(self) -> pulumi.Input[Sequence[pulumi.Input[str]]] | None:
-        return pulumi.get(self, "public_ips")
-
-    @property
-    @pulumi.getter
-    def labels(self) -> pulumi.Input[Mapping[str, pulumi.Input[str]]] | None:
-        return pulumi.get(self, "labels")
-
-    @property
-    @pulumi.getter
-    def target(self) -> pulumi.Input[TargetArgs] | None:
-        return pulumi.get(self, "target")
-
-    @property
-    @pulumi.getter
-    def mode(self) -> pulumi.Input[str] | None:
-        return pulumi.get(self, "mode")
+TargetArgs = input_class(host_name=("hostName", str), max_tries=("maxTries", int), user_name=("userName", str))
+RuleArgs = input_class(
+    from_port=("fromPort", int),
+    public_ips=("publicIPs", Sequence[str]),
+    labels=("labels", Mapping[str, str]),
+    target=("target", TargetArgs),
+    mode=("mode", str),
+)
+DiskArgs = input_class(size=("size", int), rules=("rules", Sequence[RuleArgs]), by_name=("byName", Mapping[str, RuleArgs]))  # type: ignore[valid-type]
+LinkArgs = input_class(kms_key_id=("kmsKeyId", str), token=("token", str), either=("either", TargetArgs))
+ProviderArgs = input_class(api_key=("apiKey", str))
 
 
-@pulumi.input_type
-class DiskArgs:
-    @property
-    @pulumi.getter
-    def size(self) -> pulumi.Input[int] | None:
-        return pulumi.get(self, "size")
-
-    @property
-    @pulumi.getter
-    def rules(self) -> pulumi.Input[Sequence[pulumi.Input[RuleArgs]]] | None:
-        return pulumi.get(self, "rules")
-
-    @property
-    @pulumi.getter(name="byName")
-    def by_name(self) -> pulumi.Input[Mapping[str, pulumi.Input[RuleArgs]]] | None:
-        return pulumi.get(self, "by_name")
-
-
-@pulumi.input_type
-class LinkArgs:
-    @property
-    @pulumi.getter(name="kmsKeyId")
-    def kms_key_id(self) -> pulumi.Input[str] | None:
-        return pulumi.get(self, "kms_key_id")
-
-    @property
-    @pulumi.getter
-    def token(self) -> pulumi.Input[str] | None:
-        return pulumi.get(self, "token")
-
-    @property
-    @pulumi.getter
-    def either(self) -> pulumi.Input[TargetArgs] | None:
-        return pulumi.get(self, "either")
-
-
-@pulumi.input_type
-class ProviderArgs:
-    @property
-    @pulumi.getter(name="apiKey")
-    def api_key(self) -> pulumi.Input[str] | None:
-        return pulumi.get(self, "api_key")
-
-
-def arguments(kind: type[Any], **values: Any) -> Any:
+def arguments(kind: Any, **values: Any) -> Any:
     made = kind.__new__(kind)
     made.__dict__.update(values)
     return made
