@@ -238,7 +238,7 @@ async def test_classes_of_modules_get_objects_in_the_names_of_the_sdk(tmp_path: 
         '"target": {"host_name": "web", "max_tries": 3}',
         '"labels": {"weird-Key": "x"}',
         'group = cloud.Group("group", opts=pulumi.ResourceOptions(protect=True))',
-        'link = cloud.appmesh.Link("link", kms_key_id="k", token=config.require_secret("linkToken"), opts=',
+        'link = cloud.appmesh.Link(\n    "link",\n    kms_key_id="k",\n    token=config.require_secret("linkToken"),',
         'either={"host_name": "web", "max_tries": 4}',
     ):
         assert part in source, source

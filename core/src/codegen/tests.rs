@@ -189,7 +189,7 @@ fn a_class_of_a_provider_gets_the_values_that_it_writes_as_json() {
         }}"#
     );
     let mine = declaration(DeclaredKind::Provider, "pulumi:providers:cloud", "mine", &inputs);
-    let program = Program::new("shop", vec![mine], [], &[schema.clone()]);
+    let program = Program::new("shop", vec![mine], [], std::slice::from_ref(&schema));
     let schemas = [schema];
     let python = sdk_program(&program, &schemas, SdkLanguage::Python).unwrap();
     let typescript = sdk_program(&program, &schemas, SdkLanguage::TypeScript).unwrap();
