@@ -141,8 +141,9 @@ struct opened {
     sw_operation_t *operation; /* the running operation, or null; guarded by `at.mutex` */
 };
 
-/* The engine and its open stacks, at most two. */
+/* The runtime, the engine and its open stacks, at most two. */
 static struct {
+    sw_runtime_t *runtime;
     sw_engine_t *engine;
     struct opened stacks[2];
     size_t count;
@@ -371,6 +372,19 @@ static void adopt(const char *id, sw_bytes_view_t line)
         answer(id, status, error);
 }
 
+/* Analyzes the state with the packs that a request names: those with a document are functions of this actor. */
+static sw_status_t analyze(const sw_stack_t *stack, sw_bytes_view_t line, sw_bytes_t **found, sw_error_t **error)
+{
+    const sw_policy_pack_t *packs[16];
+    size_t count = new_packs(at.runtime, line, packs);
+    sw_bytes_t *options = json_at(line, "/options/localPolicyPacks");
+    sw_status_t status = sw_stack_analyze(stack, sw_bytes_view(options), packs, count, found, error);
+    while (count > 0)
+        sw_policy_pack_free((sw_policy_pack_t *)packs[--count]);
+    sw_bytes_free(options);
+    return status;
+}
+
 /* Answers what is read without a program. */
 static void *inspect(void *user_data)
 {
@@ -401,6 +415,8 @@ static void *inspect(void *user_data)
         status = sw_stack_read_pending(stack, text_of(pending), text_of(resource_id), false, &found, &error);
     else if (!strcmp(name, "forget"))
         status = sw_stack_forget_pending(stack, text_of(pending), !strcmp(or_else(dry_run, "false"), "true"), &found, &error);
+    else if (!strcmp(name, "analysis"))
+        status = analyze(stack, line, &found, &error);
     else if (!strcmp(name, "edit"))
         status = sw_stack_edit(stack, text_of(edit), &found, &error);
     else if (!strcmp(name, "move"))
@@ -520,6 +536,7 @@ int main(void)
     ssize_t length;
     if (sw_runtime_new(NULL, &runtime, NULL) != SW_STATUS_OK)
         return 1;
+    at.runtime = runtime;
     while ((length = getline(&line, &capacity, stdin)) > 0 && handle(runtime, (sw_bytes_view_t){line, (size_t)length}))
         ;
     free(line);

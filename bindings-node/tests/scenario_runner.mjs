@@ -464,7 +464,7 @@ function edited(stack, { dryRun, ...edit }) {
 }
 
 /** What is read without a program. */
-async function inspected(stack, { part, limit, page, pending, resourceId, dryRun, edit, destination }) {
+async function inspected(stack, { part, limit, page, pending, resourceId, dryRun, edit, destination, options, policyPacks }) {
     switch (part) {
         case "resources":
             return stack.resources();
@@ -480,6 +480,10 @@ async function inspected(stack, { part, limit, page, pending, resourceId, dryRun
             return stack.readPending(pending, { resourceId });
         case "forget":
             return stack.forgetPending(pending, { dryRun });
+        case "analysis": {
+            const { policies = [], localPolicyPacks } = withPacks(options, policyPacks);
+            return stack.analyze([...policies, ...localPolicyPacks]);
+        }
         case "edit":
             return edited(stack, edit);
         case "move": {

@@ -81,6 +81,8 @@ class Actor:
                 return self.stacks[message["stack"]].export_deployment(show_secrets=True)
             case "inspect":
                 assert self.engine is not None
+                if message["part"] == "analysis":
+                    return self.analysis(message)
                 return inspect(self.engine, self.stacks, message)
             case "project":
                 assert self.engine is not None
@@ -161,15 +163,27 @@ class Actor:
             adoption = {snake(name): value for name, value in message["adoption"].items()}
             adopted = self.operations[message["stack"]] = stack.adopt_pending(**adoption, **named)
             return self.outcome(adopted, message["number"], message.get("deployment", False))
-        packs = message.get("policyPacks") or {}
-        chosen = [pack["name"] for option in ("required_policies", "local_policy_packs") for pack in named.get(option) or []]
-        policies = [policy for name in chosen if name in packs for policy in self.functions.policies(packs[name])]
+        policies = self.policies(message, named)
         if message["operation"] == "import":
             return self.imports(stack, message, named)
         starts = {"preview": stack.preview, "update": stack.up, "refresh": stack.refresh, "destroy": stack.destroy}
         begin: Any = starts[message["operation"]]
         operation = self.operations[message["stack"]] = begin(**named, policies=policies or None)
         return self.outcome(operation, message["number"], message.get("deployment", False))
+
+    def policies(self, message: Message, options: Message) -> list[sw.Policy]:
+        """Returns the policies of the chosen packs that are functions of this actor."""
+        packs = message.get("policyPacks") or {}
+        chosen = [pack["name"] for option in ("required_policies", "local_policy_packs") for pack in options.get(option) or []]
+        return [policy for name in chosen if name in packs for policy in self.functions.policies(packs[name])]
+
+    async def analysis(self, message: Message) -> Message:
+        """Answers what packs of policies find in the state."""
+        options = {snake(name): value for name, value in message["options"].items()}
+        packs = message.get("policyPacks") or {}
+        elsewhere = [pack for pack in options["local_policy_packs"] if pack["name"] not in packs]
+        stack = self.stacks[message["stack"]]
+        return {"found": document(await stack.analyze([*self.policies(message, options), *elsewhere]))}
 
     def imports(self, stack: sw.Stack, message: Message, named: Message) -> Awaitable[Message]:
         request = message["request"]

@@ -22,6 +22,9 @@ pub(crate) enum Failure {
     Bail(Error),
     /// The generator refused a resource and continued, to report further errors.
     Generation(Error),
+    /// The code of a component or of a method failed and ended the run; the diagnostic has been emitted. The resource is that
+    /// of the code, whose own steps did not fail.
+    Callback(Error),
     /// The program raised an error.
     Program(Error),
     /// The engine could not continue: the journal could not be written, for instance.
@@ -35,6 +38,7 @@ impl Failure {
             Self::Step(error)
             | Self::Bail(error)
             | Self::Generation(error)
+            | Self::Callback(error)
             | Self::Program(error)
             | Self::Fatal(error) => error,
         }
@@ -45,6 +49,7 @@ impl Failure {
             Self::Step(error)
             | Self::Bail(error)
             | Self::Generation(error)
+            | Self::Callback(error)
             | Self::Program(error)
             | Self::Fatal(error) => error,
         }

@@ -73,6 +73,7 @@ impl Executor {
     /// The step's failure, after it has been reported and recorded.
     pub(super) async fn run_hooked(&self, step: &mut Step) -> Result<StepOutcome, StepFailure> {
         if self.control().is_stopped() {
+            self.reporter.report_kept(step);
             return Err(StepFailure::cancelled());
         }
         step.started = self.runtime.clock.elapsed();

@@ -98,8 +98,19 @@ impl Reporter {
         }
     }
 
-    /// Reports that a step has succeeded.
+    /// Reports that a step has succeeded, and with it the deletions that were recorded with it. Such a deletion is not
+    /// reported by itself: its record stays when that of its host does.
     pub(super) fn report_success(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) {
+        if step.detail.is_cascaded {
+            return;
+        }
+        for deletion in &step.cascaded {
+            self.report_end(deletion, deletion.op, None);
+        }
+        self.report_end(step, result_op, new);
+    }
+
+    fn report_end(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) {
         self.count(step, result_op, new);
         let kept = self.keep(step, result_op, new);
         self.emit_outputs(step, result_op, new, kept);
@@ -150,6 +161,7 @@ impl Reporter {
         }
         self.events.diagnostic(diagnostic);
         self.emit_failed(step, failure.status);
+        self.report_kept(step);
         let stop = !failure.continues && !self.options.continue_on_error;
         let error = Error::new(ErrorKind::Failed, failure.message.clone()).with_urn(step.urn.clone());
         let cause = failure.cause.clone().or_else(|| provider_error(step, failure));
@@ -176,8 +188,16 @@ impl Reporter {
     }
 
     /// Reports that a step which was announced does not run, because the run has ended. The reason has been reported.
-    pub(super) fn report_given_up(&self, step: &Step) {
+    pub(crate) fn report_given_up(&self, step: &Step) {
         self.emit_failed(step, OperationStatus::Ok);
+        self.report_kept(step);
+    }
+
+    /// Reports that the deletions which would have been recorded with a step have removed nothing, because it did not.
+    pub(super) fn report_kept(&self, step: &Step) {
+        for deletion in &step.cascaded {
+            self.emit_failed(deletion, OperationStatus::Ok);
+        }
     }
 
     fn emit_failed(&self, step: &Step, status: OperationStatus) {
@@ -212,7 +232,7 @@ impl Reporter {
         let is_reported = changed.iter().any(|result| {
             let decides = match refusal {
                 // A second registration under one URN is refused independently of the first.
-                Failure::Bail(error) => result.is_failed_by(error),
+                Failure::Bail(error) | Failure::Callback(error) => result.is_failed_by(error),
                 _ => true,
             };
             decides && result.step.metadata.urn == subject.urn

@@ -62,6 +62,7 @@ impl Executor {
         }
         let slot = self.applier.limits.step(step).await;
         if self.control().is_stopped() {
+            self.reporter.report_kept(step);
             return Err(StepFailure::cancelled());
         }
         step.started = self.runtime.clock.elapsed();

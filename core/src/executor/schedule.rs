@@ -59,6 +59,10 @@ pub(crate) async fn run_cascades(
             running += 1;
         }
         if running == 0 {
+            // Their hosts were not deleted, because something else was not.
+            for step in cascaded.values().flatten() {
+                executor.reporter().report_given_up(step);
+            }
             return;
         }
         let Some((index, succeeded, step)) = ended.recv().await else {

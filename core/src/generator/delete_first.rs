@@ -85,7 +85,12 @@ impl OrderedDeletions<'_> {
                 continue;
             };
             step.cascaded = steps.into();
-            executor.run_step(&mut step).await?;
+            if let Err(failure) = executor.run_step(&mut step).await {
+                for (_, kept) in deleted_with.iter().flatten() {
+                    executor.reporter().report_given_up(kept);
+                }
+                return Err(failure);
+            }
             match self.hosts[place] {
                 Some(host) => deleted_with[host].push((place, step)),
                 None => places

@@ -17,6 +17,10 @@ pub(super) fn keep_refusals(context: &Context) {
 
 fn keep_refusal(context: &Context, urn: &Urn, failure: &Failure) {
     let registration = context.claims.registration(urn);
+    if matches!(failure, Failure::Callback(_)) && registration.is_some() {
+        // The component is registered, or the resource of the method: it has steps of its own, where it changes.
+        return;
+    }
     let before = registration.as_ref().and_then(|known| known.alias.as_ref());
     let old = context.base.live(before.unwrap_or(urn)).map(|old| &old.state);
     let op = match (&registration, old) {

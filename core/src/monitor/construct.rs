@@ -262,7 +262,7 @@ impl Monitor {
         if let Some(used) = &call.used {
             failure = failure.with_hint(used.clone());
         }
-        executor.control().fail(Failure::Bail(failure), true);
+        executor.control().fail(Failure::Callback(failure), true);
         Refused::Invalid(WireStatus::run_failed())
     }
 

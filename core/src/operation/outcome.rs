@@ -99,7 +99,7 @@ pub(super) fn error_of(run: &OperationRun, error: Option<Error>, cancelled: bool
     }
     let fatal = failures.iter().find_map(|failure| match failure {
         Failure::Fatal(error) | Failure::Program(error) => Some(error.clone()),
-        Failure::Step(_) | Failure::Bail(_) | Failure::Generation(_) => None,
+        Failure::Step(_) | Failure::Bail(_) | Failure::Generation(_) | Failure::Callback(_) => None,
     });
     fatal.or_else(|| failures.into_iter().next().map(|failure| failed(run, failure)))
 }
@@ -151,7 +151,10 @@ fn failed(run: &OperationRun, failure: Failure) -> Error {
             format!("step executor errored: step application failed: {text}")
         }),
         Failure::Generation(error) => (error, |_| "step generator errored".to_owned()),
-        Failure::Bail(error) | Failure::Program(error) | Failure::Fatal(error) => (error, str::to_owned),
+        Failure::Bail(error)
+        | Failure::Callback(error)
+        | Failure::Program(error)
+        | Failure::Fatal(error) => (error, str::to_owned),
     };
     let place = place(&error);
     let operation = name(run);

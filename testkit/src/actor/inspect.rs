@@ -1,9 +1,15 @@
 //! What is read without a program, and the pending operations that are forgotten.
 
-use serde_json::{Value, json};
-use stackwright::{Engine, Language, Result, Stack, binding};
+use std::sync::Arc;
 
-use super::run::{Answer, broken, error};
+use serde_json::{Value, json};
+use stackwright::{Engine, Language, Result, Stack, binding, operation::OperationOptions};
+
+use super::{
+    policies::attach_packs,
+    run::{Answer, broken, error},
+    wire::Wire,
+};
 
 /// Answers the request `inspect`.
 pub(super) async fn inspect(
@@ -18,6 +24,18 @@ pub(super) async fn inspect(
     let found: Value =
         serde_json::from_slice(&found).map_err(|error| broken(format!("what was read: {error}")))?;
     Ok(json!({ "found": found }))
+}
+
+/// Answers the part `analysis`: the state as packs of policies find it.
+pub(super) async fn analysis(stack: &Stack, message: &Value, wire: &Arc<Wire>) -> Answer {
+    let options = message["options"].to_string();
+    let options =
+        binding::read::<OperationOptions>(options.as_bytes(), Language::Rust, "an analysis");
+    let mut options = options.map_err(|it| error(&it))?;
+    attach_packs(&mut options, &message["policyPacks"], wire)?;
+    let packs = options.local_policy_packs;
+    let analysis = stack.analyze(&packs).await.map_err(|it| error(&it))?;
+    Ok(json!({ "found": binding::analysis_document(&analysis) }))
 }
 
 async fn find(

@@ -21,7 +21,7 @@ use stackwright::{
 };
 
 use super::{
-    inspect::inspect,
+    inspect::{analysis, inspect},
     policies::attach_packs,
     projects::{act, open_stack},
     run::{Answer, Run, broken, error},
@@ -164,6 +164,9 @@ impl Session {
                     .await
                     .map_err(|it| error(&it))?;
                 serde_json::from_slice(&document).map_err(|error| broken(error.to_string()))
+            }
+            "inspect" if text(message, "part") == "analysis" => {
+                analysis(&self.opened(message)?, message, &self.wire).await
             }
             "inspect" => {
                 let engine = locked(&self.engine).clone();

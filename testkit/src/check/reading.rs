@@ -2,8 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Findings, events::text, names};
-use crate::{director::Observation, scenario::ReadingExpectation};
+use super::{Findings, events::text, names, result::check_error};
+use crate::{
+    director::Observation,
+    scenario::{Analysis, ReadingExpectation},
+};
 
 pub(super) fn check(seen: &Observation, expected: &ReadingExpectation, wrong: &mut Findings) {
     let read = &seen.read;
@@ -69,6 +72,52 @@ pub(super) fn check(seen: &Observation, expected: &ReadingExpectation, wrong: &m
         let kinds: Value = entries.map(|entry| entry["kind"].clone()).collect();
         let what = format!("page {:?} of the history", wanted.page);
         wrong.compare(&what, &json!(wanted.kinds), &kinds);
+    }
+    for (wanted, analysis) in expected.analyses.iter().zip(list("analyses")) {
+        check_analysis(analysis, wanted, wrong);
+    }
+}
+
+fn check_analysis(analysis: &Value, expected: &Analysis, wrong: &mut Findings) {
+    let error = &analysis["error"];
+    match &expected.error {
+        Some(expected) => return check_error(error, expected, wrong),
+        None if !error.is_null() => return wrong.push(format!("an analysis failed: {error}")),
+        None => {}
+    }
+    let found = &analysis["found"];
+    let facts = [
+        ("passed", expected.passed.map(Value::from)),
+        ("resources", expected.resources.map(Value::from)),
+    ];
+    for (member, wanted) in facts {
+        if let Some(wanted) = wanted {
+            wrong.compare(&format!("`{member}` of an analysis"), &wanted, &found[member]);
+        }
+    }
+    let Some(expected) = &expected.violations else {
+        return;
+    };
+    let label = |violation: &Value| {
+        let about = names::name(text(violation, "urn"));
+        format!("{} {about}", text(violation, "policy"))
+    };
+    let violations = found["violations"].as_array().map_or(&[][..], Vec::as_slice);
+    let wanted: Vec<String> = expected.keys().cloned().collect();
+    wrong.same_names(
+        "the violations of an analysis",
+        &wanted,
+        violations.iter().map(label).collect(),
+    );
+    for violation in violations {
+        let label = label(violation);
+        if let Some(members) = expected.get(&label) {
+            wrong.compare(
+                &format!("the violation `{label}`"),
+                members,
+                &names::shortened(violation),
+            );
+        }
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
     }
 }
 
-fn check_error(error: &Value, expected: &ErrorExpectation, wrong: &mut Findings) {
+pub(super) fn check_error(error: &Value, expected: &ErrorExpectation, wrong: &mut Findings) {
     let has = |member: &str, part: &Option<String>| {
         let part = part.as_deref();
         part.is_none_or(|part| text(error, member).contains(part))

@@ -70,7 +70,7 @@ pub(super) struct Player<'a, 'b> {
     limits: Value,
     /// The one of the stack, which edits can change.
     pub(super) passphrase: Option<String>,
-    packs: Arc<Packs>,
+    pub(super) packs: Arc<Packs>,
     plugins: Arc<Plugins>,
     transforms: Arc<Transforms>,
     beside: Option<StackBeside>,
@@ -215,9 +215,20 @@ impl<'a, 'b> Player<'a, 'b> {
         verb: &str,
         members: Value,
     ) -> Result<Result<Value, ActorError>, String> {
+        self.answer_in(Scene::new(Vec::new()), verb, members).await
+    }
+
+    /// Sends a request that is not an operation; calls meanwhile belong to a scene.
+    pub(super) async fn answer_in(
+        &mut self,
+        scene: Scene,
+        verb: &str,
+        members: Value,
+    ) -> Result<Result<Value, ActorError>, String> {
         let (providers, packs) = (Arc::clone(&self.providers), Arc::clone(&self.packs));
         let actor = self.cast.actor().await?;
-        let stage = Stage::new(actor, providers, packs, Scene::new(Vec::new()), Vec::new());
+        let stage = Stage::new(actor, providers, packs, scene, Vec::new());
+        self.packs.enter(&stage.scene);
         let answer = tokio::select! {
             answer = at_most(OPERATION_TIMEOUT, stage.link.ask(verb, members)) => answer,
             reason = stage.attend(&mut actor.messages) => return Err(reason),

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::play::Player;
 use crate::{
     check::name_of,
-    scenario::{ReadingExpectation, STACK, ScenarioOperation},
+    scenario::{Analysis, ReadingExpectation, STACK, ScenarioOperation},
+    script::Scene,
 };
 
 /// The members of an adoption, which are no options.
@@ -87,7 +88,30 @@ impl Player<'_, '_> {
             pages.push(self.inspect("history", members).await?);
         }
         read.insert("history".into(), pages.into());
+        let mut analyses = Vec::new();
+        for analysis in &expected.analyses {
+            analyses.push(self.analyze(analysis).await?);
+        }
+        read.insert("analyses".into(), analyses.into());
         Ok(read.into())
+    }
+
+    /// Analyzes the state; returns the analysis as `found`, or the `error`.
+    async fn analyze(&mut self, analysis: &Analysis) -> Result<Value, String> {
+        let options = json!({ "localPolicyPacks": analysis.packs });
+        let options = options.as_object().map(|options| self.packs.addressed(options));
+        let members = json!({
+            "stack": STACK,
+            "part": "analysis",
+            "options": options,
+            "policyPacks": self.packs.documents(),
+        });
+        let scene = Scene::new(analysis.calls.clone());
+        match self.answer_in(scene, "inspect", members).await? {
+            Ok(answer) => Ok(json!({ "found": answer["found"] })),
+            Err(error) if error.kind == "actor" => Err(format!("an analysis: {}", error.message)),
+            Err(error) => Ok(json!({ "error": error.whole })),
+        }
     }
 
     async fn inspect(&mut self, part: &str, mut members: Value) -> Result<Value, String> {

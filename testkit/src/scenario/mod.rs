@@ -30,7 +30,7 @@ pub use provider::{
     Serving, TypeScript,
 };
 pub use read::{ScenarioError, read_directory, read_scenario};
-pub use reading::{Forgotten, HistoryPart, PendingResource, ReadingExpectation};
+pub use reading::{Analysis, Forgotten, HistoryPart, PendingResource, ReadingExpectation};
 pub use rules::{COVERAGE_FILE, Coverage, OtherPart, RULES_FILE, Rule, Rules};
 pub use statement::{AliasSpec, Statement, StatementKind};
 pub use transform::TransformScript;

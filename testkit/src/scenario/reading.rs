@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use super::{CallRule, ErrorExpectation};
 
 /// A pending operation that is forgotten before an operation.
 #[derive(Clone, Debug, Deserialize)]
@@ -49,6 +51,8 @@ pub struct ReadingExpectation {
     pub stacks: BTreeMap<String, Value>,
     /// Pages of the history.
     pub history: Vec<HistoryPart>,
+    /// Analyses of the state by policy packs, one after the other.
+    pub analyses: Vec<Analysis>,
 }
 
 impl ReadingExpectation {
@@ -61,6 +65,7 @@ impl ReadingExpectation {
             && self.pending_resources.is_empty()
             && self.stacks.is_empty()
             && self.history.is_empty()
+            && self.analyses.is_empty()
     }
 }
 
@@ -86,4 +91,22 @@ pub struct HistoryPart {
     pub page: Option<usize>,
     /// The kinds of its entries, the newest first.
     pub kinds: Vec<String>,
+}
+
+/// An analysis of the state by policy packs, without a program.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Analysis {
+    /// The packs, as in the option `localPolicyPacks`.
+    pub packs: Vec<Map<String, Value>>,
+    /// Rules for this analysis only.
+    pub calls: Vec<CallRule>,
+    /// Whether no mandatory policy is violated.
+    pub passed: Option<bool>,
+    /// The number of analyzed resources.
+    pub resources: Option<usize>,
+    /// The violations, all of them: their members by `<policy> <name>`.
+    pub violations: Option<BTreeMap<String, Value>>,
+    /// The error; without it, the analysis succeeds.
+    pub error: Option<ErrorExpectation>,
 }
