@@ -31,7 +31,7 @@ BINDING ?= rust
 SCOPE ?= all
 ONLY ?=
 
-.PHONY: all quickstart test test-rust test-c test-c-release go-plugins test-python test-node test-sdks test-oldest-python-sdk test-newest-node-sdk test-scenarios scenarios bench install-c c-library \
+.PHONY: all quickstart test test-rust test-c test-c-release go-plugins test-python test-node test-sdks test-oldest-python-sdk test-newest-python-sdk test-newest-node-sdk test-scenarios scenarios bench install-c c-library \
 	scenario-runner-c wheel install-python node npm-package packages lint generate documents check-generated clean hunt
 
 all: test
@@ -90,20 +90,24 @@ test-node: node $(VENV)/.complete go-plugins
 	npm run --silent test:types
 	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python npm test
 
-# The ends of the supported ranges that .venv and node_modules do not have: the oldest SDK for Python, and the newest for Node, on
-# Node 22.
+# The ends of the supported ranges: the oldest and the newest SDK for Python, whichever .venv has, and the newest for Node, on Node 22;
+# node_modules has the oldest one for Node.
 OLDEST_PYTHON_SDK := 3.248.0
+PYTHON_SDKS := $(shell sed -n 's/^\(pulumi>.*\)/\1/p' requirements-dev.txt)
+PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_callbacks.py test_sdk_components.py)
 SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs
 
-test-sdks: test-oldest-python-sdk test-newest-node-sdk
+test-sdks: test-oldest-python-sdk test-newest-python-sdk test-newest-node-sdk
 
-test-oldest-python-sdk: wheel
-	$(PYTHON) -m venv build/sdk-oldest
-	build/sdk-oldest/bin/pip install --quiet --disable-pip-version-check pulumi==$(OLDEST_PYTHON_SDK) "$$(grep ^pytest= requirements-dev.txt || \
+test-oldest-python-sdk: PYTHON_SDK = pulumi==$(OLDEST_PYTHON_SDK)
+test-newest-python-sdk: PYTHON_SDK = $(PYTHON_SDKS)
+test-oldest-python-sdk test-newest-python-sdk: test-%-python-sdk: wheel
+	$(PYTHON) -m venv build/sdk-$*-python
+	build/sdk-$*-python/bin/pip install --quiet --disable-pip-version-check --upgrade "$(PYTHON_SDK)" "$$(grep ^pytest= requirements-dev.txt || \
 	    grep '^pytest>' requirements-dev.txt)" "$$(grep ^pytest-timeout requirements-dev.txt)"
-	build/sdk-oldest/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
-	build/sdk-oldest/bin/python -m pytest -p no:cacheprovider bindings-python/tests/test_sdk.py \
-	    bindings-python/tests/test_sdk_callbacks.py bindings-python/tests/test_sdk_components.py
+	build/sdk-$*-python/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
+	build/sdk-$*-python/bin/python -c 'import importlib.metadata as m; print("the $* SDK for Python:", m.version("pulumi"))'
+	build/sdk-$*-python/bin/python -m pytest -p no:cacheprovider $(PYTHON_SDK_TESTS)
 
 test-newest-node-sdk: node
 	mkdir -p build/sdk-newest
