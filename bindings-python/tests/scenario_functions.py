@@ -71,8 +71,15 @@ def _changed_options(answer: Message | None) -> Any:
     return changed
 
 
-def _parsed_map(values: Message | None) -> Message | None:
-    return None if values is None else {name: parsed(value) for name, value in values.items()}
+def _parsed_map(values: Any) -> Any:
+    """Returns values by name; what is no object stays as it is, for the library to refuse."""
+    return {name: parsed(value) for name, value in values.items()} if isinstance(values, dict) else values
+
+
+def _changes(answer: Message, values: str) -> Message:
+    """Returns an answer of the director as a transform does; ``values`` names its values. Unknown members are arguments, too."""
+    changes = {**answer, "options": _changed_options(answer.get("options"))}
+    return {**changes, values: _parsed_map(answer.get(values))}
 
 
 class Functions:
@@ -93,8 +100,7 @@ class Functions:
             facts = {"type": args.type, "name": args.name, "custom": args.custom, "parent": args.parent}
             values = {"inputs": plain(args.inputs), "options": _options(args.options)}
             answer = await self._ask("", "transform", {"transform": name, **facts, **values})
-            options = _changed_options(answer.get("options"))
-            return sw.TransformResult(inputs=_parsed_map(answer.get("inputs")), options=options)
+            return sw.TransformResult(**_changes(answer, "inputs"))
 
         return transform
 
@@ -102,8 +108,7 @@ class Functions:
         async def transform(args: sw.InvokeTransformArgs) -> sw.InvokeTransformResult:
             request = {"token": args.token, "arguments": plain(args.arguments), "options": _options(args.options)}
             answer = await self._ask("", "transformInvoke", {"transform": name, **request})
-            options = _changed_options(answer.get("options"))
-            return sw.InvokeTransformResult(arguments=_parsed_map(answer.get("arguments")), options=options)
+            return sw.InvokeTransformResult(**_changes(answer, "arguments"))
 
         return transform
 

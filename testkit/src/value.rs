@@ -205,13 +205,19 @@ fn without_signature(object: &Map<String, Value>) -> Value {
 /// Explains how `actual` differs from `expected`; `None` when it does not.
 ///
 /// Objects in `expected` name the members that matter; a null member must be absent or null. Lists are compared as a
-/// whole. The text `*` stands for any text that is not empty; `{$exactly: …}` compares an object as a whole.
+/// whole. The text `*` stands for any text that is not empty; `{$exactly: …}` compares an object as a whole, and `{$contains: …}`
+/// names a part of a text.
 #[must_use]
 pub fn difference(expected: &Value, actual: &Value) -> Option<String> {
     match (expected, actual) {
         (Value::Object(expected), _) if expected.contains_key("$exactly") => {
             let expected = &expected["$exactly"];
             (!equal(expected, actual)).then(|| format!("is {actual}, not exactly {expected}"))
+        }
+        (Value::Object(expected), _) if expected.contains_key("$contains") => {
+            let part = expected["$contains"].as_str().unwrap_or_default();
+            let found = actual.as_str().is_some_and(|text| text.contains(part));
+            (!found).then(|| format!("is {actual}, without {part:?}"))
         }
         (Value::Object(expected), Value::Object(actual)) => expected.iter().find_map(|(key, expected)| {
             let actual = actual.get(key).unwrap_or(&Value::Null);
@@ -298,6 +304,14 @@ mod tests {
         assert_eq!(difference(&json!("*"), &json!("x")), None);
         assert!(difference(&json!("*"), &json!("")).is_some());
         assert!(difference(&json!("*"), &json!(null)).is_some());
+    }
+
+    #[test]
+    fn a_part_of_a_text_is_enough_where_it_is_asked_for() {
+        let part = json!({ "$contains": "two" });
+        assert_eq!(difference(&part, &json!("my two cents")), None);
+        assert!(difference(&part, &json!("my cents")).is_some());
+        assert!(difference(&part, &json!(["two"])).is_some());
     }
 
     #[test]
