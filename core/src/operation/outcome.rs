@@ -151,10 +151,9 @@ fn failed(run: &OperationRun, failure: Failure) -> Error {
             format!("step executor errored: step application failed: {text}")
         }),
         Failure::Generation(error) => (error, |_| "step generator errored".to_owned()),
-        Failure::Bail(error)
-        | Failure::Callback(error)
-        | Failure::Program(error)
-        | Failure::Fatal(error) => (error, str::to_owned),
+        Failure::Bail(error) | Failure::Callback(error) | Failure::Program(error) | Failure::Fatal(error) => {
+            (error, str::to_owned)
+        }
     };
     let place = place(&error);
     let operation = name(run);

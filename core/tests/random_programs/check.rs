@@ -88,10 +88,11 @@ fn check_outcome(plan: &Plan, act: &Act, report: &Report, fired: &[Fault]) {
     let fails = |fault: &&Fault| {
         let certainly = matches!(
             fault.trouble,
-            Trouble::Fails | Trouble::Half | Trouble::Unanswered
+            Trouble::Fails | Trouble::Half | Trouble::Unanswered | Trouble::Dies { .. }
         );
-        // A configuration is needed only by the calls after it, which there may be none of.
-        certainly && fault.point != Point::Configure && !is_retried(fault.number)
+        // These are needed only by the calls after them, which there may be none of.
+        let alone = matches!(fault.point, Point::Handshake | Point::Configure);
+        certainly && !alone && !is_retried(fault.number)
     };
     if let Some(fault) = fired.iter().find(fails) {
         assert!(error.is_some(), "{:?} succeeded in spite of {fault:?}", act.verb);
@@ -117,7 +118,9 @@ fn check_pending(act: &Act, report: &Report, fired: &[Fault]) {
     let is_known = !report.terminated
         && !report.store_failed
         && report.before.pending_operations.is_empty()
-        && !fired.iter().any(|fault| fault.trouble == Trouble::Unanswered);
+        && !fired
+            .iter()
+            .any(|fault| matches!(fault.trouble, Trouble::Unanswered | Trouble::Dies { .. }));
     if is_known {
         assert!(
             report.after.pending_operations.is_empty(),
@@ -130,7 +133,8 @@ fn check_pending(act: &Act, report: &Report, fired: &[Fault]) {
 /// Checks that no resource is created twice in one operation.
 fn check_creations(report: &Report, fired: &[Fault]) {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-    for call in report.calls.iter().filter(|call| call.point == Point::Create) {
+    let reached = report.calls.iter().filter(|call| !call.unreached);
+    for call in reached.filter(|call| call.point == Point::Create) {
         *counts.entry(call.number).or_default() += 1;
     }
     for (number, count) in counts {

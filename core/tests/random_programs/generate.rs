@@ -86,6 +86,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         4 => Just(Point::Delete),
         2 => Just(Point::Read),
         2 => Just(Point::Construct),
+        1 => Just(Point::Handshake),
         1 => Just(Point::CheckConfig),
         1 => Just(Point::DiffConfig),
         1 => Just(Point::Configure),
@@ -104,11 +105,12 @@ fn fault() -> impl Strategy<Value = Fault> {
         2 => Just(Trouble::Late),
         2 => any::<bool>().prop_map(|acts| Trouble::Hangs { acts }),
         1 => any::<bool>().prop_map(|acts| Trouble::Deaf { acts }),
+        1 => any::<bool>().prop_map(|acts| Trouble::Dies { acts }),
     ];
     (point, 0..=PARTS[1], trouble).prop_map(|(point, number, trouble)| Fault {
         point,
         number: match point {
-            Point::CheckConfig | Point::DiffConfig | Point::Configure => 0,
+            Point::Handshake | Point::CheckConfig | Point::DiffConfig | Point::Configure => 0,
             Point::Construct | Point::Method => KIT,
             _ => number,
         },

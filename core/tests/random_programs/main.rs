@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod callbacks;
 mod check;
 mod generate;
 mod order;
@@ -24,6 +25,7 @@ use proptest::prelude::*;
 use stackwright::{operation::OperationResult, resource::ResourceState, state::Snapshot};
 
 use crate::{
+    callbacks::{check_hooks, check_transforms},
     check::{check, refusal, text},
     generate::{calm_plan, plan},
     order::{check_events, check_order},
@@ -59,6 +61,8 @@ async fn act_out(stage: &Stage, plan: &Plan, act: &Act) -> Report {
     check(plan, act, &report, &stage.world);
     check_order(act, script, &report);
     check_events(act, &report);
+    check_hooks(act, &report);
+    check_transforms(act, script, &report);
     report
 }
 

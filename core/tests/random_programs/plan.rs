@@ -73,9 +73,11 @@ pub(crate) enum Point {
     Delete,
     Read,
     Construct,
-    /// The configuration of the default provider, under the number 0, as the two before it.
+    /// The handshake with the provider, under the number 0, as the three that follow.
+    Handshake,
     CheckConfig,
     DiffConfig,
+    /// The configuration of the default provider.
     Configure,
     Invoke,
     /// A method of the constructed component.
@@ -102,6 +104,19 @@ pub(crate) enum Trouble {
     Hangs { acts: bool },
     /// It does not return until it is given up.
     Deaf { acts: bool },
+    /// Its process dies in it: neither it nor any later call of the provider is answered. For functions of the program, as
+    /// `Fails`.
+    Dies { acts: bool },
+}
+
+impl Point {
+    /// Returns whether the provider is called.
+    pub(crate) const fn is_of_provider(self) -> bool {
+        !matches!(
+            self,
+            Self::Hook | Self::ErrorHook | Self::Transform | Self::InvokeTransform | Self::Policy
+        )
+    }
 }
 
 /// One disturbance: of the first call at its point.

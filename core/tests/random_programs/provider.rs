@@ -91,6 +91,9 @@ fn settle_update(id: &str) -> impl FnOnce(&mut State, &()) + Send {
 
 impl Provider for Cloud {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        let call = self.0.call(Point::Handshake, 0, "");
+        let asked = call.perform(|_| (), |_, ()| ()).await;
+        asked.map_err(|(failing, _)| error(failing))?;
         Ok(Capabilities::all())
     }
 
@@ -205,6 +208,12 @@ impl Provider for Cloud {
         let call = self.0.call(Point::Construct, KIT, "");
         match call.trouble {
             Some(Trouble::Half) => self.build(&request, true).await,
+            // The process dies when the component and its first part are registered.
+            Some(Trouble::Dies { acts: true }) => {
+                let built = self.build(&request, true).await;
+                let performed = call.perform(|_| (), |_, ()| ()).await;
+                performed.map_err(|(failing, _)| error(failing)).and(built)
+            }
             // The component is constructed before the answer is lost or late.
             Some(Trouble::Unanswered | Trouble::Late) => {
                 let built = self.build(&request, false).await?;

@@ -49,6 +49,8 @@ pub(crate) struct Called {
     pub(crate) succeeded: bool,
     /// It began later than the operation was cancelled. A step that has begun then still calls its provider.
     pub(crate) too_late: bool,
+    /// It began later than the process of the provider died.
+    pub(crate) unreached: bool,
 }
 
 #[derive(Default)]
@@ -71,6 +73,8 @@ pub(crate) struct State {
     operation: Option<Operation>,
     pub(crate) cancelled: bool,
     cancelled_at: Option<Duration>,
+    /// The process of the provider has died in this operation.
+    dead: bool,
 }
 
 /// The world, with the operation that is running.
@@ -126,6 +130,7 @@ impl World {
         state.count = 0;
         state.cancelled = false;
         state.cancelled_at = None;
+        state.dead = false;
         state.operation = None;
         state.operations += 1;
         state.stop = match stop {
@@ -143,14 +148,16 @@ impl World {
     pub(crate) fn call(&self, point: Point, number: usize, id: &str) -> Call<'_> {
         let now = self.clock.elapsed();
         let mut state = self.state();
+        let unreached = state.dead && point.is_of_provider();
         let wanted = |fault: &Fault| fault.point == point && fault.number == number;
-        let found = state.faults.iter().position(wanted);
+        let found = state.faults.iter().position(wanted).filter(|_| !unreached);
         let trouble = found.map(|position| {
             let fault = state.faults.remove(position);
             state.fired.push(fault);
             let can_be_half = matches!(point, Point::Create | Point::Update | Point::Construct);
             match fault.trouble {
                 Trouble::Half if !can_be_half => Trouble::Fails,
+                Trouble::Dies { .. } if !point.is_of_provider() => Trouble::Fails,
                 trouble => trouble,
             }
         });
@@ -163,6 +170,7 @@ impl World {
             ended: None,
             succeeded: false,
             too_late: state.cancelled_at.is_some_and(|at| at < now),
+            unreached,
         };
         state.calls.push(called);
         state.count += 1;
@@ -181,7 +189,11 @@ impl World {
             world: self,
             operation,
             position,
-            trouble,
+            trouble: if unreached {
+                Some(Trouble::Dies { acts: false })
+            } else {
+                trouble
+            },
             number,
         }
     }
@@ -295,6 +307,11 @@ impl Call<'_> {
                     Some(done) => Ok(self.done(done, settle)),
                     None => Err((Failing::Cancelled, None)),
                 }
+            }
+            Some(Trouble::Dies { acts }) => {
+                let mut state = now();
+                state.dead = true;
+                Err((Failing::Unanswered, acts.then(|| effect(&mut state))))
             }
             Some(Trouble::Deaf { acts }) => {
                 let _done = acts.then(|| effect(&mut now()));

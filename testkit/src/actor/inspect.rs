@@ -29,8 +29,7 @@ pub(super) async fn inspect(
 /// Answers the part `analysis`: the state as packs of policies find it.
 pub(super) async fn analysis(stack: &Stack, message: &Value, wire: &Arc<Wire>) -> Answer {
     let options = message["options"].to_string();
-    let options =
-        binding::read::<OperationOptions>(options.as_bytes(), Language::Rust, "an analysis");
+    let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Rust, "an analysis");
     let mut options = options.map_err(|it| error(&it))?;
     attach_packs(&mut options, &message["policyPacks"], wire)?;
     let packs = options.local_policy_packs;
