@@ -24,36 +24,63 @@ TOP = 4
 COUNT = 2 * TOP
 
 
+# Far more than an operation takes, and less than any timer of the engine that reports a stall: that is 30 seconds.
+PROMPT = 20
+
+
 async def soon(operation: sw.Operation) -> sw.Result:
-    return await asyncio.wait_for(operation, 60)
+    result = await asyncio.wait_for(operation, PROMPT)
+    stalls = [str(diagnostic) for diagnostic in result.diagnostics if "has ended for" in str(diagnostic)]
+    assert not stalls, stalls
+    return result
 
 
 class Modules:
     """A stack with eight modules: four of the program, and one inside each of them."""
 
-    def __init__(self, stack: sw.Stack, limits: dict[str, Any]) -> None:
+    def __init__(self, stack: sw.Stack, limits: dict[str, Any], log: Path) -> None:
         self.stack = stack
         self.limits = limits
+        self.log = log
+
+    async def meets(self, operation: sw.Operation, *methods: str) -> sw.Result:
+        """Awaits an operation in which these methods, and no others, have waited for the Construct of each module."""
+        result = await soon(operation)
+        names = {f"module-{number}{inner}" for number in range(TOP) for inner in ("", "-in")}
+        met = set(self.log.read_text().splitlines()) if self.log.exists() else set()
+        self.log.unlink(missing_ok=True)
+        assert met == {f"{method} {name}" for method in methods for name in names}
+        return result
 
     async def live(self, memory: Memory, resize: Any) -> None:
         """Plays all operations."""
         stack, limits = self.stack, self.limits
-        await soon(stack.preview(**limits))
+        await self.meets(stack.preview(**limits), "create")
         assert memory.things == {}
-        made = await soon(stack.up(**limits))
+        made = await self.meets(stack.up(**limits), "create")
         assert made.changes["create"] == 1 + 4 * COUNT
-        same = await soon(stack.up(**limits))
+        same = await self.meets(stack.up(**limits), "diff")
         assert set(same.changes) == {"same"}
         resize()
-        changed = await soon(stack.up(**limits))
+        await self.meets(stack.preview(**limits), "diff")
+        # Construct has ended, or its things are made, before an update begins: its Diff has waited.
+        changed = await self.meets(stack.up(**limits), "diff")
         assert changed.changes["update"] == 3 * COUNT, changed.changes
-        await soon(stack.refresh(**limits))
-        await soon(stack.refresh(refresh_program=True, **limits))
+        await self.meets(stack.refresh(**limits))
+        await self.meets(stack.refresh(refresh_program=True, **limits), "read")
         known = states(await stack.export_deployment())
         assert known["module-3-in"]["parent"] == known["module-3"]["urn"]
         assert known["module-3-in-1"]["parent"] == known["module-3-in"]["urn"]
-        await soon(stack.destroy(**limits))
+        await self.meets(stack.destroy(**limits))
         assert memory.things == {}
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which plugins note the calls that have waited for a Construct."""
+    path = tmp_path / "met"
+    monkeypatch.setenv("MODULE_LOG", str(path))
+    return path
 
 
 @pytest.fixture
@@ -66,7 +93,7 @@ def commands(gobox: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
 @pytest.mark.parametrize("parallel", [1, 2, 0], ids=["one", "two", "unbounded"])
 @on_loop
 async def test_calls_that_wait_for_construct_never_hang(
-    tmp_path: Path, memory: Memory, commands: dict[str, list[str]], parallel: int, inner: str
+    tmp_path: Path, memory: Memory, commands: dict[str, list[str]], log: Path, parallel: int, inner: str
 ) -> None:
     size = 1
 
@@ -87,7 +114,7 @@ async def test_calls_that_wait_for_construct_never_hang(
         plugins=sw.Plugins(commands=commands),
     ) as engine:
         stack = await engine.stack("shop/dev", program)
-        await Modules(stack, {"parallel": parallel} if parallel else {}).live(memory, resize)
+        await Modules(stack, {"parallel": parallel} if parallel else {}, log).live(memory, resize)
 
 
 @pytest.mark.parametrize("parallel", [1, 0], ids=["one", "unbounded"])

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 
 	p "github.com/pulumi/pulumi-go-provider"
@@ -21,19 +22,40 @@ type meeting struct {
 var meetings sync.Map
 
 // meet waits until the Construct that is in flight has made its things; without one, there is nothing to wait for.
-func meet(ctx context.Context, module string) error {
+// Where MODULE_LOG names a file, a call that has waited adds a line to it: the method and the module.
+func meet(ctx context.Context, method, module string) error {
 	found, ok := meetings.Load(module)
 	if !ok {
 		return nil
 	}
 	here := found.(*meeting)
-	here.ask.Do(func() { close(here.asked) })
 	select {
 	case <-here.made:
 		return nil
+	default:
+	}
+	here.ask.Do(func() { close(here.asked) })
+	select {
+	case <-here.made:
+		return note(method + " " + module)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// note adds a line to the log in one write.
+func note(line string) error {
+	log := os.Getenv("MODULE_LOG")
+	if log == "" {
+		return nil
+	}
+	file, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = file.WriteString(line + "\n")
+	return err
 }
 
 // State is the state resource.
@@ -46,26 +68,26 @@ type StateArgs struct {
 }
 
 func (State) Create(ctx context.Context, req infer.CreateRequest[StateArgs]) (infer.CreateResponse[StateArgs], error) {
-	err := meet(ctx, req.Inputs.Module)
+	err := meet(ctx, "create", req.Inputs.Module)
 	return infer.CreateResponse[StateArgs]{ID: "state", Output: req.Inputs}, err
 }
 
 func (State) Diff(ctx context.Context, req infer.DiffRequest[StateArgs, StateArgs]) (infer.DiffResponse, error) {
-	err := meet(ctx, req.Inputs.Module)
+	err := meet(ctx, "diff", req.Inputs.Module)
 	return infer.DiffResponse{HasChanges: req.Inputs != req.State}, err
 }
 
 func (State) Update(
 	ctx context.Context, req infer.UpdateRequest[StateArgs, StateArgs],
 ) (infer.UpdateResponse[StateArgs], error) {
-	err := meet(ctx, req.Inputs.Module)
+	err := meet(ctx, "update", req.Inputs.Module)
 	return infer.UpdateResponse[StateArgs]{Output: req.Inputs}, err
 }
 
 func (State) Read(
 	ctx context.Context, req infer.ReadRequest[StateArgs, StateArgs],
 ) (infer.ReadResponse[StateArgs, StateArgs], error) {
-	err := meet(ctx, req.Inputs.Module)
+	err := meet(ctx, "read", req.Inputs.Module)
 	return infer.ReadResponse[StateArgs, StateArgs]{ID: req.ID, Inputs: req.Inputs, State: req.State}, err
 }
 

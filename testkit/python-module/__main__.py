@@ -1,7 +1,8 @@
 """A provider whose components have a state resource: its calls wait for what Construct registers, and Construct for them.
 
 The environment variable MODULE_THREADS is the number of threads on which the SDK waits for its requests; the SDK's own
-number without it.
+number without it. Where MODULE_LOG names a file, each call that has waited for a Construct in progress adds a line to it: the
+method and the component.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -86,27 +88,34 @@ class Modules(protocol.Provider):
         assert urn is not None
         return protocol.ConstructResponse(urn, {"made": PropertyValue(float(len(made)))}, {})
 
-    async def meet(self, inputs: dict[str, PropertyValue]) -> None:
+    async def meet(self, method: str, inputs: dict[str, PropertyValue]) -> None:
         """Waits until the Construct that is in flight has made its things; without one, there is nothing to wait for."""
-        meeting = self.meetings.get(str(inputs["module"].value))
-        if meeting is not None:
-            meeting.asked.set()
-            await meeting.made.wait()
+        module = str(inputs["module"].value)
+        meeting = self.meetings.get(module)
+        if meeting is None:
+            return
+        was_made = meeting.made.is_set()
+        meeting.asked.set()
+        await meeting.made.wait()
+        log = os.environ.get("MODULE_LOG")
+        if log and not was_made:
+            with Path(log).open("a") as file:
+                file.write(f"{method} {module}\n")
 
     async def diff(self, request: protocol.DiffRequest) -> protocol.DiffResponse:
-        await self.meet(request.new_inputs)
+        await self.meet("diff", request.new_inputs)
         return protocol.DiffResponse(changes=request.old_state["size"] != request.new_inputs["size"])
 
     async def create(self, request: protocol.CreateRequest) -> protocol.CreateResponse:
-        await self.meet(request.properties)
+        await self.meet("create", request.properties)
         return protocol.CreateResponse("" if request.preview else "state", request.properties)
 
     async def read(self, request: protocol.ReadRequest) -> protocol.ReadResponse:
-        await self.meet(request.inputs)
+        await self.meet("read", request.inputs)
         return protocol.ReadResponse(request.resource_id, request.properties, request.inputs)
 
     async def update(self, request: protocol.UpdateRequest) -> protocol.UpdateResponse:
-        await self.meet(request.news)
+        await self.meet("update", request.news)
         return protocol.UpdateResponse(request.news)
 
     async def delete(self, request: protocol.DeleteRequest) -> None: ...
