@@ -152,6 +152,14 @@ async fn failure(builder: EngineBuilder, pack: PolicyPackOption) -> Error {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn all_calls_to_an_analyzer_at_an_address_are_made_over_one_connection() {
+    let proxy = fake::FakeProxy::before(&serve().await).await;
+    let result = update(engine(), pack(&proxy.address)).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    assert_eq!(proxy.connections(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_resolver_is_called_for_a_pack_without_an_address() {
     let address = serve().await;
     let resolver = Arc::new(Addresses {

@@ -17,7 +17,7 @@ use stackwright::{
 };
 use stackwright_proto::pulumirpc::{self as rpc, RegisterResourceRequest};
 use stackwright_testkit::{
-    fake::{ProviderCalls, serve_provider},
+    fake::{FakeProxy, ProviderCalls, serve_provider},
     wait::Ended as _,
 };
 use tonic::{Request, Response, Status};
@@ -101,11 +101,15 @@ async fn all_components_of_an_operation_get_one_monitor_address_and_belong_where
     let addresses = Arc::new(Mutex::new(Vec::new()));
     let serve = |inner| {
         let addresses = Arc::clone(&addresses);
-        async move { serve_provider(Boxes { inner, addresses }).await.to_string() }
+        async move {
+            let address = serve_provider(Boxes { inner, addresses }).await;
+            FakeProxy::before(&address.to_string()).await
+        }
     };
+    let proxies = [serve(Some("inner")).await, serve(None).await];
     let resolver = ByPackage([
-        ("outer", serve(Some("inner")).await),
-        ("inner", serve(None).await),
+        ("outer", proxies[0].address.clone()),
+        ("inner", proxies[1].address.clone()),
     ]);
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
@@ -138,6 +142,8 @@ async fn all_components_of_an_operation_get_one_monitor_address_and_belong_where
     let given = std::mem::take(&mut *addresses.lock().unwrap());
     assert_eq!(given.len(), 6, "{given:?}");
     assert_eq!(BTreeSet::from_iter(&given).len(), 1, "{given:?}");
+    // Three Constructs each.
+    assert_eq!(proxies.each_ref().map(FakeProxy::connections), [1, 1]);
     let parents = result.snapshot.resources.iter().filter_map(|state| {
         let parent = state.parent.as_ref().filter(|parent| !parent.is_root_stack())?;
         Some((state.urn.name().to_owned(), parent.name().to_owned()))

@@ -14,7 +14,7 @@ use stackwright_proto::{
     },
     values::{Struct, Value, value::Kind},
 };
-use stackwright_testkit::fake::{EchoProvider, FakeCallbacks};
+use stackwright_testkit::fake::{EchoProvider, FakeCallbacks, FakeProxy};
 use tonic::{Code, Status, transport::Channel};
 
 use crate::fixture::{client, echo, engine, over_loopback, register, root, stack, text, update};
@@ -265,6 +265,72 @@ async fn transforms_of_functions_change_arguments_and_options() {
     let stack = stack(&engine(&Arc::new(EchoProvider::default())), "shop/dev", program).await;
     let result = update(&stack).await;
     assert!(result.error.is_none(), "{:?}", result.error);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_transforms_of_a_program_in_another_process_are_called_over_one_connection() {
+    let called = Arc::new(Mutex::new(Vec::<String>::new()));
+    let note = |token: &'static str| {
+        let called = Arc::clone(&called);
+        move || called.lock().unwrap().push(token.to_owned())
+    };
+    let (own, whole, functions) = (note("own"), note("stack"), note("functions"));
+    let target = FakeCallbacks::default()
+        .with("own", move |_: TransformRequest| {
+            own();
+            async { Ok(TransformResponse::default()) }
+        })
+        .with("stack", move |_: TransformRequest| {
+            whole();
+            async { Ok(TransformResponse::default()) }
+        })
+        .with("functions", move |_: TransformInvokeRequest| {
+            functions();
+            async { Ok(TransformInvokeResponse::default()) }
+        })
+        .serve()
+        .await;
+    let proxy = FakeProxy::before(&target).await;
+    let target = proxy.address.clone();
+    let program = over_loopback(move |address| {
+        let target = target.clone();
+        async move {
+            let mut client = client(&address).await;
+            let root = root(&mut client, "shop", "dev").await;
+            let whole = callback(&target, "stack");
+            client.register_stack_transform(whole).await.unwrap();
+            let functions = callback(&target, "functions");
+            client.register_stack_invoke_transform(functions).await.unwrap();
+            // At the same time, so that the first calls find no connection.
+            let registering = ["a", "b", "c", "d"].map(|name| {
+                let (mut client, transformed) = (
+                    client.clone(),
+                    RegisterResourceRequest {
+                        transforms: vec![callback(&target, "own")],
+                        ..echo(name, &root, "1")
+                    },
+                );
+                async move { register(&mut client, transformed).await.unwrap() }
+            });
+            futures::future::join_all(registering).await;
+            let invoke = ResourceInvokeRequest {
+                tok: "echo:index:shout".to_owned(),
+                ..ResourceInvokeRequest::default()
+            };
+            client.invoke(invoke).await.unwrap();
+        }
+    });
+    let stack = stack(&engine(&Arc::new(EchoProvider::default())), "shop/dev", program).await;
+    let result = update(&stack).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let called = called.lock().unwrap();
+    let count = |token: &str| called.iter().filter(|other| *other == token).count();
+    // The default provider is a resource, too.
+    assert!(
+        count("own") == 4 && count("stack") >= 4 && count("functions") == 1,
+        "{called:?}"
+    );
+    assert_eq!(proxy.connections(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,10 @@
 //! A proxy in front of a server, whose connections can be cut, as when the process of the server dies.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
@@ -12,6 +17,7 @@ pub struct FakeProxy {
     /// Where it listens.
     pub address: String,
     cut: watch::Sender<bool>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl FakeProxy {
@@ -24,12 +30,15 @@ impl FakeProxy {
         let address = listener.local_addr().unwrap().to_string();
         let (target, cut) = (target.to_owned(), watch::Sender::new(false));
         let mut is_cut = cut.subscribe();
+        let connections = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&connections);
         tokio::spawn(async move {
             let refuses = watch::Sender::new(false);
             loop {
                 tokio::select! {
                     accepted = listener.accept() => {
                         let (near, _) = accepted.unwrap();
+                        counted.fetch_add(1, Ordering::SeqCst);
                         tokio::spawn(forward(near, target.clone(), refuses.subscribe()));
                     }
                     _ = is_cut.wait_for(|cut| *cut) => break,
@@ -39,7 +48,17 @@ impl FakeProxy {
             drop(listener);
             refuses.send_replace(true);
         });
-        Self { address, cut }
+        Self {
+            address,
+            cut,
+            connections,
+        }
+    }
+
+    /// Returns how many connections there have been.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     /// Refuses further connections, and closes all that there are.
