@@ -75,7 +75,10 @@ fn seen() -> Observation {
         answers: Answers::from([("a".to_owned(), json!({"id": "a-2", "urn": A}))]),
         before: json!({"version": 3, "deployment": {}}),
         after,
-        read: Value::Null,
+        read: json!({"analyses": [
+            {"found": {"passed": false, "resources": 2, "violations": [{"policy": "big", "urn": A, "level": "mandatory"}]}},
+            {"error": {"kind": "failed", "message": "it broke", "urn": A}},
+        ]}),
         written: vec![".pulumi/stacks/story/dev.json".into()],
         locks: Vec::new(),
         world: vec!["a-2".into()],
@@ -184,6 +187,24 @@ const CASES: &[(&str, &str)] = &[
     ("{}", "{state: {unchanged: true}}"),
     ("{world: [a-2]}", "{world: [a-1]}"),
     ("{}", "{untouched: true}"),
+    (
+        "{read: {analyses: [{passed: false, resources: 2, violations: {big a: {level: mandatory}}}, {error: {message: broke}}]}}",
+        "{read: {analyses: [{passed: true}]}}",
+    ),
+    ("{read: {analyses: [{}]}}", "{read: {analyses: [{resources: 3}]}}"),
+    (
+        "{read: {analyses: [{violations: {big a: {}}}]}}",
+        "{read: {analyses: [{violations: {}}]}}",
+    ),
+    (
+        "{read: {analyses: [{violations: {big a: {level: mandatory}}}]}}",
+        "{read: {analyses: [{violations: {big a: {level: advisory}}}]}}",
+    ),
+    ("{read: {analyses: [{}]}}", "{read: {analyses: [{error: {}}]}}"),
+    (
+        "{read: {analyses: [{}, {error: {kind: failed}}]}}",
+        "{read: {analyses: [{}, {}]}}",
+    ),
 ];
 
 #[test]

@@ -81,6 +81,7 @@ pub(super) fn check(seen: &Observation, expected: &ReadingExpectation, wrong: &m
 fn check_analysis(analysis: &Value, expected: &Analysis, wrong: &mut Findings) {
     let error = &analysis["error"];
     match &expected.error {
+        Some(_) if error.is_null() => return wrong.push("an analysis did not fail".to_owned()),
         Some(expected) => return check_error(error, expected, wrong),
         None if !error.is_null() => return wrong.push(format!("an analysis failed: {error}")),
         None => {}
