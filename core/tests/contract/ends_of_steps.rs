@@ -166,7 +166,7 @@ async fn a_deletion_with_that_of_a_host_ends_in_events_as_the_host_does() {
     );
     // Nothing is counted or listed as deleted, and everything is recorded.
     assert_eq!(failed.changes.get("delete"), None, "{}", failed.tree());
-    assert_eq!(steps_of(&failed, "inner"), []);
+    assert!(steps_of(&failed, "inner").is_empty());
     assert_eq!(steps_of(&failed, "host"), [(StepOp::Delete, StepStatus::Failed)]);
     let recorded = failed.snapshot.resources.iter();
     assert_eq!(

@@ -318,7 +318,7 @@ async fn live(parallel: i32) {
     let (met, _) = stage.run(update, Some(1.0), plain().preview()).await;
     assert_eq!(met, ["create"]);
     let (met, made) = stage.run(update, Some(1.0), plain()).await;
-    assert_eq!((met, made.changes["create"]), (vec!["create"], 3 + 8 * 4));
+    assert_eq!((met, made.changes["create"]), (vec!["create"], 1 + 8 * 4));
     let (met, same) = stage.run(update, Some(1.0), plain()).await;
     assert_eq!((met, same.changes.len()), (vec!["diff"], 1));
     let (met, _) = stage.run(update, Some(2.0), plain().preview()).await;
