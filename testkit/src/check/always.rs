@@ -19,10 +19,7 @@ pub(super) fn check(seen: &Observation, wrong: &mut Findings) {
     for problem in &seen.problems {
         wrong.push(format!("the scenario cannot go on: {problem}"));
     }
-    // One that was imported in spite of its errors stays as it was when the operation is refused.
-    if seen.after != seen.before {
-        integrity::check(&seen.after, wrong);
-    }
+    integrity::check(&seen.after, wrong);
     if seen.dry {
         check_dry(seen, wrong);
     }
