@@ -139,7 +139,7 @@ impl Provider for Modules {
             ))
         });
         for thing in try_join_all(things).await? {
-            assert!(!thing.urn.is_empty(), "{thing:?}");
+            assert_eq!(thing.outputs.get("size"), Some(&size), "{thing:?}");
         }
         progress.send_replace(Progress::Made);
         state.await.expect("a task of the test")?;
