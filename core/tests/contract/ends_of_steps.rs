@@ -156,7 +156,7 @@ async fn a_deletion_with_that_of_a_host_ends_in_events_as_the_host_does() {
     let stack = stack(&provider, StackSettings::default()).await;
     let made = stack.start(OperationKind::Update, OperationOptions::default(), Some(nested()));
     assert!(made.ended().await.error.is_none());
-    *provider.failure.lock().unwrap() = Some(ProviderStatus::Unknown);
+    *provider.failure.lock().unwrap() = Some(ProviderStatus::FailedPrecondition);
     let (seen, failed) = destroyed(&stack).await;
     let begins = ["innermost begins", "inner begins", "host begins"];
     assert_eq!(seen[..3], begins);

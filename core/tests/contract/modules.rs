@@ -67,19 +67,16 @@ struct Modules {
 }
 
 impl Modules {
-    /// Waits until the Construct in progress has made its things; without one, there is nothing to wait for.
+    /// Waits until the Construct in progress has made its things; where there is none, or an earlier call has waited for it,
+    /// there is nothing to wait for.
     async fn meet(&self, method: &'static str, state: &str) {
         let module = state
             .strip_suffix("-state")
             .expect("the name of a state")
             .to_owned();
         let progress = self.constructing.lock().unwrap().get(&module).cloned();
+        let progress = progress.filter(|progress| *progress.borrow() < Progress::Made);
         let Some(progress) = progress else { return };
-        assert_eq!(
-            *progress.borrow(),
-            Progress::Begun,
-            "{method} of {state} came late"
-        );
         progress.send_replace(Progress::Asked);
         let mut made = progress.subscribe();
         let made = made.wait_for(|progress| *progress == Progress::Made);
