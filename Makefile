@@ -90,7 +90,7 @@ test-node: node $(VENV)/.complete go-plugins
 	npm run --silent test:types
 	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python npm test
 
-# The ends of the supported ranges: the oldest and the newest SDK for Python, whichever .venv has, and the newest for Node, on Node 22;
+# The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22;
 # node_modules has the oldest one for Node.
 OLDEST_PYTHON_SDK := 3.248.0
 PYTHON_SDKS := $(shell sed -n 's/^\(pulumi>.*\)/\1/p' requirements-dev.txt)
