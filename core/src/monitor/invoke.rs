@@ -95,7 +95,8 @@ impl Monitor {
     async fn call_function(&self, mut invoke: Invoke) -> Result<Invoked, Refused> {
         self.name_package(&mut invoke.package)?;
         self.transform_invoke(&mut invoke).await?;
-        let Some((package, _)) = invoke.token.split_once(':') else {
+        let named = invoke.token.split_once(':');
+        let Some((package, _)) = named.filter(|(package, _)| !package.is_empty()) else {
             let text = format!("'{}' is not a valid function token", invoke.token);
             return Err(WireStatus::invalid(text).into());
         };
