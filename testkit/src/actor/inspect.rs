@@ -1,9 +1,14 @@
 //! What is read without a program, and the pending operations that are forgotten.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use stackwright::{Engine, Language, Result, Stack, binding};
 
-use super::run::{Answer, broken, error};
+use super::{
+    encryption::Reversal,
+    run::{Answer, broken, error},
+};
 
 /// Answers the request `inspect`.
 pub(super) async fn inspect(
@@ -63,7 +68,8 @@ async fn find(
         }
         "edit" => {
             let edit = message["edit"].to_string();
-            binding::edit(stack, edit.as_bytes(), None, Language::Rust, "an edit").await
+            let callbacks = Some(Arc::new(Reversal) as _);
+            binding::edit(stack, edit.as_bytes(), callbacks, Language::Rust, "an edit").await
         }
         "move" => {
             let missing = || stackwright::Error::invalid("a move has no destination");

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::play::Player;
 use crate::{
     check::name_of,
-    scenario::{ReadingExpectation, STACK, ScenarioOperation},
+    scenario::{ReadingExpectation, ScenarioOperation},
 };
 
 /// The members of an adoption, which are no options.
@@ -91,7 +91,7 @@ impl Player<'_, '_> {
     }
 
     async fn inspect(&mut self, part: &str, mut members: Value) -> Result<Value, String> {
-        members["stack"] = STACK.into();
+        members["stack"] = self.stack.as_str().into();
         members["part"] = part.into();
         let mut answer = self.ask("inspect", members).await?;
         Ok(answer["found"].take())
