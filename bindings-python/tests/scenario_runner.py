@@ -82,7 +82,8 @@ class Actor:
             case "importState":
                 return self.import_state(message)
             case "exportState":
-                return self.stacks[message["stack"]].export_deployment(show_secrets=True)
+                exported: Awaitable[Any] = self.stacks[message["stack"]].export_deployment(show_secrets=True)
+                return exported
             case "inspect":
                 assert self.engine is not None
                 return inspect(self.engine, self.stacks, message)

@@ -54,7 +54,11 @@ pub(super) fn check(seen: &Observation, expected: &StateExpectation, wrong: &mut
         .map_or(&[][..], Vec::as_slice);
     let label = |it: &Value| format!("{} {}", text(it, "type"), name(&it["resource"]));
     if let Some(expected) = &expected.pending {
-        wrong.same_names("pending operations", expected, pending.iter().map(label).collect());
+        wrong.same_names(
+            "pending operations",
+            expected,
+            pending.iter().map(label).collect(),
+        );
     }
     for (wanted, members) in &expected.pending_records {
         match pending.iter().find(|it| label(it) == *wanted) {

@@ -152,7 +152,9 @@ fn resolve(value: &mut Value, records: &Value, stack: &str) {
             }
         }
         Value::Array(values) => values.iter_mut().for_each(|value| resolve(value, records, stack)),
-        Value::Object(members) => members.values_mut().for_each(|value| resolve(value, records, stack)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|value| resolve(value, records, stack)),
         _ => {}
     }
 }

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cast::Cast,
+    editing::Encryption,
     link::ActorError,
     observation::{Observation, recorded_secrets},
     plans::Plans,
-    editing::Encryption,
     projects::lay_out,
     role::Role,
     stage::{self, Changing, Stage},

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::stage::{Changing, config};
 use crate::{
     scenario::{
-        Expectation, OperationBeside, OperationKind, STACK_BESIDE, Scenario, ScenarioOperation,
-        StackBeside, Statement,
+        Expectation, OperationBeside, OperationKind, STACK_BESIDE, Scenario, ScenarioOperation, StackBeside,
+        Statement,
     },
     script::CallRecord,
 };

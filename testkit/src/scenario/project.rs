@@ -81,7 +81,9 @@ impl ProjectAction {
             self.tag.is_some(),
         ];
         if kinds.into_iter().filter(|is_there| *is_there).count() != 1 {
-            return Err("an action on a project is one of set, get, remove, list, edit, write and tag".into());
+            return Err(
+                "an action on a project is one of set, get, remove, list, edit, write and tag".into(),
+            );
         }
         let reads_files = !self.expect.files.is_empty();
         let reads_project = reads_files || self.expect.facts.is_some() || self.expect.settings.is_some();
