@@ -159,7 +159,7 @@ hunt:
 
 scenarios: scenarios-$(BINDING)
 
-.PHONY: scenarios-rust scenarios-c scenarios-python scenarios-node scenarios-relay
+.PHONY: scenarios-rust scenarios-c scenarios-python scenarios-python-sync scenarios-node scenarios-relay
 # A part of the scenarios that do not depend on the binding, selected by the number of commits, so that it rotates.
 SAMPLE_PARTS := 5
 SAMPLE = $(shell git rev-list --count HEAD 2> /dev/null || echo 0)/$(SAMPLE_PARTS)
@@ -175,6 +175,10 @@ scenarios-c: scenario-runner-c
 scenarios-python: install-python
 	$(PLAY) --binding python --runner "$(VENV)/bin/python bindings-python/tests/scenario_runner.py"
 
+# The same operations through the synchronous API.
+scenarios-python-sync: install-python
+	$(PLAY) --binding python --runner "$(VENV)/bin/python bindings-python/tests/scenario_runner.py --sync"
+
 scenarios-node: node
 	$(PLAY) --binding node
 
@@ -186,6 +190,7 @@ scenarios-relay: scenario-runner-c install-python node
 test-scenarios: scenarios-rust
 	$(MAKE) scenarios BINDING=c SCOPE=binding
 	$(MAKE) scenarios BINDING=python SCOPE=binding
+	$(MAKE) scenarios BINDING=python-sync SCOPE=binding
 	$(MAKE) scenarios BINDING=node SCOPE=binding
 	$(MAKE) scenarios BINDING=relay SCOPE=sample
 

@@ -264,6 +264,13 @@ fn stacks_are_opened_configured_and_unlocked() {
 }
 
 #[test]
+fn secrets_and_resources_change_their_places() {
+    let program = compile("gcc", "c11", "edits.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
 fn projects_are_read_edited_and_used_by_stacks() {
     let program = compile("gcc", "c11", "projects.c");
     run(with_library(&mut Command::new(&program)));

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "scenario_functions.h"
 #include "scenario_project.h"
+#include "scenario_secrets.h"
 
 /* Returns the document of a read: the members of the goal that a read accepts. */
 static char *read_of(sw_bytes_view_t goal)
@@ -229,19 +230,23 @@ static sw_status_t new_engine(sw_runtime_t *runtime, sw_bytes_view_t line, sw_er
     }
     sw_bytes_t *store = json_at(line, "/store"), *passphrase = json_at(line, "/passphrase");
     sw_bytes_t *commands = json_at(line, "/commands"), *addresses = json_at(line, "/addresses");
-    char *settings = format("{\"store\": %s, \"passphrase\": %s, \"plugins\": {\"commands\": %s}}", or_else(store, "null"),
-        or_else(passphrase, "null"), or_else(commands, "{}"));
+    sw_bytes_t *secrets = json_at(line, "/secrets");
+    const char *of_host = or_else(secrets, "null");
+    int encrypts = strcmp(of_host, "null") != 0;
+    char *settings = format("{\"store\": %s, \"passphrase\": %s, \"secrets\": %s, \"plugins\": {\"commands\": %s}}",
+        or_else(store, "null"), or_else(passphrase, "null"), of_host, or_else(commands, "{}"));
     int resolves = strcmp(or_else(addresses, "{}"), "{}") != 0;
     sw_host_t host = {.struct_size = sizeof host, .version = SW_HOST_VERSION, .user_data = addresses,
-        .free = free_addresses, .resolve = resolve};
-    sw_engine_options_t options = {sizeof options, runtime, sw_text(settings), packages, count, resolves ? &host : NULL};
+        .free = free_addresses, .resolve = resolves ? resolve : NULL, .encrypt = encrypts ? reverse : NULL,
+        .decrypt = encrypts ? reverse : NULL, .encrypt_for_stack = reverse_for_stack, .decrypt_for_stack = reverse_for_stack};
+    sw_engine_options_t options = {sizeof options, runtime, sw_text(settings), packages, count, &host};
     sw_status_t status = sw_engine_new(&options, &at.engine, error);
     while (status != SW_STATUS_OK && count > 0)
         free_package(tables[--count].user_data);
-    if (!resolves || status != SW_STATUS_OK)
+    if (status != SW_STATUS_OK)
         sw_bytes_free(addresses);
     free(settings);
-    sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(commands);
+    sw_bytes_free(secrets), sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(commands);
     return status;
 }
 

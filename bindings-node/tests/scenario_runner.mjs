@@ -401,13 +401,20 @@ async function play(run, body) {
     return {};
 }
 
-function newEngine({ store, passphrase, packages, waitsForRegistrations, limits, addresses, commands }) {
+/** The actor's own encryption: the characters of a text in the opposite order, as in the actors of all bindings. */
+function reversal(settings) {
+    const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));
+    return { ...settings, encrypt: reversed, decrypt: reversed };
+}
+
+function newEngine({ store, passphrase, secrets, packages, waitsForRegistrations, limits, addresses, commands }) {
     const waits = (each) => waitsForRegistrations?.[each] ?? false;
     const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each), limits?.[each])]));
     const started = Object.entries(commands ?? {}).map(([name, { program, arguments: given }]) => [name, [program, ...given]]);
     return new Engine({
         store,
         passphrase: passphrase ?? undefined,
+        secrets: secrets ? reversal(secrets) : undefined,
         providers,
         plugins: { commands: Object.fromEntries(started) },
         resolver: Object.keys(addresses ?? {}).length > 0 ? ({ name }) => addresses[name] : undefined,
@@ -450,7 +457,7 @@ function edited(stack, { dryRun, ...edit }) {
         case "delete":
             return stack.deleteResources(urns, given);
         case "changeSecrets":
-            return stack.changeSecrets(given);
+            return stack.changeSecrets(given.secrets ? { ...given, secrets: reversal(given.secrets) } : given);
         case "renameStack":
             return stack.renameStack(name, given);
         case "importDeployment":

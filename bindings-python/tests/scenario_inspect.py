@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import stackwright as sw
@@ -49,10 +49,25 @@ async def find(engine: sw.Engine, stack: sw.Stack, message: Message) -> Any:
             raise ValueError(f"this actor cannot read {part!r}")
 
 
+class Reversal:
+    """The actor's own encryption: the characters of a text in the opposite order, as in the actors of all bindings."""
+
+    def __init__(self, kind: str, state: Any = None) -> None:
+        self.kind = kind
+        self.state = state
+
+    def encrypt(self, plaintexts: Sequence[str]) -> Sequence[str]:
+        return [text[::-1] for text in plaintexts]
+
+    decrypt = encrypt
+
+
 async def edited(stack: sw.Stack, edit: Mapping[str, Any]) -> sw.EditReport:
     """Makes an edit, with the method of its name."""
     (kind,) = (name for name in edit if name != "dryRun")
     named = {snake(name): member for name, member in edit[kind].items()}
+    if "secrets" in named:
+        named["secrets"] = Reversal(**named["secrets"])
     if "dryRun" in edit:
         named["dry_run"] = edit["dryRun"]
     method = "delete_resources" if kind == "delete" else snake(kind)

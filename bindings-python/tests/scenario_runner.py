@@ -1,6 +1,7 @@
 """The Python binding's actor for scenarios: forwards between the director and the public API, without checks.
 
-The protocol is described in ``scenarios/PROTOCOL.md``: one JSON object on each line of standard input and output.
+The protocol is described in ``scenarios/PROTOCOL.md``: one JSON object on each line of standard input and output. With
+``--sync``, the synchronous API is used.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import logging
 import sys
 import threading
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import stackwright as sw
 
+import scenario_sync
 from scenario_functions import Functions, snake
-from scenario_inspect import document, inspect
+from scenario_inspect import Reversal, document, inspect
 from scenario_play import Play, now
 from scenario_project import act
 from scenario_provider import forwarding
@@ -28,18 +30,20 @@ from scenario_wire import Message, PendingCalls, Wire, failure
 
 
 class Actor:
-    """Plays scenarios one after the other."""
+    """Plays scenarios one after the other, with engines that ``make_engine`` makes."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_engine: Callable[..., Any]) -> None:
+        self.make_engine = make_engine
         self.wire = Wire()
         self.calls = PendingCalls(self.wire)
         self.functions = Functions(self.calls)
         self.programs = itertools.count(1)
         self.plays: dict[int, Play] = {}
-        self.engine: sw.Engine | None = None
+        # Engines, stacks and operations are those of one of both interfaces.
+        self.engine: Any = None
         # Open stacks and their operations, by stack name.
-        self.stacks: dict[str, sw.Stack] = {}
-        self.operations: dict[str, sw.Operation] = {}
+        self.stacks: dict[str, Any] = {}
+        self.operations: dict[str, Any] = {}
         self.results: dict[int, sw.Result] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.over = asyncio.Event()
@@ -78,7 +82,8 @@ class Actor:
             case "importState":
                 return self.import_state(message)
             case "exportState":
-                return self.stacks[message["stack"]].export_deployment(show_secrets=True)
+                exported: Awaitable[Any] = self.stacks[message["stack"]].export_deployment(show_secrets=True)
+                return exported
             case "inspect":
                 assert self.engine is not None
                 if message["part"] == "analysis":
@@ -118,7 +123,7 @@ class Actor:
         self.stacks[stack] = await self.engine.stack(name, self.program, config=config, deployment=supplied, project=folder)
         return {}
 
-    def new_engine(self, message: Message) -> sw.Engine:
+    def new_engine(self, message: Message) -> Any:
         waits, limits = message.get("waitsForRegistrations") or {}, message.get("limits") or {}
         providers = {
             package: forwarding(
@@ -131,9 +136,10 @@ class Actor:
             name: [command["program"], *command["arguments"]]
             for name, command in (message.get("commands") or {}).items()
         }
-        return sw.Engine(
+        return self.make_engine(
             store=message["store"],
             passphrase=message.get("passphrase"),
+            secrets=Reversal(**message["secrets"]) if message.get("secrets") else None,
             providers=providers,
             plugins=sw.Plugins(commands=commands),
             resolver=(lambda request: addresses.get(request.name)) if addresses else None,
@@ -185,7 +191,7 @@ class Actor:
         stack = self.stacks[message["stack"]]
         return {"found": document(await stack.analyze([*self.policies(message, options), *elsewhere]))}
 
-    def imports(self, stack: sw.Stack, message: Message, named: Message) -> Awaitable[Message]:
+    def imports(self, stack: Any, message: Message, named: Message) -> Awaitable[Message]:
         request = message["request"]
         given = {snake(name): request[name] for name in ("protect", "nameTable", "generateCode") if name in request}
         rows = [
@@ -199,7 +205,7 @@ class Actor:
         self.operations[message["stack"]] = operation
         return self.outcome(operation, message["number"], message.get("deployment", False))
 
-    async def outcome(self, operation: sw.Operation, number: int, wants_deployment: bool) -> Message:
+    async def outcome(self, operation: Any, number: int, wants_deployment: bool) -> Message:
         events = [event.json async for event in operation]
         result = self.results[number] = await operation.wait()
         return {
@@ -280,7 +286,7 @@ def described(output: sw.OutputValue[Any]) -> Message:
 
 async def main() -> None:
     loop = asyncio.get_running_loop()
-    actor = Actor()
+    actor = Actor(scenario_sync.engine if "--sync" in sys.argv else sw.Engine)
 
     def listen() -> None:
         for line in sys.stdin:

@@ -128,6 +128,11 @@ def test_a_stack_gets_another_passphrase_and_then_an_encryption_of_the_host(tmp_
         stack = engine.stack("shop/dev", program_of("a"), project=tmp_path)
         assert stack.up().changes == {"same": 3}
         assert len(stack.change_secrets(passphrase="last", dry_run=True).records) == 1
+        assert [record.fields for record in stack.change_secrets(passphrase="last").records] == [("inputs", "outputs")]
+        assert "retnuh" not in (tmp_path / "Pulumi.dev.yaml").read_text()
+        opened = engine.stack("shop/dev", program_of("a"), passphrase="last", project=tmp_path)
+        assert opened.up().changes == {"same": 3}
+        assert engine.project(tmp_path).get_config("dev", "token", passphrase="last").value == "hunter3"
 
 
 def test_resources_move_to_a_stack_of_another_engine_whose_program_keeps_them(
@@ -170,3 +175,36 @@ def test_resources_move_without_an_event_loop(tmp_path: Path, memory: Memory) ->
         report = stack.move_resources([A], live)
         assert report.destination.records[-1].former_urn == A
         assert len(live.resources()) == 3
+
+
+def test_resources_move_between_the_stores_of_two_engines_without_an_event_loop(tmp_path: Path, memory: Memory) -> None:
+    def program(ctx: sw.Context) -> None:
+        mine = ctx.provider("mem", "mine", {"key": sw.secret("hunter3")})
+        box = ctx.component("shop:index:Box", "box")
+        ctx.resource(THING, "a", {"n": 1, "key": sw.secret("hunter2")}, parent=box, provider=mine)
+        ctx.resource(THING, "b", {"n": 2}, parent=box, provider=mine)
+
+    box = "urn:pulumi:dev::shop::shop:index:Box"
+    a = f"{box}$mem:index:Thing::a"
+    sources = sync.Engine(store=f"file://{tmp_path}/state", secrets=Vault(), providers={"mem": memory})
+    with sources as engine, sync.Engine(store=f"file://{tmp_path}/other", providers={"mem": memory}) as other:
+        stack, live = engine.stack("shop/dev", program), other.stack("shop/live", program)
+        stack.up()
+        planned = stack.move_resources([a], live, include_parents=True, dry_run=True)
+        assert planned.source.dry_run and planned.destination.dry_run and live.resources() == []
+        with pytest.raises(sw.InvalidInputError, match="provider"):
+            stack.move_resources(["urn:pulumi:dev::shop::pulumi:providers:mem::mine"], live)
+        report = stack.move_resources([a], live, include_parents=True)
+        assert {(record.kind, record.urn.split("::")[-1]) for record in report.source.records} == {("removed", name) for name in ("box", "a", "b")}
+        assert {record.urn.split("::")[-1] for record in report.destination.records} == {"shop-live", "mine", "box", "a", "b"}
+        assert not any(record.removed_references for record in report.destination.records)
+        made = list(memory.calls)
+        assert live.up().changes == {"same": 5}
+        assert [call for call in memory.calls[len(made):] if call[0] in ("create", "update", "delete")] == []
+        assert "hunter2" in json.dumps(live.export_deployment(show_secrets=True))
+        assert live.export_deployment()["deployment"]["secrets_providers"]["type"] == "b64"
+        # The program of the source makes its things anew, which have no place in the destination.
+        assert stack.up().changes["create"] == 3
+        with pytest.raises(sw.ConflictError, match="the destination has the resource"):
+            stack.move_resources([a], live, include_parents=True)
+        assert stack.up().changes == {"same": 5}

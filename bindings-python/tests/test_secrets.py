@@ -110,6 +110,18 @@ def test_the_kind_of_the_hosts_secrets_must_not_be_reserved() -> None:
         sw.Engine(store="memory://", secrets=Impostor())
 
 
+def test_the_host_takes_the_place_of_a_key_service() -> None:
+    class Keys(Vault):
+        kind = "cloud"
+        state = {"encryptedkey": "AQ==", "url": "awskms://alias/ours"}
+
+    with sync.Engine(store="memory://", secrets=Keys()) as engine:
+        stack = engine.stack("shop/dev", secretive, config={"token": "t"})
+        stack.up()
+        recorded = stack.export_deployment()["deployment"]["secrets_providers"]
+    assert recorded == {"type": "cloud", "state": Keys.state}
+
+
 def test_a_secret_has_no_implicit_text() -> None:
     secret = sw.secret("hunter2")
     for show in (str, format, "{}".format, lambda value: f"{value:>20}", lambda value: "%s" % value):

@@ -85,15 +85,35 @@ def test_the_sync_api_can_be_used_inside_of_a_running_event_loop(tmp_path: Path,
     assert asyncio.run(main()).outcome == "succeeded"
 
 
-@pytest.mark.parametrize(("twin", "original"), [(sync.Engine, sw.Engine), (sync.Stack, sw.Stack)])
-def test_no_public_method_is_missing(twin: type, original: type) -> None:
-    def public(of: type) -> set[str]:
-        return {name for name, _ in inspect.getmembers(of) if not name.startswith("_")}
+TWINS = [(sync.Engine, sw.Engine), (sync.Stack, sw.Stack), (sync.Project, sw.Project), (sync.Operation, sw.Operation)]
 
-    assert public(original) <= public(twin)
-    parameters = inspect.signature(original.__init__).parameters  # type: ignore[misc]
+
+def public(of: type) -> dict[str, object]:
+    return {name: member for name, member in inspect.getmembers(of) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(("twin", "original"), TWINS)
+def test_no_public_method_is_missing(twin: type, original: type) -> None:
+    assert public(original).keys() <= public(twin).keys()
     if original is sw.Engine:
+        parameters = inspect.signature(original.__init__).parameters
         assert list(parameters) == list(inspect.signature(twin.__init__).parameters)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("twin", "original"), TWINS)
+def test_methods_take_what_their_twins_take_and_nothing_is_left_to_await(twin: type, original: type) -> None:
+    methods = {name: member for name, member in public(original).items() if inspect.isfunction(member)}
+    assert methods
+    for name, method in methods.items():
+        of_twin = getattr(twin, name)
+        assert not inspect.iscoroutinefunction(of_twin), name
+        expected, found = (inspect.signature(each).parameters for each in (method, of_twin))
+        if "options" in found:
+            # Options that are members of a type instead of parameters.
+            assert expected.keys() <= {*found, *sync.CallOptions.__annotations__, "options"}, name
+        else:
+            described = [[(each.name, each.kind, repr(each.default)) for each in of.values()] for of in (expected, found)]
+            assert described[0] == described[1], name
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

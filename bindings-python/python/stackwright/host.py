@@ -91,7 +91,8 @@ that is called once for each registration of a resource that is no component and
 name that the provider may change; ``None`` leaves the name to the provider. What it raises ends the operation."""
 
 _MODES = ("propose", "enforce", "disable")
-_KNOWN = ("passphrase", "b64", "service", "cloud")
+# The kinds that the engine encrypts itself. Those of key services are the host's to take over.
+_OF_ENGINE = ("passphrase", "b64")
 
 
 def describe_secrets(secrets: Secrets) -> tuple[str, str | None, Described, Described]:
@@ -101,7 +102,7 @@ def describe_secrets(secrets: Secrets) -> tuple[str, str | None, Described, Desc
         has = f"{type(secrets).__name__} has no {' and no '.join(missing)}"
         raise InvalidInputError(f"secrets takes an object with kind, encrypt and decrypt; {has}")
     kind = secrets.kind
-    if not isinstance(kind, str) or not kind or kind in _KNOWN:
+    if not isinstance(kind, str) or not kind or kind in _OF_ENGINE:
         raise InvalidInputError(f"secrets takes an object whose kind is a name of its own, not {kind!r}")
     state = getattr(secrets, "state", None)
     return (

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use stackwright::{Engine, Language, Result, Stack, binding, operation::OperationOptions};
 
 use super::{
+    encryption::Reversal,
     policies::attach_packs,
     run::{Answer, broken, error},
     wire::Wire,
@@ -80,7 +81,8 @@ async fn find(
         }
         "edit" => {
             let edit = message["edit"].to_string();
-            binding::edit(stack, edit.as_bytes(), None, Language::Rust, "an edit").await
+            let callbacks = Some(Arc::new(Reversal) as _);
+            binding::edit(stack, edit.as_bytes(), callbacks, Language::Rust, "an edit").await
         }
         "move" => {
             let missing = || stackwright::Error::invalid("a move has no destination");

@@ -1,5 +1,6 @@
 //! The actor of the Rust binding: an engine that executes the director's requests and forwards provider calls to it.
 
+mod encryption;
 mod hook;
 mod inspect;
 mod log;

@@ -16,11 +16,11 @@ use stackwright::{
     program::{self, ProgramContext},
     provider::{Resolution, ResolutionRequest, Resolver},
     runtime::Runtime,
-    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store,
 };
 
 use super::{
+    encryption::encryption,
     inspect::{analysis, inspect},
     policies::attach_packs,
     projects::{act, open_stack},
@@ -218,13 +218,9 @@ impl Session {
     fn engine(&self, message: &Value) -> Result<Engine, Value> {
         let runtime = Runtime::system(tokio::runtime::Handle::current());
         let store = store::open(text(message, "store"), Path::new("/"), &runtime).map_err(|it| error(&it))?;
-        let secrets: Arc<dyn SecretsProvider> = match message["passphrase"].as_str() {
-            Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime)),
-            None => Arc::new(Base64Provider),
-        };
         let mut builder = Engine::builder(tokio::runtime::Handle::current())
             .store(store)
-            .secrets(secrets);
+            .secrets(encryption(message, runtime));
         for package in message["packages"]
             .as_array()
             .into_iter()

@@ -63,6 +63,8 @@ pub(super) fn check(seen: &Observation, expected: &ReadingExpectation, wrong: &m
     }
     for (wanted, members) in &expected.stacks {
         match list("stacks").iter().find(|stack| text(stack, "name") == wanted) {
+            Some(stack) if members.is_null() => wrong.push(format!("there is a stack {stack}")),
+            None if members.is_null() => {}
             Some(stack) => wrong.compare(&format!("stack `{wanted}`"), members, stack),
             None => wrong.push(format!("the stack `{wanted}` was not listed")),
         }

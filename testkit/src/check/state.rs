@@ -48,15 +48,27 @@ pub(super) fn check(seen: &Observation, expected: &StateExpectation, wrong: &mut
             None => wrong.push(format!("there is no record of `{wanted}`")),
         }
     }
+    let pending = deployment(&seen.after)
+        .get("pending_operations")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    let label = |it: &Value| format!("{} {}", text(it, "type"), name(&it["resource"]));
     if let Some(expected) = &expected.pending {
-        let pending = deployment(&seen.after)
-            .get("pending_operations")
-            .and_then(Value::as_array);
-        let labels = pending
-            .into_iter()
-            .flatten()
-            .map(|it| format!("{} {}", text(it, "type"), name(&it["resource"])));
-        wrong.same_names("pending operations", expected, labels.collect());
+        wrong.same_names(
+            "pending operations",
+            expected,
+            pending.iter().map(label).collect(),
+        );
+    }
+    for (wanted, members) in &expected.pending_records {
+        match pending.iter().find(|it| label(it) == *wanted) {
+            Some(it) => wrong.compare(
+                &format!("the record of `{wanted}`"),
+                members,
+                &names::shortened(&it["resource"]),
+            ),
+            None => wrong.push(format!("there is no pending operation `{wanted}`")),
+        }
     }
     let place = |wanted: &str| {
         records
@@ -72,6 +84,13 @@ pub(super) fn check(seen: &Observation, expected: &StateExpectation, wrong: &mut
                     pair[0], pair[1]
                 ));
             }
+        }
+    }
+    if let Some(expected) = &expected.secrets_provider {
+        let found = deployment(&seen.after).pointer("/secrets_providers/type");
+        let found = found.and_then(Value::as_str).unwrap_or_default();
+        if found != expected {
+            wrong.push(format!("the secrets are encrypted by {found:?}, not {expected}"));
         }
     }
     if expected.unchanged {

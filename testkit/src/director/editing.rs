@@ -5,9 +5,46 @@ use serde_json::{Map, Value, json};
 use super::{link::ActorError, play::Player};
 use crate::{
     check::name_of,
-    scenario::{Edit, EditExpectation, ErrorExpectation, PROJECT, STACK, STACK_BESIDE, ScenarioOperation},
+    scenario::{Edit, EditExpectation, ErrorExpectation, PROJECT, STACK_BESIDE, ScenarioOperation},
     value::difference,
 };
+
+/// How the secrets of all stacks are encrypted.
+#[derive(Clone, Debug)]
+pub(super) enum Encryption {
+    /// They are encoded.
+    Encoding,
+    /// With this passphrase.
+    Passphrase(String),
+    /// By the actor, with these settings (`kind`, `state`).
+    Host(Value),
+}
+
+impl Encryption {
+    /// Returns the passphrase.
+    pub(super) fn passphrase(&self) -> Option<&str> {
+        match self {
+            Self::Passphrase(passphrase) => Some(passphrase),
+            Self::Encoding | Self::Host(_) => None,
+        }
+    }
+
+    /// Returns the settings of the actor's encryption.
+    pub(super) const fn of_host(&self) -> Option<&Value> {
+        match self {
+            Self::Host(settings) => Some(settings),
+            Self::Encoding | Self::Passphrase(_) => None,
+        }
+    }
+
+    /// Returns the one that an edit has given the stack.
+    fn after(edit: &Edit) -> Option<Self> {
+        let changed = edit.edit.get("changeSecrets").filter(|_| is_made(edit))?;
+        let passphrase = changed["passphrase"].as_str().map(str::to_owned);
+        let of_host = || changed.get("secrets").cloned().map(Self::Host);
+        passphrase.map(Self::Passphrase).or_else(of_host)
+    }
+}
 
 impl Player<'_, '_> {
     /// Makes the edits that an operation names, and checks their reports.
@@ -15,28 +52,49 @@ impl Player<'_, '_> {
         for (index, edit) in operation.edits.iter().enumerate() {
             let edited = self.edit_once(edit).await;
             edited.map_err(|text| format!("edit {}: {text}", index + 1))?;
-            if let Some(passphrase) = new_passphrase(edit) {
+            if let Some(encryption) = Encryption::after(edit) {
                 // The stack that was edited has the former one.
-                self.passphrase = Some(passphrase.to_owned());
-                self.ask("close", json!({})).await?;
-                self.open(config.clone()).await?;
+                self.encryption = encryption;
+                self.open_again(config).await?;
+            }
+            if let Some(name) = new_name(edit) {
+                let left = self.of_former_name().await;
+                left.map_err(|text| format!("edit {}: {text}", index + 1))?;
+                name.clone_into(&mut self.stack);
+                self.open_again(config).await?;
             }
         }
         Ok(())
     }
 
+    async fn open_again(&mut self, config: &Value) -> Result<(), String> {
+        self.ask("close", json!({})).await?;
+        self.open(config.clone()).await
+    }
+
+    /// Checks that a renamed stack is not found by its former name.
+    async fn of_former_name(&mut self) -> Result<(), String> {
+        let members = json!({ "stack": self.stack, "part": "resources" });
+        match self.answer("inspect", members).await? {
+            Ok(answer) => Err(format!("the former name has {}", answer["found"])),
+            Err(error) if error.kind == "not_found" => Ok(()),
+            Err(error) => Err(format!("the former name: {} ({})", error.message, error.kind)),
+        }
+    }
+
     async fn edit_once(&mut self, edit: &Edit) -> Result<(), String> {
         // An invalid state, which only a repair takes, cannot be read.
+        let own = self.stack.clone();
         let (stack, other) = match edit.beside {
-            true => (STACK_BESIDE, STACK),
-            false => (STACK, STACK_BESIDE),
+            true => (STACK_BESIDE, own.as_str()),
+            false => (own.as_str(), STACK_BESIDE),
         };
         let records = self
             .ask("inspect", json!({ "stack": stack, "part": "resources" }))
             .await;
         let records = records.map(|answer| answer["found"].clone()).unwrap_or_default();
         let mut document = Value::Object(edit.edit.clone());
-        resolve(&mut document, &records);
+        resolve(&mut document, &records, stack);
         if let Some(Value::Object(import)) = document.get_mut("importDeployment")
             && let Some(deployment) = import.get_mut("deployment")
             && !deployment.is_string()
@@ -67,16 +125,19 @@ impl Player<'_, '_> {
     }
 }
 
-/// Returns the passphrase that an edit has given the stack.
-fn new_passphrase(edit: &Edit) -> Option<&str> {
-    let is_made = edit.expect.error.is_none() && edit.edit.get("dryRun") != Some(&json!(true));
-    edit.edit.get("changeSecrets")?["passphrase"]
-        .as_str()
-        .filter(|_| is_made)
+/// Returns whether an edit changes the state.
+fn is_made(edit: &Edit) -> bool {
+    edit.expect.error.is_none() && edit.edit.get("dryRun") != Some(&json!(true))
+}
+
+/// Returns the name that an edit has given the scenario's own stack.
+fn new_name(edit: &Edit) -> Option<&str> {
+    let name = edit.edit.get("renameStack")?["name"].as_str();
+    name.filter(|_| is_made(edit) && !edit.beside)
 }
 
 /// Replaces `@name` by the URN of the recorded resource of that name, or by one that is not recorded.
-fn resolve(value: &mut Value, records: &Value) {
+fn resolve(value: &mut Value, records: &Value, stack: &str) {
     match value {
         Value::String(text) => {
             if let Some(name) = text.strip_prefix('@') {
@@ -86,12 +147,14 @@ fn resolve(value: &mut Value, records: &Value) {
                     .flatten()
                     .filter_map(|record| record["urn"].as_str());
                 let mut known = urns.filter(|urn| name_of(urn) == name);
-                let unknown = format!("urn:pulumi:{STACK}::{PROJECT}::test:index:Thing::{name}");
+                let unknown = format!("urn:pulumi:{stack}::{PROJECT}::test:index:Thing::{name}");
                 *text = known.next().map_or(unknown, str::to_owned);
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| resolve(value, records)),
-        Value::Object(members) => members.values_mut().for_each(|value| resolve(value, records)),
+        Value::Array(values) => values.iter_mut().for_each(|value| resolve(value, records, stack)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|value| resolve(value, records, stack)),
         _ => {}
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cast::Cast,
+    editing::Encryption,
     link::ActorError,
     observation::{Observation, recorded_secrets},
     plans::Plans,
@@ -68,8 +69,10 @@ pub(super) struct Player<'a, 'b> {
     waits: BTreeMap<String, bool>,
     /// The limits of providers, by package.
     limits: Value,
-    /// The one of the stack, which edits can change.
-    pub(super) passphrase: Option<String>,
+    /// The name of the scenario's own stack, which edits can change.
+    pub(super) stack: String,
+    /// How secrets are encrypted, which edits can change.
+    pub(super) encryption: Encryption,
     pub(super) packs: Arc<Packs>,
     plugins: Arc<Plugins>,
     transforms: Arc<Transforms>,
@@ -103,7 +106,12 @@ impl<'a, 'b> Player<'a, 'b> {
                 .filter_map(|(package, script)| Some((package.clone(), script.limits()?)))
                 .collect::<Map<_, _>>()
                 .into(),
-            passphrase: scenario.has_passphrase().then(|| PASSPHRASE.to_owned()),
+            stack: STACK.to_owned(),
+            encryption: match &scenario.secrets {
+                Some(settings) => Encryption::Host(settings.clone()),
+                None if scenario.has_passphrase() => Encryption::Passphrase(PASSPHRASE.to_owned()),
+                None => Encryption::Encoding,
+            },
             packs: Arc::new(Packs::serve(&scenario.policies).await?),
             deployment: scenario
                 .supplied
@@ -135,7 +143,7 @@ impl<'a, 'b> Player<'a, 'b> {
                     .as_ref()
                     .filter(|_| index == 0 && !scenario.supplied)
                 {
-                    self.ask("importState", json!({ "stack": STACK, "deployment": state }))
+                    self.ask("importState", json!({ "stack": self.stack, "deployment": state }))
                         .await?;
                 }
             }
@@ -147,7 +155,6 @@ impl<'a, 'b> Player<'a, 'b> {
             if scenario.supplied {
                 start["deployment"] = true.into();
             }
-            start["stack"] = STACK.into();
             let requested = async {
                 self.forget(operation).await?;
                 self.act_on_project(operation, &scenario.secret_texts()).await?;
@@ -158,11 +165,12 @@ impl<'a, 'b> Player<'a, 'b> {
                 }
             };
             requested.await.map_err(|text| format!("{place}: {text}"))?;
-            let mut roles = vec![Role::own(scenario, operation, start, &changing)?];
+            start["stack"] = self.stack.as_str().into();
+            let mut roles = vec![Role::own(&self.stack, scenario, operation, start, &changing)?];
             if let (Some(beside), Some(stack)) = (&operation.beside, &scenario.beside) {
                 // A number that no other operation has; plans of operations beside are not used.
                 let number = scenario.operations.len() + index + 1;
-                roles.push(Role::beside(stack, beside, number)?);
+                roles.push(Role::beside(&self.stack, stack, beside, number)?);
             }
             let seen = self
                 .operation(operation, &roles)
@@ -239,9 +247,10 @@ impl<'a, 'b> Player<'a, 'b> {
     pub(super) async fn open(&mut self, config: Value) -> Result<(), String> {
         let members = json!({
             "store": format!("file://{}", self.folder.path().display()),
-            "passphrase": self.passphrase,
+            "passphrase": self.encryption.passphrase(),
+            "secrets": self.encryption.of_host(),
             "project": PROJECT,
-            "stack": STACK,
+            "stack": self.stack,
             "packages": self.packages,
             "waitsForRegistrations": self.waits,
             "limits": self.limits,
@@ -328,7 +337,7 @@ impl<'a, 'b> Player<'a, 'b> {
                 None => return Err(format!("hangs; so far: {}", stage.scene.trace.labels().join(", "))),
             },
             reason = stage.attend(&mut actor.messages) => return Err(reason),
-            () = cancel(&stage, &operation.cancel) => return Err("a cancellation ended the watch".into()),
+            () = cancel(&stage, &roles[0].stack, &operation.cancel) => return Err("a cancellation ended the watch".into()),
             () = killed(&stage.scene, operation.kill.as_deref()) => None,
         };
         let was_killed = results.is_none();
@@ -389,15 +398,15 @@ fn rejected(error: &ActorError) -> Result<Value, String> {
     Ok(json!({ "outcome": "failed", "error": error.whole, "changes": {}, "outputs": {}, "events": [] }))
 }
 
-/// Cancels the operation at each label; never returns.
-async fn cancel(stage: &Stage, labels: &[String]) {
+/// Cancels the operation on a stack at each label; never returns.
+async fn cancel(stage: &Stage, stack: &str, labels: &[String]) {
     for (index, label) in labels.iter().enumerate() {
         if let Err(text) = stage.scene.trace.wait_for(label, LABEL_TIMEOUT).await {
             stage.scene.problem(format!("a cancellation {text}"));
             break;
         }
         // The operation's result shows the effect.
-        drop(stage.link.ask("cancel", json!({ "stack": STACK })).await);
+        drop(stage.link.ask("cancel", json!({ "stack": stack })).await);
         stage.scene.trace.note(format!("cancel {}", index + 1));
     }
     std::future::pending::<()>().await;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{editing::check_error, link::ActorError, play::Player};
 use crate::{
     files::Files,
-    scenario::{ProjectAction, ProjectExpectation, STACK, ScenarioOperation},
+    scenario::{ProjectAction, ProjectExpectation, ScenarioOperation},
     value::{difference, to_plain},
 };
 
@@ -30,14 +30,23 @@ pub(super) fn lay_out(store: &Path, files: &BTreeMap<String, String>) -> Result<
         return Ok(None);
     }
     let folder = store.join(PROJECT_FOLDER);
-    let write = || {
-        fs::create_dir(&folder)?;
-        files
-            .iter()
-            .try_for_each(|(name, text)| fs::write(folder.join(name), text))
-    };
-    write().map_err(|error| format!("cannot write the project: {error}"))?;
+    for (name, text) in files {
+        put(&folder, name, Some(text.as_str()))?;
+    }
     Ok(Some(folder))
+}
+
+/// Writes a file of a project, or removes it.
+fn put(folder: &Path, name: &str, text: Option<&str>) -> Result<(), String> {
+    let path = folder.join(name);
+    let write = || match text {
+        Some(text) => {
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::write(&path, text)
+        }
+        None => fs::remove_file(&path),
+    };
+    write().map_err(|error| format!("cannot write {name} of the project: {error}"))
 }
 
 impl Player<'_, '_> {
@@ -99,6 +108,12 @@ impl Player<'_, '_> {
             let members = json!({ "showSecrets": options.show_secrets });
             return self.of_project("list", members, action).await;
         }
+        if let (Some(files), Some(folder)) = (&action.write, &self.project_folder) {
+            for (name, text) in files {
+                put(folder, name, text.as_deref())?;
+            }
+            return Ok(Ok(Value::Null));
+        }
         let edits = action.edit.iter().flatten();
         let edits = edits.map(|(path, value)| match value.is_null() {
             true => ("erase", json!({ "path": path })),
@@ -127,7 +142,7 @@ impl Player<'_, '_> {
         action: &ProjectAction,
     ) -> Result<Result<Value, ActorError>, String> {
         members["part"] = part.into();
-        members["stack"] = STACK.into();
+        members["stack"] = self.stack.as_str().into();
         members["folder"] = json!(self.project_folder);
         members["passphrase"] = json!(action.passphrase);
         let answer = self.answer("project", members).await?;

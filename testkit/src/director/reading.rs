@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::play::Player;
 use crate::{
     check::name_of,
-    scenario::{Analysis, ReadingExpectation, STACK, ScenarioOperation},
+    scenario::{Analysis, ReadingExpectation, ScenarioOperation},
     script::Scene,
 };
 
@@ -101,7 +101,7 @@ impl Player<'_, '_> {
         let options = json!({ "localPolicyPacks": analysis.packs });
         let options = options.as_object().map(|options| self.packs.addressed(options));
         let members = json!({
-            "stack": STACK,
+            "stack": self.stack,
             "part": "analysis",
             "options": options,
             "policyPacks": self.packs.documents(),
@@ -115,7 +115,7 @@ impl Player<'_, '_> {
     }
 
     async fn inspect(&mut self, part: &str, mut members: Value) -> Result<Value, String> {
-        members["stack"] = STACK.into();
+        members["stack"] = self.stack.as_str().into();
         members["part"] = part.into();
         let mut answer = self.ask("inspect", members).await?;
         Ok(answer["found"].take())

@@ -7,15 +7,17 @@ use serde_json::{Value, json};
 use super::stage::{Changing, config};
 use crate::{
     scenario::{
-        Expectation, OperationBeside, OperationKind, STACK, STACK_BESIDE, Scenario, ScenarioOperation,
-        StackBeside, Statement,
+        Expectation, OperationBeside, OperationKind, STACK_BESIDE, Scenario, ScenarioOperation, StackBeside,
+        Statement,
     },
     script::CallRecord,
 };
 
 /// One operation that is played.
 pub(super) struct Role<'a> {
-    pub(super) stack: &'static str,
+    pub(super) stack: String,
+    /// The name of the other stack.
+    other: String,
     pub(super) kind: OperationKind,
     pub(super) dry: bool,
     /// The members of the `start` request.
@@ -30,8 +32,9 @@ pub(super) struct Role<'a> {
 }
 
 impl<'a> Role<'a> {
-    /// Returns the role of the scenario's own stack.
+    /// Returns the role of the scenario's own stack, of this name.
     pub(super) fn own(
+        stack: &str,
         scenario: &Scenario,
         operation: &'a ScenarioOperation,
         start: Value,
@@ -39,7 +42,8 @@ impl<'a> Role<'a> {
     ) -> Result<Self, String> {
         let (kind, _) = operation.verb()?;
         Ok(Self {
-            stack: STACK,
+            stack: stack.to_owned(),
+            other: STACK_BESIDE.to_owned(),
             kind,
             dry: operation.is_dry(),
             start,
@@ -51,15 +55,17 @@ impl<'a> Role<'a> {
         })
     }
 
-    /// Returns the role of the stack beside.
+    /// Returns the role of the stack beside that of the name `own`.
     pub(super) fn beside(
+        own: &str,
         stack: &'a StackBeside,
         operation: &'a OperationBeside,
         number: usize,
     ) -> Result<Self, String> {
         let (kind, options) = operation.verb()?;
         Ok(Self {
-            stack: STACK_BESIDE,
+            stack: STACK_BESIDE.to_owned(),
+            other: own.to_owned(),
             kind,
             dry: kind.is_dry(options),
             start: json!({
@@ -75,9 +81,9 @@ impl<'a> Role<'a> {
 
     /// Names the operation, of which `place` is the scenario's own.
     pub(super) fn place(&self, place: &str) -> String {
-        match self.stack {
-            STACK => place.to_owned(),
-            _ => format!("{place}, beside"),
+        match self.stack.as_str() {
+            STACK_BESIDE => format!("{place}, beside"),
+            _ => place.to_owned(),
         }
     }
 
@@ -93,10 +99,9 @@ impl<'a> Role<'a> {
 
     /// Returns files of the store without those of the other stack.
     pub(super) fn files(&self, mut files: Vec<String>) -> Vec<String> {
-        let other = if self.stack == STACK { STACK_BESIDE } else { STACK };
         files.retain(|file| {
             let mut parts = Path::new(file).components();
-            !parts.any(|part| part.as_os_str().to_string_lossy().split('.').next() == Some(other))
+            !parts.any(|part| part.as_os_str().to_string_lossy().split('.').next() == Some(&*self.other))
         });
         files
     }

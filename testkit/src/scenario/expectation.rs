@@ -141,8 +141,12 @@ pub struct StateExpectation {
     pub deleting: Option<Vec<String>>,
     /// The pending operations, all of them, as `<creating> <name>`.
     pub pending: Option<Vec<String>>,
+    /// Members of the records of pending operations, by `<creating> <name>`.
+    pub pending_records: BTreeMap<String, Value>,
     /// Chains of names: each record stands before the next.
     pub order: Vec<Vec<String>>,
+    /// The kind of the secrets manager of the state.
+    pub secrets_provider: Option<String>,
     /// True when everything must be recorded as before the operation.
     pub unchanged: bool,
 }

@@ -65,6 +65,9 @@ pub struct Scenario {
     /// The files of a project by name. The stack is opened with this project.
     #[serde(default)]
     pub project: BTreeMap<String, String>,
+    /// The settings (`kind`, `state`) of the actor's own encryption, which then encrypts secrets in place of a passphrase.
+    #[serde(default)]
+    pub secrets: Option<Value>,
     /// The in-process providers by package, and how they answer. Without any there is one for [`PACKAGE`].
     #[serde(default)]
     pub packages: BTreeMap<String, PackageScript>,

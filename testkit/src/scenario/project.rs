@@ -25,6 +25,8 @@ pub struct ProjectAction {
     pub list: Option<ListOptions>,
     /// Sets values of the project file, by path; null removes one.
     pub edit: Option<Map<String, Value>>,
+    /// Writes files of the project, as an editor does, by name; null removes one.
+    pub write: Option<BTreeMap<String, Option<String>>>,
     /// Sets tags of the stack; null removes one.
     pub tag: Option<BTreeMap<String, Option<String>>>,
     /// The passphrase of `set`, `get` and `list`, in place of the engine's.
@@ -75,10 +77,13 @@ impl ProjectAction {
             self.remove.is_some(),
             self.list.is_some(),
             self.edit.is_some(),
+            self.write.is_some(),
             self.tag.is_some(),
         ];
         if kinds.into_iter().filter(|is_there| *is_there).count() != 1 {
-            return Err("an action on a project is one of set, get, remove, list, edit and tag".into());
+            return Err(
+                "an action on a project is one of set, get, remove, list, edit, write and tag".into(),
+            );
         }
         let reads_files = !self.expect.files.is_empty();
         let reads_project = reads_files || self.expect.facts.is_some() || self.expect.settings.is_some();

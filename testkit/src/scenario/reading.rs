@@ -47,7 +47,7 @@ pub struct ReadingExpectation {
     pub pending: Option<BTreeMap<String, Value>>,
     /// The resources of pending operations.
     pub pending_resources: Vec<PendingResource>,
-    /// Members of listed stacks, by name.
+    /// Members of listed stacks, by name; null for one that is not listed.
     pub stacks: BTreeMap<String, Value>,
     /// Pages of the history.
     pub history: Vec<HistoryPart>,
