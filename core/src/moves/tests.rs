@@ -60,8 +60,9 @@ fn a_resource_is_found_under_another_name_with_its_inputs() {
         "the name changes from `logs` to `archive`; inputs are equal"
     );
     assert!(
-        only.confidence > 0.6 && only.confidence < 1.0,
-        "{}",
+        only.confidence
+            .is_some_and(|confidence| confidence > 0.6 && confidence < 1.0),
+        "{:?}",
         only.confidence
     );
 }

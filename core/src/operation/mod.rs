@@ -40,6 +40,7 @@ mod run_state;
 mod secrets;
 mod session;
 mod stack_context;
+mod stack_key;
 mod targets;
 #[cfg(test)]
 pub(crate) mod test_key;
@@ -67,6 +68,7 @@ pub use result::OperationResult;
 pub(crate) use run::OperationRun;
 pub(crate) use session::{Session, SessionLease};
 pub(crate) use stack_context::StackContext;
+pub(crate) use stack_key::{WRONG_KEY, recorded_manager, verify_key};
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

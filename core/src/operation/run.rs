@@ -146,6 +146,7 @@ impl OperationRun {
             outputs,
             steps: state.steps,
             suggested_moves: state.moves,
+            language: state.language,
             diagnostics: self.events.diagnostics(),
             plan: state.plan,
             imported: state.imported,
