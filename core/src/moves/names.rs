@@ -10,6 +10,8 @@ const MIN_NAME_SIMILARITY: f64 = 0.5;
 const CONTAINED_NAME_SIMILARITY: f64 = 0.7;
 /// What is left of the similarity of names with other numbers.
 const OTHER_NUMBERS: f64 = 0.8;
+/// The similarity of names that have nothing but all their numbers in common.
+const SAME_NUMBERS: f64 = 0.2;
 /// Into how many classes a profile divides letters.
 const CLASSES: usize = 32;
 
@@ -27,20 +29,45 @@ pub(super) fn name_similarity(old: &str, new: &str) -> f64 {
     combined(
         distance,
         is_contained,
-        have_other_numbers(&numbers(&old), &numbers(&new)),
+        Numbers::compare(&numbers(&old), &numbers(&new)),
     )
 }
 
-fn combined(of_letters: f64, is_contained: bool, other_numbers: bool) -> f64 {
+/// What the numbers in two names say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// Both have the same ones.
+    Same,
+    /// Each has one that the other does not have.
+    Other,
+    Unclear,
+}
+
+impl Numbers {
+    fn compare(old: &[u64], new: &[u64]) -> Self {
+        let lacks = |one: &[u64], other: &[u64]| one.iter().any(|number| !other.contains(number));
+        match () {
+            () if old == new && !old.is_empty() => Self::Same,
+            () if lacks(old, new) && lacks(new, old) => Self::Other,
+            () => Self::Unclear,
+        }
+    }
+}
+
+fn combined(of_letters: f64, is_contained: bool, numbers: Numbers) -> f64 {
     let contained = if is_contained {
         CONTAINED_NAME_SIMILARITY
     } else {
         0.0
     };
-    let kept = if other_numbers { OTHER_NUMBERS } else { 1.0 };
+    let (kept, least) = match numbers {
+        Numbers::Same => (1.0, SAME_NUMBERS),
+        Numbers::Other => (OTHER_NUMBERS, 0.0),
+        Numbers::Unclear => (1.0, 0.0),
+    };
     match of_letters.max(contained) * kept {
         similarity if similarity >= MIN_NAME_SIMILARITY => similarity,
-        _ => 0.0,
+        _ => least,
     }
 }
 
@@ -51,12 +78,6 @@ fn numbers(name: &str) -> Vec<u64> {
     let mut numbers: Vec<_> = parts.map(|part| hash_of(&part.trim_start_matches('0'))).collect();
     numbers.sort_unstable();
     numbers
-}
-
-/// Returns whether each of two names has a number that the other one does not have.
-fn have_other_numbers(old: &[u64], new: &[u64]) -> bool {
-    let lacks = |one: &[u64], other: &[u64]| one.iter().any(|number| !other.contains(number));
-    lacks(old, new) && lacks(new, old)
 }
 
 /// What decides the upper bound of a name's similarity to others.
@@ -96,7 +117,7 @@ impl NameProfile {
         combined(
             of_letters,
             is_contained,
-            have_other_numbers(&self.numbers, &other.numbers),
+            Numbers::compare(&self.numbers, &other.numbers),
         )
     }
 }
@@ -116,7 +137,9 @@ mod tests {
         assert_eq!(name_similarity("", "beta"), 0.0);
         assert_eq!(name_similarity(&"a".repeat(300), &"a".repeat(299)), 0.0);
         // Another number counts for more than other letters.
-        assert!(name_similarity("web-01-prod", "web-1-production") > name_similarity("web-01", "web-02"));
+        assert!(name_similarity("web-01", "web-1") > name_similarity("web-01", "web-02"));
+        assert_eq!(name_similarity("old-7", "fresh-7"), SAME_NUMBERS);
+        assert_eq!(name_similarity("old-7", "fresh-8"), 0.0);
         assert_eq!(name_similarity("web-1", "web-1-v2"), CONTAINED_NAME_SIMILARITY);
     }
 
