@@ -9,8 +9,8 @@ use crate::resource::PendingOperationKind;
 const MAX_LISTED_RECORDS: usize = 1000;
 
 impl fmt::Display for EditReport {
-    /// Writes what has changed, one record after the other with the references that it lost, and the warnings. A dry run says
-    /// that it is one.
+    /// Writes what has changed, one record after the other with the references that it lost, and the warnings. A dry run is
+    /// named as one.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = match (self.records.len(), self.dry_run) {
             (0, false) => "nothing has changed".to_owned(),
