@@ -15,6 +15,8 @@ mod edit_sequences;
 mod engine_parts;
 mod execute;
 mod handle;
+#[cfg(test)]
+mod hints;
 mod import;
 mod migrate;
 mod move_resources;
