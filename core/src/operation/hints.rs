@@ -22,7 +22,8 @@ fn engine(store: &Arc<dyn Store>, key: &'static str) -> Engine {
 }
 
 async fn open(store: &Arc<dyn Store>, key: &'static str) -> Stack {
-    let opened = engine(store, key).create_or_select_stack("shop/dev", StackSettings::default());
+    let engine = engine(store, key);
+    let opened = engine.create_or_select_stack("shop/dev", StackSettings::default());
     opened.await.unwrap()
 }
 
