@@ -289,41 +289,41 @@ async fn play(world: &mut World, change: &Change, faults: Option<&AnyFaults>) ->
     Ok(())
 }
 
-/// Makes an action with a fault of each kind at each of its writes, and with a second one at each write of the process after the
-/// fault of one kind.
-async fn play_all_faults(world: &World, change: &Change, kind: Fault) -> Result<(), TestCaseError> {
+/// Makes an action with a fault at each of its writes, and with one at each write of the process after a fault at one of them.
+async fn play_all_faults(
+    world: &World,
+    change: &Change,
+    kinds: usize,
+    twice: sample::Index,
+) -> Result<(), TestCaseError> {
     let side = usize::from(change.of_other);
     let own = world.deployments().await[side].clone();
     let Some(action) = action(change, &own, side, world).await else {
         return Ok(());
     };
     let count = world.fork().await.count_writes(&action, side).await;
+    let faults = |at: usize, again: usize| Faults {
+        kind: Fault::ALL[(at + kinds) % Fault::ALL.len()],
+        at,
+        again,
+        opens_other: (at % 2 == 1) != (again % 2 == 1),
+        expects_change: at % 4 > 1,
+    };
     for at in 0..count {
-        for kind in Fault::ALL {
-            let faults = Faults {
-                kind,
-                at,
-                again: usize::MAX,
-                opens_other: at % 2 == 1,
-                expects_change: change.of_other,
-            };
-            step(&mut world.fork().await, &action, side, Some(&faults)).await?;
-        }
-        let mut again = 0;
-        loop {
-            let faults = Faults {
-                kind,
-                at,
-                again,
-                opens_other: false,
-                expects_change: change.of_other,
-            };
-            let mut fork = world.fork().await;
-            step(&mut fork, &action, side, Some(&faults)).await?;
-            if fork.writes_of_next_process <= again {
-                break;
-            }
-            again += 1;
+        step(
+            &mut world.fork().await,
+            &action,
+            side,
+            Some(&faults(at, usize::MAX)),
+        )
+        .await?;
+    }
+    let at = twice.index(count.max(1));
+    for again in 0.. {
+        let mut fork = world.fork().await;
+        step(&mut fork, &action, side, Some(&faults(at, again))).await?;
+        if fork.writes_of_next_process <= again {
+            break;
         }
     }
     Ok(())
@@ -384,12 +384,13 @@ proptest! {
         extras in collection::vec(extra(), 0..3),
         shape in shape(),
         change in change(),
-        kind in any::<sample::Index>(),
+        kinds in 0_usize..Fault::ALL.len(),
+        twice in any::<sample::Index>(),
     ) {
         run(async {
             let mut world = World::new([&seeds, &others], &extras, shape).await;
             world.record(usize::from(change.of_other)).await;
-            play_all_faults(&world, &change, *kind.get(&Fault::ALL)).await
+            play_all_faults(&world, &change, kinds, twice).await
         })?;
     }
 }
