@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::deployment::{Deployment, is_live, text};
+use super::deployment::{Deployment, MARK, is_live, text};
 use crate::{
     resource::PendingOperationKind,
     state::edit::{EditKind, EditReport, EditedRecord},
@@ -96,14 +96,16 @@ pub(super) fn check_report(
     Ok(())
 }
 
-/// Returns whether the records that both states have stand in another order.
+/// Returns whether the records that both states have, under any URNs, stand in another order.
 fn is_reordered(before: &Deployment, after: &Deployment) -> bool {
-    let (before, after) = (before.contents(), after.contents());
-    let places = after
-        .records
-        .iter()
-        .filter_map(|record| before.records.iter().position(|former| former == record));
-    !places.is_sorted()
+    let place = |record: &Value| {
+        let mark = record.get(MARK)?;
+        before
+            .records
+            .iter()
+            .position(|former| former.get(MARK) == Some(mark))
+    };
+    !after.records.iter().filter_map(place).is_sorted()
 }
 
 /// The members that reports name; the others are unknown ones.
