@@ -44,11 +44,14 @@ pub(super) struct Rivals<'n> {
 /// A type, with whether it is that of resources and not of components.
 type TypeKey<'n> = (bool, &'n str);
 
+/// Whether it is a resource and no component, its package, and its name.
+type NameKey<'n> = (bool, &'n str, &'n str);
+
 #[derive(Default)]
 struct Side<'n> {
     by_type: FxHashMap<TypeKey<'n>, Vec<Member>>,
     /// The records by package and name, each with its type.
-    by_name: FxHashMap<(bool, &'n str, &'n str), Vec<(usize, &'n str)>>,
+    by_name: FxHashMap<NameKey<'n>, Vec<(usize, &'n str)>>,
     keys: FxHashMap<usize, (bool, &'n str, &'n str, &'n str)>,
 }
 

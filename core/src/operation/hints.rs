@@ -75,11 +75,11 @@ async fn a_state_that_a_repair_corrects_has_a_hint_and_another_one_has_none() {
     let record =
         |parent: &str| json!({ "urn": SITE, "custom": false, "type": "my:index:Site", "parent": parent });
     let missing = "urn:pulumi:dev::shop::my:index:Site::missing";
-    let untyped = json!({ "urn": SITE, "custom": false, "type": "" });
-    for (record, is_repairable) in [(record(missing), true), (untyped, false)] {
+    let alone = || json!({ "urn": SITE, "custom": false, "type": "my:index:Site" });
+    for (records, is_repairable) in [(vec![record(missing)], true), (vec![alone(), alone()], false)] {
         let store = memory();
         let stack = open(&store, "old").await;
-        let document = json!({ "version": 3, "deployment": { "resources": [record] } });
+        let document = json!({ "version": 3, "deployment": { "resources": records } });
         stack
             .import_deployment_with(document.to_string().as_bytes(), true, false)
             .await
