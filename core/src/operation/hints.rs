@@ -41,7 +41,7 @@ fn require_hint(error: &Error, kind: ErrorKind, part: &str) {
 }
 
 #[tokio::test]
-async fn a_handle_of_a_stack_with_another_key_says_that_it_is_opened_again() {
+async fn a_handle_of_a_stack_with_another_key_has_the_hint_to_open_it_again() {
     let store = memory();
     let secret = json!({ "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "plaintext": "\"hunter2\"" });
     let document = json!({ "version": 3, "deployment": { "resources": [

@@ -49,9 +49,9 @@ pub(super) fn stores(is_apart: bool) -> ([Arc<dyn Store>; 2], Vec<TempDir>) {
     // In memory, where there is such a folder: every write of the store waits for the disk.
     let folder = || TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     let folders = [0, 1].map(|_| folder().unwrap());
-    let stores = folders.each_ref().map(|folder| {
-        Arc::new(FileStore::new(folder.path().to_owned(), runtime()).unwrap()) as Arc<dyn Store>
-    });
+    let stores = folders
+        .each_ref()
+        .map(|folder| Arc::new(FileStore::new(folder.path(), runtime()).unwrap()) as Arc<dyn Store>);
     (stores, folders.into())
 }
 
