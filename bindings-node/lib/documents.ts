@@ -1038,8 +1038,11 @@ export interface SuggestedMove {
      * options as JSON.
      */
     readonly alias: string;
-    /** How sure the suggestion is, from 0 to 1. */
-    readonly confidence: number;
+    /**
+     * How sure the suggestion is, from 0 to 1; `null` for a move that the options list although it is not
+     * suggested.
+     */
+    readonly confidence: number | null;
     /** The resources below it, or of its stack, that move with it. */
     readonly following: readonly MovedResource[];
     /** The URN that the program registers, which the update would create. */
@@ -1315,6 +1318,8 @@ export interface EditReport {
      * operations. None for an edit that changes nothing.
      */
     readonly records: readonly EditedRecord[];
+    /** The report as text for users: each record with the references that it lost, and the warnings. */
+    readonly text: string;
     /** What the user should know. */
     readonly warnings: readonly string[];
 }
@@ -1325,6 +1330,8 @@ export interface MoveReport {
     readonly destination: EditReport;
     /** The stack that had the resources: they are removed, and other records lose their references to them. */
     readonly source: EditReport;
+    /** The reports of both stacks as text for users. */
+    readonly text: string;
 }
 
 /** The last operation on a stack. */

@@ -51,6 +51,11 @@ export interface MoveOptions extends Omit<MoveEdit, "urns">, EditOptions {}
 /** Which records are marked, in place of named ones. */
 export interface SelectionOptions extends Omit<RecordSelection, "urns">, EditOptions {}
 
+/** Returns a report that its text represents as a string. */
+function shownAsText<T extends { readonly text: string }>(report: T): T {
+    return Object.defineProperty(report, "toString", { value: () => report.text });
+}
+
 /** Returns a resource to import with its values in the form of JSON. */
 function row(resource: ImportResource): object {
     if (typeof resource !== "object" || resource === null) {
@@ -285,10 +290,14 @@ export class Stack {
             const host = secrets && this.#bridge.addHost(secretsHost(secrets, (error) => raised.ofSecrets(error)));
             return this.#native.edit(document, `${called}()`, host);
         });
-        return JSON.parse(await edited) as EditReport;
+        return shownAsText(JSON.parse(await edited) as EditReport);
     }
 
-    #select(called: "protect" | "unprotect" | "taint" | "untaint", urns: readonly string[], options: SelectionOptions): Promise<EditReport> {
+    #select(called: "protect" | "unprotect" | "taint" | "untaint", selected: readonly string[] | SelectionOptions, others: SelectionOptions): Promise<EditReport> {
+        // The options can be the first argument where they select the records.
+        const isList = Array.isArray(selected) || typeof selected !== "object" || selected === null;
+        const urns = isList ? selected : [];
+        const options: SelectionOptions = isList ? others : { ...selected, ...others };
         const { all } = given(options);
         return this.#edit(called, { [called]: { urns, all } }, options, { all: flag });
     }
@@ -322,22 +331,22 @@ export class Stack {
     }
 
     /** Protects resources from deletion, until the program registers them without protection. */
-    async protect(urns: readonly string[], options: SelectionOptions = {}): Promise<EditReport> {
+    async protect(urns: readonly string[] | SelectionOptions, options: SelectionOptions = {}): Promise<EditReport> {
         return this.#select("protect", urns, options);
     }
 
     /** Removes the protection of resources. */
-    async unprotect(urns: readonly string[], options: SelectionOptions = {}): Promise<EditReport> {
+    async unprotect(urns: readonly string[] | SelectionOptions, options: SelectionOptions = {}): Promise<EditReport> {
         return this.#select("unprotect", urns, options);
     }
 
     /** Marks resources for replacement by the next update. */
-    async taint(urns: readonly string[], options: SelectionOptions = {}): Promise<EditReport> {
+    async taint(urns: readonly string[] | SelectionOptions, options: SelectionOptions = {}): Promise<EditReport> {
         return this.#select("taint", urns, options);
     }
 
     /** Removes the marks of `taint()`. */
-    async untaint(urns: readonly string[], options: SelectionOptions = {}): Promise<EditReport> {
+    async untaint(urns: readonly string[] | SelectionOptions, options: SelectionOptions = {}): Promise<EditReport> {
         return this.#select("untaint", urns, options);
     }
 
@@ -380,7 +389,9 @@ export class Stack {
         const document = jsonOfMembers({ move: { urns, includeParents }, dryRun });
         const other = destination.#native;
         const moved = awaited(() => this.#native.moveResources(other, document, "moveResources()"));
-        return JSON.parse(await moved) as MoveReport;
+        const report = JSON.parse(await moved) as MoveReport;
+        [report.source, report.destination].forEach(shownAsText);
+        return shownAsText(report);
     }
 
     /**

@@ -23,6 +23,7 @@ test("a renamed resource is the same for a program that registers the new name",
     const [renamed, dependent] = report.records;
     assert.deepEqual([renamed.kind, renamed.urn, renamed.formerUrn, renamed.fields], ["renamed", Z, A, ["urn"]]);
     assert.deepEqual([dependent.kind, dependent.fields], ["changed", ["dependencies", "propertyDependencies"]]);
+    assert.ok(`${report}` === report.text && report.text.includes(`renamed ${Z}, formerly ${A}: urn`), report.text);
     assert.ok(!JSON.stringify(report).includes("hunter2"));
     assert.deepEqual((await stack.up({ program: programOf("z") })).changes, { same: 3 });
     const unknown = await failureOf(stack.taint([A]));
@@ -32,7 +33,9 @@ test("a renamed resource is the same for a program that registers the new name",
     assert.match((await failureOf(stack.rename(Z, { nam: "y" }))).message, /nam/);
     assert.ok((await failureOf(stack.unprotect([]))) instanceof InvalidInputError);
     assert.equal((await stack.protect([], { all: true })).records.length, 4);
-    assert.equal((await stack.unprotect([], { all: true })).records.length, 4);
+    assert.equal((await stack.unprotect({ all: true })).records.length, 4);
+    assert.match((await failureOf(stack.protect({ al: true }))).message, /'al'|"al"/);
+    assert.deepEqual((await stack.taint({ all: true, dryRun: true })).dryRun, true);
     const removed = await stack.deleteResources([Z], { dependents: true });
     assert.deepEqual(removed.records.map(({ kind }) => kind), ["removed", "removed"]);
     const restored = await stack.restore({ time: new Date() });

@@ -33,7 +33,9 @@ def test_a_renamed_resource_is_the_same_for_a_program_that_registers_the_new_nam
             await stack.up()
             planned = await stack.rename(A, name="z", dry_run=True)
             assert planned.dry_run and (await stack.resource(A)).name == "a"
+            assert str(planned).startswith("dry run: 2 records would change:\n")
             report = await stack.rename(A, name="z")
+            assert f"renamed {Z}, formerly {A}: urn" in str(report) == report.text
             renamed, dependent = report.records
             assert (renamed.kind, renamed.urn, renamed.former_urn, renamed.fields) == ("renamed", Z, A, ("urn",))
             assert (dependent.kind, dependent.fields) == ("changed", ("dependencies", "propertyDependencies"))
@@ -49,9 +51,13 @@ def test_a_renamed_resource_is_the_same_for_a_program_that_registers_the_new_nam
                 await stack.protect(Z)
             with pytest.raises(sw.InvalidInputError, match="rename.name takes a string"):
                 await stack.rename(Z, name=5)  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="unknown option 'nmae' of rename\\(\\); did you mean 'name'\\?"):
+                await stack.rename(Z, nmae="y")  # type: ignore[call-arg]
             with pytest.raises(sw.InvalidInputError, match="given no resource"):
                 await stack.unprotect()
             assert len((await stack.protect(all=True)).records) == 4
+            refused = await stack.destroy().result()
+            assert "unprotect()" in str(refused) and "ignore_protect" in str(refused)
             assert len((await stack.unprotect(all=True)).records) == 4
             removed = await stack.delete_resources([Z], dependents=True)
             assert [record.kind for record in removed.records] == ["removed", "removed"]
@@ -74,7 +80,12 @@ def test_the_sync_api_edits_as_well_and_a_renamed_stack_opens_by_its_new_name(tm
         assert stack.import_deployment(deployment, dry_run=True).records == ()
         with pytest.raises(sw.ConflictError):
             stack.rename_stack("dev")
+        with pytest.raises(sw.InvalidInputError, match="unknown option 'dryrun' of rename_stack\\(\\); did you mean 'dry_run'\\?"):
+            stack.rename_stack("live", dryrun=True)  # type: ignore[call-arg]
         report = stack.rename_stack("live")
+        for call in (stack.history, stack.unlock, stack.resources):
+            with pytest.raises(sw.NotFoundError, match="it was renamed to 'shop/live'"):
+                call()
         assert {record.urn.split(":")[2] for record in report.records} == {"live"}
         assert [listed.name for listed in engine.stacks()] == ["shop/live"]
         live = engine.stack("shop/live", program_of("a"))
@@ -107,15 +118,17 @@ def test_a_stack_gets_another_passphrase_and_then_an_encryption_of_the_host(tmp_
                 await stack.change_secrets()
             with pytest.raises(sw.InvalidInputError, match="passphrase of a stack is empty"):
                 await stack.change_secrets(passphrase="")
-            with pytest.raises(sw.DecryptError):
+            with pytest.raises(sw.DecryptError, match="after change_secrets\\(\\) open it again"):
                 await stack.change_secrets(passphrase="newer")
+            assert "hunter3" not in repr(await project.list_config("dev", show_secrets=True, passphrase="new"))
             opened = await engine.stack("shop/dev", program_of("a"), passphrase="new", project=tmp_path)
             assert (await opened.up()).changes == {"same": 3}
             with pytest.raises(sw.DecryptError) as failed:
                 await opened.restore(version=1)
             assert any("former passphrase" in hint for hint in failed.value.hints)
-            with pytest.raises(sw.DecryptError):
+            with pytest.raises(sw.DecryptError, match="neither it nor the present one"):
                 await opened.restore(version=1, passphrase="wrong")
+            assert (await opened.restore(version=2, passphrase="old", dry_run=True)).dry_run
             await opened.restore(version=1, passphrase="old")
             assert (await opened.up()).changes == {"same": 3}
             await opened.change_secrets(secrets=Vault())
@@ -149,6 +162,8 @@ def test_resources_move_to_a_stack_of_another_engine_whose_program_keeps_them(
             changed, removed = report.source.records
             assert (changed.kind, removed.kind, removed.urn) == ("changed", "removed", A)
             assert [reference.urn for reference in changed.removed_references] == [A, A]
+            assert report.source.warnings[0].startswith("1 record loses references to")
+            assert f"      loses the reference to {A} in dependencies" in str(report) and "destination: " in str(report)
             moved = report.destination.records[-1]
             assert (moved.kind, moved.urn, moved.former_urn) == ("added", A.replace(":dev:", ":live:"), A)
             assert report.destination.records[:-1] and "hunter2" not in repr(report)

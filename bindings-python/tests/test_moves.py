@@ -35,7 +35,7 @@ def test_a_suggestion_has_its_urns_a_reason_and_the_alias_in_the_program_s_langu
             assert move.old_urn.endswith("::mem:index:Thing::old") and move.new_urn.endswith("::mem:index:Thing::new")
             assert move.alias == 'aliases=[{"name": "old"}]'
             assert move.reason == "the name changes from `old` to `new`; inputs are equal"
-            assert 0.6 < move.confidence < 1 and move.following == () and not move.accepted
+            assert move.confidence is not None and 0.6 < move.confidence < 1 and move.following == () and not move.accepted
             assert "1 resource looks renamed" in str(preview) and move.alias in str(preview)
             (event,) = [event for event in events if isinstance(event, sw.SuggestedMovesEvent)]
             assert event.moves == (move,)

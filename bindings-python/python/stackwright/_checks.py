@@ -5,14 +5,16 @@ All that is wrong raises :class:`InvalidInputError`, types included.
 
 from __future__ import annotations
 
+import difflib
+import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import InvalidInputError
 
-__all__ = ["described", "refusal", "require", "require_folder", "require_function", "require_given"]
+__all__ = ["described", "named_options", "refusal", "require", "require_folder", "require_function", "require_given"]
 
 
 def described(value: object) -> str:
@@ -76,3 +78,31 @@ def parameters_of(function: Callable[..., Any]) -> str:
     """Names the parameters of a function."""
     names = list(inspect.signature(function).parameters)
     return f"with the parameters ({', '.join(names)})" if names else "without parameters"
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def named_options(method: _Method) -> _Method:
+    """Makes a method refuse keyword arguments that it does not have as all calls with options do."""
+    parameters = inspect.signature(method).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.name != "self"]
+
+    def check(given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                advice = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(names)}"
+                raise InvalidInputError(f"unknown option {name!r} of {method.__name__}(); {advice}")
+
+    @functools.wraps(method)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        check(options)
+        return method(*arguments, **options)
+
+    @functools.wraps(method)
+    async def checked_later(*arguments: Any, **options: Any) -> Any:
+        check(options)
+        return await method(*arguments, **options)
+
+    return checked_later if inspect.iscoroutinefunction(method) else checked  # type: ignore[return-value]

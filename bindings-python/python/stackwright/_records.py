@@ -40,7 +40,11 @@ def edit_report_of(text: bytes) -> EditReport:
 def move_report_of(text: bytes) -> MoveReport:
     """Returns the report of a move of resources of a JSON document."""
     document = json.loads(text)
-    return MoveReport(source=_report_of(document["source"]), destination=_report_of(document["destination"]))
+    return MoveReport(
+        source=_report_of(document["source"]),
+        destination=_report_of(document["destination"]),
+        text=document["text"],
+    )
 
 
 def _report_of(document: Mapping[str, Any]) -> EditReport:
@@ -48,6 +52,7 @@ def _report_of(document: Mapping[str, Any]) -> EditReport:
         dry_run=document["dryRun"],
         records=tuple(_edited_of(record) for record in document["records"]),
         warnings=tuple(document["warnings"]),
+        text=document["text"],
     )
 
 

@@ -160,7 +160,8 @@ class SuggestedMove:
     - ``alias`` (str): The option of the new resource that has the same effect, as source code in the language of the
       program: Python, TypeScript or Rust. For programs in other languages, and in C, it is the member ``aliases`` of
       the resource's options as JSON.
-    - ``confidence`` (float): How sure the suggestion is, from 0 to 1.
+    - ``confidence`` (float | None): How sure the suggestion is, from 0 to 1; ``None`` for a move that the options list
+      although it is not suggested.
     - ``following`` (Sequence[MovedResource]): The resources below it, or of its stack, that move with it.
     - ``new_urn`` (str): The URN that the program registers, which the update would create.
     - ``old_urn`` (str): The recorded URN, which the update would delete.
@@ -169,7 +170,7 @@ class SuggestedMove:
 
     accepted: bool
     alias: str
-    confidence: float
+    confidence: float | None
     following: Sequence[MovedResource]
     new_urn: str
     old_urn: str
@@ -483,12 +484,17 @@ class EditReport:
     - ``dry_run`` (bool): Whether it was a dry run, which writes nothing.
     - ``records`` (Sequence[EditedRecord]): The records that it touched: those of the state in its order, then removed
       ones, then those of pending operations. None for an edit that changes nothing.
+    - ``text`` (str): The report as text for users: each record with the references that it lost, and the warnings.
     - ``warnings`` (Sequence[str]): What the user should know.
     """
 
     dry_run: bool
     records: Sequence[EditedRecord]
+    text: str
     warnings: Sequence[str]
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -499,10 +505,15 @@ class MoveReport:
       there as former ones.
     - ``source`` (EditReport): The stack that had the resources: they are removed, and other records lose their
       references to them.
+    - ``text`` (str): The reports of both stacks as text for users.
     """
 
     destination: EditReport
     source: EditReport
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -648,6 +659,11 @@ class ConfigEntry:
     object_value: Any
     secret: bool
     value: str | None
+
+    def __repr__(self) -> str:
+        value = "'[secret]'" if self.secret else repr(self.value)
+        structure = "'[secret]'" if self.secret and self.object_value is not None else repr(self.object_value)
+        return f"ConfigEntry(object_value={structure}, secret={self.secret}, value={value})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

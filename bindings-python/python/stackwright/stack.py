@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Protocol
 
 from ._annotations import Unpack
 from ._bridge import answer
-from ._checks import require, require_function, require_given
+from ._checks import named_options, require, require_function, require_given
 from ._json import document_of_options, text_of
 from ._provider_threads import ProviderLoop
 from ._raised import Raised, explain
@@ -314,6 +314,7 @@ class Stack:
             await answer(lambda queue, callback: self._native.edit(encoded, f"{called}()", encryption, queue, callback))
         )
 
+    @named_options
     async def import_deployment(
         self, deployment: Mapping[str, Any] | bytes | str, *, force: bool = False, dry_run: bool = False
     ) -> EditReport:
@@ -330,6 +331,7 @@ class Stack:
         edit = {"import_deployment": {"deployment": text, "force": force}}
         return await self._edit("import_deployment", edit, dry_run)
 
+    @named_options
     async def rename(
         self,
         urn: str,
@@ -352,6 +354,7 @@ class Stack:
         edit = {"urn": urn, "name": name, "parent": parent, "type": type, "no_parent": no_parent}
         return await self._edit("rename", {"rename": edit}, dry_run)
 
+    @named_options
     async def delete_resources(
         self,
         urns: Sequence[str] = (),
@@ -374,6 +377,7 @@ class Stack:
         edit = {"urns": _urns(urns), "all": all, "id": id, "dependents": dependents, "force": force}
         return await self._edit("delete_resources", {"delete": edit}, dry_run)
 
+    @named_options
     async def protect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Protects resources from deletion, until the program registers them without protection.
 
@@ -382,18 +386,22 @@ class Stack:
         """
         return await self._edit("protect", {"protect": {"urns": _urns(urns), "all": all}}, dry_run)
 
+    @named_options
     async def unprotect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Removes the protection of resources; the arguments are those of :meth:`protect`."""
         return await self._edit("unprotect", {"unprotect": {"urns": _urns(urns), "all": all}}, dry_run)
 
+    @named_options
     async def taint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Marks resources for replacement by the next update; the arguments are those of :meth:`protect`."""
         return await self._edit("taint", {"taint": {"urns": _urns(urns), "all": all}}, dry_run)
 
+    @named_options
     async def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Removes the marks of :meth:`taint`, with the same arguments."""
         return await self._edit("untaint", {"untaint": {"urns": _urns(urns), "all": all}}, dry_run)
 
+    @named_options
     async def move_resources(
         self,
         urns: Sequence[str],
@@ -429,6 +437,7 @@ class Stack:
             )
         )
 
+    @named_options
     async def repair(self, *, dry_run: bool = False) -> EditReport:
         """Sorts the records, and removes references to records that do not exist. A valid state stays as it is.
 
@@ -436,6 +445,7 @@ class Stack:
         """
         return await self._edit("repair", {"repair": {}}, dry_run)
 
+    @named_options
     async def restore(
         self,
         *,
@@ -457,6 +467,7 @@ class Stack:
             time = time.isoformat()
         return await self._edit("restore", {"restore": {"version": version, "time": time, "passphrase": passphrase}}, dry_run)
 
+    @named_options
     async def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
         """Gives the stack another name, ``stack`` or ``project/stack``. History and tags move with it, and the settings file of a
         stack that was opened with its ``project``; one of the new name that exists already is an error.
@@ -465,6 +476,7 @@ class Stack:
         """
         return await self._edit("rename_stack", {"rename_stack": {"name": name}}, dry_run)
 
+    @named_options
     async def change_secrets(
         self, *, passphrase: str | None = None, secrets: Secrets | None = None, dry_run: bool = False
     ) -> EditReport:

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
+from ._checks import named_options
 from ._results import ConfigEntry, EditReport, MoveReport, PendingOperation, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .engine import Engine as _Engine
@@ -242,12 +243,14 @@ class Stack:
         """Returns the state as a deployment document."""
         return _background.run(self._stack.export_deployment(show_secrets=show_secrets))
 
+    @named_options
     def import_deployment(
         self, deployment: Mapping[str, Any] | bytes | str, *, force: bool = False, dry_run: bool = False
     ) -> EditReport:
         """Replaces the state by a deployment document. URNs that name another project are a warning in the report."""
         return _background.run(self._stack.import_deployment(deployment, force=force, dry_run=dry_run))
 
+    @named_options
     def rename(
         self,
         urn: str,
@@ -264,6 +267,7 @@ class Stack:
         )
         return _background.run(renaming)
 
+    @named_options
     def delete_resources(
         self,
         urns: Sequence[str] = (),
@@ -280,22 +284,27 @@ class Stack:
         )
         return _background.run(deleting)
 
+    @named_options
     def protect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Protects resources from deletion, until the program registers them without protection."""
         return _background.run(self._stack.protect(urns, all=all, dry_run=dry_run))
 
+    @named_options
     def unprotect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Removes the protection of resources."""
         return _background.run(self._stack.unprotect(urns, all=all, dry_run=dry_run))
 
+    @named_options
     def taint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Marks resources for replacement by the next update."""
         return _background.run(self._stack.taint(urns, all=all, dry_run=dry_run))
 
+    @named_options
     def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
         """Removes the marks of :meth:`taint`."""
         return _background.run(self._stack.untaint(urns, all=all, dry_run=dry_run))
 
+    @named_options
     def move_resources(
         self,
         urns: Sequence[str],
@@ -312,10 +321,12 @@ class Stack:
         )
         return _background.run(moving)
 
+    @named_options
     def repair(self, *, dry_run: bool = False) -> EditReport:
         """Sorts the records, and removes references to records that do not exist. A valid state stays as it is."""
         return _background.run(self._stack.repair(dry_run=dry_run))
 
+    @named_options
     def restore(
         self,
         *,
@@ -328,10 +339,12 @@ class Stack:
         restoring = self._stack.restore(version=version, time=time, passphrase=passphrase, dry_run=dry_run)
         return _background.run(restoring)
 
+    @named_options
     def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
         """Gives the stack another name, ``stack`` or ``project/stack``. This object keeps the former name."""
         return _background.run(self._stack.rename_stack(name, dry_run=dry_run))
 
+    @named_options
     def change_secrets(
         self, *, passphrase: str | None = None, secrets: Secrets | None = None, dry_run: bool = False
     ) -> EditReport:

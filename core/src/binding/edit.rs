@@ -192,6 +192,8 @@ pub(super) struct EditReportDocument<'a> {
     records: Vec<EditedRecordDocument<'a>>,
     /// What the user should know.
     warnings: &'a [String],
+    /// The report as text for users: each record with the references that it lost, and the warnings.
+    text: String,
 }
 
 impl<'a> From<&'a EditedRecord> for EditedRecordDocument<'a> {
@@ -226,6 +228,7 @@ impl<'a> From<&'a EditReport> for EditReportDocument<'a> {
             dry_run: report.dry_run,
             records: report.records.iter().map(EditedRecordDocument::from).collect(),
             warnings: &report.warnings,
+            text: report.to_string(),
         }
     }
 }

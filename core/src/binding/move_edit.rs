@@ -34,6 +34,8 @@ pub(super) struct MoveReportDocument<'a> {
     source: EditReportDocument<'a>,
     /// The stack that has them now. Records that came from the source have their URNs there as former ones.
     destination: EditReportDocument<'a>,
+    /// The reports of both stacks as text for users.
+    text: String,
 }
 
 /// Writes the report of a move as JSON.
@@ -44,6 +46,7 @@ pub fn move_report_document(report: &MoveReport) -> Result<Vec<u8>> {
     to_vec(&MoveReportDocument {
         source: EditReportDocument::from(&report.source),
         destination: EditReportDocument::from(&report.destination),
+        text: report.to_string(),
     })
 }
 

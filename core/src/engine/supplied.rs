@@ -1,9 +1,8 @@
 //! Stacks whose state the host supplies: a deployment document is the input, and results contain the next one.
 
 use crate::{
-    engine::stack::WRONG_KEY,
     error::{ErrorKind, Result},
-    operation::StackContext,
+    operation::{StackContext, WRONG_KEY},
 };
 
 /// Creates the stack from a deployment document, in a store of its own.

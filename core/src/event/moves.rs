@@ -20,8 +20,8 @@ pub struct SuggestedMove {
     pub new_urn: Urn,
     /// What differs, and what is equal. A change of the provider or of the type is part of it.
     pub reason: String,
-    /// How sure the suggestion is, from 0 to 1.
-    pub confidence: f64,
+    /// How sure the suggestion is, from 0 to 1; `null` for a move that the options list although it is not suggested.
+    pub confidence: Option<f64>,
     /// The option of the new resource that has the same effect, as source code in the language of the program: Python, TypeScript or
     /// Rust. For programs in other languages, and in C, it is the member `aliases` of the resource's options as JSON.
     pub alias: String,

@@ -84,12 +84,14 @@ impl Message<'_> {
     pub(super) fn library(&self) -> String {
         match self {
             Self::ProtectedFromDeletion { urn } => format!(
-                "the resource \"{urn}\" is protected and cannot be deleted: run an update in which its option `protect` is \
-                 false first, or let the operation ignore protection"
+                "the resource \"{urn}\" is protected and cannot be deleted: remove the protection with unprotect() or by an \
+                 update in which its option `protect` is false, or let the operation ignore protection with ignoreProtect \
+                 (ignore_protect in Python and Rust)"
             ),
             Self::ProtectedFromReplacement { urn } => format!(
-                "the resource \"{urn}\" is protected and cannot be replaced: set its option `protect` to false, or let \
-                 the operation ignore protection"
+                "the resource \"{urn}\" is protected and cannot be replaced: set its option `protect` to false, remove \
+                 the protection with unprotect(), or let the operation ignore it with ignoreProtect (ignore_protect in Python and \
+                 Rust)"
             ),
             Self::TargetNotFound { target } => {
                 format!("the target '{target}' is not a resource of the stack")

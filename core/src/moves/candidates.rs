@@ -4,12 +4,23 @@ use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{forest::Node, inputs::hash_of};
+use super::{
+    forest::{Node, relative_name},
+    inputs::hash_of,
+};
 
 /// How many pairs the resources of one type can have that are all compared.
-const MAX_PAIRS_OF_TYPE: usize = 4096;
+pub(super) const MAX_PAIRS_OF_TYPE: usize = 4096;
 /// How many pairs the resources with one other key can have that are compared.
-const MAX_PAIRS_OF_KEY: usize = 256;
+pub(super) const MAX_PAIRS_OF_KEY: usize = 256;
+
+/// A record that has no partner yet.
+pub(super) struct Open<'n, 'a> {
+    pub(super) place: usize,
+    pub(super) node: &'n Node<'a>,
+    /// The pair of its parent, with that one's name on its side.
+    pub(super) below: Option<(usize, &'n str)>,
+}
 
 /// The resources with one key.
 #[derive(Default)]
@@ -29,23 +40,25 @@ enum Kind {
     WithoutFirstWord,
     WithoutLastWord,
     NameInPackage,
+    TypeBelow,
+    NameBelow,
 }
 
 /// Returns the pairs of positions in `olds` and `news` to compare, each once.
-pub(super) fn candidates(olds: &[(usize, &Node<'_>)], news: &[(usize, &Node<'_>)]) -> Vec<(usize, usize)> {
+pub(super) fn candidates(olds: &[Open<'_, '_>], news: &[Open<'_, '_>]) -> Vec<(usize, usize)> {
     let mut index: FxHashMap<u64, Sharing> = FxHashMap::default();
-    for (place, node) in olds {
-        for (key, limit) in keys(node) {
+    for open in olds {
+        for (key, limit) in keys(open) {
             let sharing = index.entry(key).or_default();
             sharing.limit = limit;
-            sharing.olds.push(*place);
+            sharing.olds.push(open.place);
         }
     }
-    for (place, node) in news {
-        for (key, _) in keys(node) {
+    for open in news {
+        for (key, _) in keys(open) {
             // A key that no deletion has finds nothing.
             if let Some(sharing) = index.get_mut(&key) {
-                sharing.news.push(*place);
+                sharing.news.push(open.place);
             }
         }
     }
@@ -65,7 +78,8 @@ pub(super) fn candidates(olds: &[(usize, &Node<'_>)], news: &[(usize, &Node<'_>)
 }
 
 /// Returns the keys of a resource, without repetition, each with the limit of its pairs.
-fn keys(node: &Node<'_>) -> Vec<(u64, usize)> {
+fn keys(open: &Open<'_, '_>) -> Vec<(u64, usize)> {
+    let node = open.node;
     let (custom, of_type) = (node.state.custom, node.state.resource_type.as_str());
     let name = node.name();
     let words = words(name);
@@ -94,6 +108,12 @@ fn keys(node: &Node<'_>) -> Vec<(u64, usize)> {
         hash_of(&(Kind::NameInPackage, custom, package, name)),
         MAX_PAIRS_OF_KEY,
     ));
+    if let Some((pair, parent)) = open.below {
+        let relative = relative_name(name, parent);
+        keys.push(key(Kind::TypeBelow, &|| hash_of(&pair)));
+        let of_name = hash_of(&(Kind::NameBelow, custom, package, pair, relative));
+        keys.push((of_name, MAX_PAIRS_OF_KEY));
+    }
     keys.sort_unstable();
     keys.dedup();
     keys

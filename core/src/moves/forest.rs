@@ -1,5 +1,7 @@
 //! The forest of deleted or created records: each below its parent, where that is one of them.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::inputs;
@@ -90,7 +92,21 @@ impl<'a> Forest<'a> {
     }
 }
 
-/// Returns the part of a child's name that is its own, where the name of its parent precedes it.
-pub(super) fn relative_name<'a>(name: &'a str, parent: &str) -> &'a str {
-    name.strip_prefix(parent).unwrap_or(name)
+/// The length from which the name of a parent is looked for within those of its children.
+const MIN_CONTAINED_NAME: usize = 3;
+
+/// Returns the part of a child's name that is its own: without the name of its parent, which can precede it or be within it.
+pub(super) fn relative_name<'a>(name: &'a str, parent: &str) -> Cow<'a, str> {
+    match name.strip_prefix(parent) {
+        Some(rest) => rest.into(),
+        None if parent.len() >= MIN_CONTAINED_NAME && name.contains(parent) => {
+            name.replace(parent, "\0").into()
+        }
+        None => name.into(),
+    }
+}
+
+/// Returns whether the name of a child is that of another one with the new name of their parent.
+pub(super) fn is_derived((old, former): (&str, &str), (new, present): (&str, &str)) -> bool {
+    old == new || relative_name(old, former) == relative_name(new, present)
 }

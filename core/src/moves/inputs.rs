@@ -71,17 +71,19 @@ fn hash_value(value: &PropertyValue, hasher: &mut FxHasher) {
     }
 }
 
-/// Compares recorded inputs with those of a creation, each with the name of its resource. Unknown values do not count,
-/// and names only where they are equal.
-pub(super) fn compare(old: (&PropertyMap, &str), new: (&PropertyMap, &str)) -> Equal {
+/// Former names, each with the one that takes its place.
+pub(super) type Names<'a> = &'a [(&'a str, &'a str)];
+
+/// Compares recorded inputs with those of a creation, in which the names of the resource and of its parent are replaced. Unknown
+/// values do not count, and names only where they are equal.
+pub(super) fn compare(old: &PropertyMap, new: &PropertyMap, names: Names<'_>) -> Equal {
     let mut found = Equal::default();
-    let ((old, old_name), (new, new_name)) = (old, new);
     let mut count = |name: &str, before: Option<&PropertyValue>, after: Option<&PropertyValue>| {
         if is_internal(name) || after.is_some_and(PropertyValue::contains_unknowns) {
             return;
         }
         let is_equal = match (before, after) {
-            (Some(before), Some(after)) => is_same(before, old_name, after, new_name),
+            (Some(before), Some(after)) => is_same(before, after, names),
             _ => false,
         };
         if is_equal || !is_name_like(name) {
@@ -98,16 +100,81 @@ pub(super) fn compare(old: (&PropertyMap, &str), new: (&PropertyMap, &str)) -> E
     found
 }
 
-/// Returns whether two values are equal, or differ only in the name of the resource that they contain.
-fn is_same(old: &PropertyValue, old_name: &str, new: &PropertyValue, new_name: &str) -> bool {
+/// Returns whether two values are equal, or differ only in names that they contain.
+fn is_same(old: &PropertyValue, new: &PropertyValue, names: Names<'_>) -> bool {
     let (old, new) = (old.unwrapped(), new.unwrapped());
     if old.is_equivalent(new) {
         return true;
     }
     match (old, new) {
-        (PropertyValue::String(old), PropertyValue::String(new)) if !old_name.is_empty() => {
-            old.contains(old_name) && old.replace(old_name, new_name) == new.as_str()
+        (PropertyValue::String(old), PropertyValue::String(new)) => is_renamed(old, new, names),
+        (PropertyValue::Array(old), PropertyValue::Array(new)) => {
+            let mut pairs = old.iter().zip(new.iter());
+            old.len() == new.len() && pairs.all(|(old, new)| is_same(old, new, names))
+        }
+        (PropertyValue::Object(old), PropertyValue::Object(new)) => {
+            let mut members = old.iter();
+            old.len() == new.len()
+                && members.all(|(name, old)| new.get(name).is_some_and(|new| is_same(old, new, names)))
         }
         _ => false,
+    }
+}
+
+/// Returns whether a text with one of the former names, or with all of them, is another one with the new names.
+fn is_renamed(old: &str, new: &str, names: Names<'_>) -> bool {
+    let mut used = names
+        .iter()
+        .filter(|(former, _)| !former.is_empty() && old.contains(former));
+    let Some(first) = used.next() else {
+        return false;
+    };
+    let with = |text: &str, (former, present): &(&str, &str)| text.replace(former, present);
+    let mut all = with(old, first);
+    let mut is_found = all == new;
+    for names in used {
+        is_found |= with(old, names) == new;
+        all = with(&all, names);
+    }
+    is_found || all == new
+}
+
+/// The hash of a property that can be equal to that of any resource.
+pub(super) const ANY: u64 = 0;
+
+/// Returns the hash of each property by its name's, in the order of the names; [`ANY`] where it is unknown or contains one of
+/// `names`.
+pub(super) fn hashes(inputs: &PropertyMap, names: &[&str]) -> Vec<(u64, u64)> {
+    let properties = inputs.iter().filter(|(name, _)| !is_internal(name));
+    let mut hashes: Vec<_> = properties
+        .map(|(name, value)| {
+            let is_any =
+                is_name_like(name) || value.contains_unknowns() || mentions(value, names) || has_null(value);
+            let mut hasher = FxHasher::default();
+            hash_value(value, &mut hasher);
+            let hash = if is_any { ANY } else { hasher.finish() | 1 };
+            (hash_of(&name), hash)
+        })
+        .collect();
+    hashes.sort_unstable();
+    hashes
+}
+
+/// Returns whether a text within a value contains one of `names`.
+fn mentions(value: &PropertyValue, names: &[&str]) -> bool {
+    match value.unwrapped() {
+        PropertyValue::String(text) => names.iter().any(|name| text.contains(name)),
+        PropertyValue::Array(items) => items.iter().any(|item| mentions(item, names)),
+        PropertyValue::Object(members) => members.iter().any(|(_, member)| mentions(member, names)),
+        _ => false,
+    }
+}
+
+/// Returns whether a value contains a null, which an object equals without it.
+fn has_null(value: &PropertyValue) -> bool {
+    match value.unwrapped() {
+        PropertyValue::Array(items) => items.iter().any(has_null),
+        PropertyValue::Object(members) => members.iter().any(|(_, member)| has_null(member)),
+        other => other.is_null(),
     }
 }

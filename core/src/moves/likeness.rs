@@ -1,10 +1,13 @@
 //! The likeness of a deletion and a creation, as a number from 0 to 1 with what it is made of.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::{
-    forest::{Forest, Node, relative_name},
+    forest::{Forest, Node, is_derived, relative_name},
     inputs::{self, Equal},
+    names::name_similarity,
 };
 
 /// What two records that are compared have in common.
@@ -19,9 +22,11 @@ pub(super) struct Likeness {
 
 /// What the pairs so far say about two records.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings {
+pub(super) struct Surroundings<'a> {
     /// Their parents are the same one, or a pair.
     pub(super) same_parent: bool,
+    /// The names of their parents, where these are a pair.
+    pub(super) parents: Option<(&'a str, &'a str)>,
     /// Their providers are the same one, or a pair.
     pub(super) same_provider: bool,
 }
@@ -29,20 +34,14 @@ pub(super) struct Surroundings {
 /// The score from which a pair is a suggestion.
 pub(super) const MIN_SCORE: f64 = 0.6;
 
-const CONTENT_WEIGHT: f64 = 0.45;
-const NAME_WEIGHT: f64 = 0.25;
-const PARENT_WEIGHT: f64 = 0.15;
-const TYPE_WEIGHT: f64 = 0.15;
+pub(super) const CONTENT_WEIGHT: f64 = 0.45;
+pub(super) const NAME_WEIGHT: f64 = 0.25;
+pub(super) const PARENT_WEIGHT: f64 = 0.15;
+pub(super) const TYPE_WEIGHT: f64 = 0.15;
 /// What a record of another provider loses.
 const OTHER_PROVIDER_COST: f64 = 0.05;
 /// The content of records of which nothing is known.
 const NO_EVIDENCE: f64 = 0.5;
-/// Distances of longer names are not computed.
-const MAX_NAME_BYTES: usize = 256;
-/// Names that are less similar have nothing in common.
-const MIN_NAME_SIMILARITY: f64 = 0.5;
-/// The similarity of a name to one that contains it.
-const CONTAINED_NAME_SIMILARITY: f64 = 0.7;
 /// How many children of a record are compared.
 const MAX_COMPARED_CHILDREN: usize = 256;
 
@@ -50,7 +49,7 @@ const MAX_COMPARED_CHILDREN: usize = 256;
 pub(super) fn likeness(
     (olds, old): (&Forest<'_>, &Node<'_>),
     (news, new): (&Forest<'_>, &Node<'_>),
-    surroundings: Surroundings,
+    surroundings: Surroundings<'_>,
 ) -> Option<Likeness> {
     let (before, after) = (old.state, new.state);
     let (old_type, new_type) = (&before.resource_type, &after.resource_type);
@@ -62,11 +61,19 @@ pub(super) fn likeness(
     {
         return None;
     }
+    let has_same_name = match surroundings.parents {
+        Some((former, present)) => is_derived((old.name(), former), (new.name(), present)),
+        None => old.name() == new.name(),
+    };
     // Two things of a package that share nothing but some settings are usual.
-    if !same_type && old.name() != new.name() {
+    if !same_type && !has_same_name {
         return None;
     }
-    let inputs = inputs::compare((&before.inputs, old.name()), (&after.inputs, new.name()));
+    let own_names = (old.name(), new.name());
+    let inputs = match surroundings.parents {
+        Some(parents) => inputs::compare(&before.inputs, &after.inputs, &[own_names, parents]),
+        None => inputs::compare(&before.inputs, &after.inputs, &[own_names]),
+    };
     let (children, of_children) = children(olds, old, news, new);
     let content = match (inputs.compared, of_children.compared) {
         (0, 0) => NO_EVIDENCE,
@@ -85,9 +92,13 @@ pub(super) fn likeness(
     } else {
         OTHER_PROVIDER_COST
     };
+    let of_name = match has_same_name {
+        true => 1.0,
+        false => name_similarity(old.name(), new.name()),
+    };
     let score = [
         CONTENT_WEIGHT * content,
-        NAME_WEIGHT * name_similarity(old.name(), new.name()),
+        NAME_WEIGHT * of_name,
         PARENT_WEIGHT * parent,
         TYPE_WEIGHT * of_type,
         -cost,
@@ -100,7 +111,7 @@ pub(super) fn likeness(
 }
 
 /// Returns the share of what is equal. Few things that are equal, or that differ, prove little.
-fn evidence(found: Equal) -> f64 {
+pub(super) fn evidence(found: Equal) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "numbers of properties are small")]
     let (equal, compared) = (found.equal as f64, found.compared as f64);
     let weight = 1.0 - 0.25 / compared;
@@ -112,29 +123,13 @@ fn module(token: &str) -> &str {
     token.rsplit_once(':').map_or("", |(module, _)| module)
 }
 
-/// Returns how similar two names are, from 0 to 1.
-fn name_similarity(old: &str, new: &str) -> f64 {
-    if old == new {
-        return 1.0;
-    }
-    if old.is_empty() || new.is_empty() || old.len().max(new.len()) > MAX_NAME_BYTES {
-        return 0.0;
-    }
-    let (old, new) = (old.to_lowercase(), new.to_lowercase());
-    let similarity = strsim::normalized_levenshtein(&old, &new);
-    let contained = if old.contains(&new) || new.contains(&old) {
-        CONTAINED_NAME_SIMILARITY
-    } else {
-        0.0
-    };
-    match similarity.max(contained) {
-        similarity if similarity >= MIN_NAME_SIMILARITY => similarity,
-        _ => 0.0,
-    }
-}
+/// The points of a child as evidence: for a counterpart of the same type and relative name, or of the relative name and the
+/// package alone, and for equal inputs.
+const COUNTERPART_POINTS: usize = 2;
+const OTHER_TYPE_POINTS: usize = 1;
+const INPUT_POINTS: usize = 2;
 
-/// Counts the children that have a counterpart of the same type and relative name; and, as evidence, each child twice:
-/// whether there is a counterpart, and whether that has the same inputs.
+/// Counts the children that have a counterpart of the same type and relative name; and, as evidence, the points of all children.
 fn children(olds: &Forest<'_>, old: &Node<'_>, news: &Forest<'_>, new: &Node<'_>) -> (Equal, Equal) {
     let compared = old
         .children
@@ -148,41 +143,49 @@ fn children(olds: &Forest<'_>, old: &Node<'_>, news: &Forest<'_>, new: &Node<'_>
             .take(MAX_COMPARED_CHILDREN)
             .collect::<Vec<_>>()
     };
-    let mut places: FxHashMap<(&str, &str), &Node<'_>> = FxHashMap::default();
+    let mut by_type: FxHashMap<(&str, Cow<'_, str>), &Node<'_>> = FxHashMap::default();
+    let mut by_package: FxHashMap<(&str, Cow<'_, str>), &Node<'_>> = FxHashMap::default();
     for child in of(new) {
         let child = &news.nodes[child];
         let relative = relative_name(child.name(), new.name());
-        places.insert((child.state.resource_type.as_str(), relative), child);
+        let of_type = &child.state.resource_type;
+        by_type
+            .entry((of_type.as_str(), child.name().into()))
+            .or_insert(child);
+        by_type.insert((of_type.as_str(), relative.clone()), child);
+        by_package.insert((of_type.package(), relative), child);
     }
-    let (mut counterparts, mut evidence) = (0, 0);
+    let (mut counterparts, mut points) = (0, 0);
     for child in of(old) {
         let child = &olds.nodes[child];
+        let of_type = &child.state.resource_type;
         let relative = relative_name(child.name(), old.name());
-        let Some(other) = places.get(&(child.state.resource_type.as_str(), relative)) else {
-            continue;
+        let of_same_type = by_type
+            .get(&(of_type.as_str(), relative.clone()))
+            .or_else(|| by_type.get(&(of_type.as_str(), child.name().into())));
+        let other = match of_same_type {
+            Some(other) => {
+                counterparts += 1;
+                points += COUNTERPART_POINTS;
+                other
+            }
+            None => match by_package.get(&(of_type.package(), relative)) {
+                Some(other) => {
+                    points += OTHER_TYPE_POINTS;
+                    other
+                }
+                None => continue,
+            },
         };
-        let inputs = inputs::compare(
-            (&child.state.inputs, child.name()),
-            (&other.state.inputs, other.name()),
-        );
-        counterparts += 1;
-        evidence += 1 + usize::from(inputs.equal == inputs.compared);
+        let names = [(child.name(), other.name()), (old.name(), new.name())];
+        let inputs = inputs::compare(&child.state.inputs, &other.state.inputs, &names);
+        points += (INPUT_POINTS * inputs.equal)
+            .checked_div(inputs.compared)
+            .unwrap_or(INPUT_POINTS);
     }
     let counted = |equal, compared| Equal { equal, compared };
-    (counted(counterparts, compared), counted(evidence, 2 * compared))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_similar_when_they_share_most_letters_or_one_contains_the_other() {
-        assert_eq!(name_similarity("a", "a"), 1.0);
-        assert!(name_similarity("logs", "log") > 0.7);
-        assert_eq!(name_similarity("data", "database"), CONTAINED_NAME_SIMILARITY);
-        assert_eq!(name_similarity("alpha", "beta"), 0.0);
-        assert_eq!(name_similarity("", "beta"), 0.0);
-        assert_eq!(name_similarity(&"a".repeat(300), &"a".repeat(299)), 0.0);
-    }
+    (
+        counted(counterparts, compared),
+        counted(points, (COUNTERPART_POINTS + INPUT_POINTS) * compared),
+    )
 }

@@ -4,14 +4,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     ProgramLanguage,
-    candidates::candidates,
+    candidates::{Open, candidates},
     choose::{Pair, choose},
     code,
     forest::{Forest, Node},
     former::Former,
+    inputs::hash_of,
     likeness::{Likeness, MIN_SCORE, Surroundings, likeness},
     reason::{of_pair, of_project, of_provider},
     renamed_project::RenamedProject,
+    rivals::{Place, Rivals},
 };
 use crate::{
     event::{MovedResource, SuggestedMove},
@@ -137,34 +139,27 @@ impl<'a> Matcher<'a> {
 
     /// Pairs what is alike among the selected records that have no partner yet, and what follows these pairs.
     fn pass_over(&mut self, olds: &[usize], news: &[usize], selects: Selection<'_>) {
-        let open_olds: Vec<_> = olds
-            .iter()
-            .filter(|place| !self.new_of.contains_key(place) && !self.ambiguous_olds.contains(place))
-            .map(|place| (*place, &self.olds.nodes[*place]))
-            .filter(|(_, node)| selects(node))
-            .collect();
-        let open_news: Vec<_> = news
-            .iter()
-            .filter(|place| !self.old_of.contains_key(place) && !self.ambiguous_news.contains(place))
-            .map(|place| (*place, &self.news.nodes[*place]))
-            .filter(|(_, node)| selects(node))
-            .collect();
+        let open_olds = self.open_olds(olds, selects);
+        let open_news = self.open_news(news, selects);
         let mut likenesses = FxHashMap::default();
         let mut pairs = Vec::new();
         let mut comparisons = 0;
         for (old, new) in candidates(&open_olds, &open_news) {
             comparisons += 1;
-            let (before, after) = (&self.olds.nodes[old], &self.news.nodes[new]);
-            let surroundings = self.surroundings(before, after);
-            let found = likeness((&self.olds, before), (&self.news, after), surroundings);
+            let found = self.likeness(old, new);
             if let Some(found) = found.filter(|found| found.score >= MIN_SCORE) {
                 let score = found.score;
                 likenesses.insert((old, new), found);
                 pairs.push(Pair { old, new, score });
             }
         }
+        let mut rivals = Rivals::new(&open_olds, &open_news, &|open| self.place(open));
+        let mut compare = |old: usize, new: usize| {
+            comparisons += 1;
+            self.likeness(old, new).map(|found| found.score)
+        };
+        let choice = choose(pairs, &mut |pair, taken| rivals.of(pair, taken, &mut compare));
         self.comparisons += comparisons;
-        let choice = choose(pairs);
         self.ambiguous_olds.extend(choice.ambiguous_olds);
         self.ambiguous_news.extend(choice.ambiguous_news);
         for Pair { old, new, .. } in choice.pairs {
@@ -223,14 +218,71 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn surroundings(&self, old: &Node<'_>, new: &Node<'_>) -> Surroundings {
+    fn open_olds(&self, places: &[usize], selects: Selection<'_>) -> Vec<Open<'_, 'a>> {
+        let open = |place: &&usize| !self.new_of.contains_key(place) && !self.ambiguous_olds.contains(place);
+        let places = places.iter().filter(open);
+        let open = places.map(|place| {
+            let node = &self.olds.nodes[*place];
+            let paired = node.parent.filter(|parent| self.new_of.contains_key(parent));
+            let below = paired.map(|parent| (parent, self.olds.nodes[parent].name()));
+            Open {
+                place: *place,
+                node,
+                below,
+            }
+        });
+        open.filter(|open| selects(open.node)).collect()
+    }
+
+    fn open_news(&self, places: &[usize], selects: Selection<'_>) -> Vec<Open<'_, 'a>> {
+        let open = |place: &&usize| !self.old_of.contains_key(place) && !self.ambiguous_news.contains(place);
+        let places = places.iter().filter(open);
+        let open = places.map(|place| {
+            let node = &self.news.nodes[*place];
+            let below = node.parent.and_then(|parent| {
+                let old = self.old_of.get(&parent)?;
+                Some((*old, self.news.nodes[parent].name()))
+            });
+            Open {
+                place: *place,
+                node,
+                below,
+            }
+        });
+        open.filter(|open| selects(open.node)).collect()
+    }
+
+    fn place(&self, open: &Open<'_, '_>) -> Place {
+        match (open.below, open.node.parent) {
+            (Some((pair, _)), _) => Place::Below(pair),
+            (None, Some(_)) => Place::Alone,
+            (None, None) => {
+                let parent = open.node.state.parent.as_ref();
+                Place::Outside(hash_of(&parent.filter(|urn| !urn.is_root_stack())))
+            }
+        }
+    }
+
+    fn likeness(&self, old: usize, new: usize) -> Option<Likeness> {
+        let (old, new) = (&self.olds.nodes[old], &self.news.nodes[new]);
+        likeness((&self.olds, old), (&self.news, new), self.surroundings(old, new))
+    }
+
+    fn surroundings<'n>(&'n self, old: &Node<'_>, new: &Node<'_>) -> Surroundings<'n> {
+        let mut parents = None;
         let same_parent = match (old.parent, new.parent) {
-            (Some(old), Some(new)) => self.new_of.get(&old) == Some(&new),
+            (Some(old), Some(new)) => {
+                let is_pair = self.new_of.get(&old) == Some(&new);
+                let names = || (self.olds.nodes[old].name(), self.news.nodes[new].name());
+                parents = is_pair.then(names);
+                is_pair
+            }
             (None, None) => is_same_place(old.state.parent.as_ref(), new.state.parent.as_ref()),
             _ => false,
         };
         Surroundings {
             same_parent,
+            parents,
             same_provider: self.is_same_provider(old.state, new.state),
         }
     }
@@ -268,7 +320,7 @@ impl<'a> Matcher<'a> {
                 old_urn: project.old.clone(),
                 new_urn: project.new.clone(),
                 reason: of_project(project.old, project.new),
-                confidence: PROJECT_CONFIDENCE,
+                confidence: Some(PROJECT_CONFIDENCE),
                 alias: code::alias(&former, language),
                 following: Vec::new(),
                 accepted: false,
@@ -315,7 +367,7 @@ impl<'a> Matcher<'a> {
                 old_urn: moved.old_urn,
                 new_urn: moved.new_urn,
                 reason: of_pair(before, after, self.is_same_provider(before, after), likeness),
-                confidence: likeness.map_or(PROJECT_CONFIDENCE, |likeness| rounded(likeness.score)),
+                confidence: Some(likeness.map_or(PROJECT_CONFIDENCE, |likeness| rounded(likeness.score))),
                 alias: code::alias(&former, language),
                 following: Vec::new(),
                 accepted: false,

@@ -12,8 +12,10 @@ mod former;
 mod inputs;
 mod likeness;
 mod matcher;
+mod names;
 mod reason;
 mod renamed_project;
+mod rivals;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ pub use code::ProgramLanguage;
 pub(crate) use accept::{AppliedMoves, same_kind};
 
 use forest::Forest;
+use former::Former;
 use matcher::Matcher;
 
 /// The suggestions, and the number of comparisons that they took.
@@ -52,11 +55,36 @@ pub(crate) fn suggest<'a>(
     matcher.match_all();
     let mut moves = matcher.suggestions(language, project);
     moves.sort_by(|left, right| {
-        let by_confidence = right.confidence.total_cmp(&left.confidence);
+        let confidence = |it: &SuggestedMove| it.confidence.unwrap_or_default();
+        let by_confidence = confidence(right).total_cmp(&confidence(left));
         by_confidence.then_with(|| left.new_urn.cmp(&right.new_urn))
     });
     Suggestions {
         moves,
         comparisons: matcher.comparisons(),
+    }
+}
+
+/// Describes a move that the options list although it is not suggested. `follows_parent` is true where a move of the parents is
+/// accepted, too.
+pub(crate) fn listed(
+    old: &ResourceState,
+    new: &ResourceState,
+    follows_parent: bool,
+    language: ProgramLanguage,
+) -> SuggestedMove {
+    let provider = |state: &ResourceState| state.provider_urn();
+    let same_provider = provider(old) == provider(new);
+    SuggestedMove {
+        old_urn: old.urn.clone(),
+        new_urn: new.urn.clone(),
+        reason: format!(
+            "the options list it: {}",
+            reason::of_pair(old, new, same_provider, None)
+        ),
+        confidence: None,
+        alias: code::alias(&Former::between(old, new, follows_parent), language),
+        following: Vec::new(),
+        accepted: true,
     }
 }

@@ -7,7 +7,7 @@ use super::{
     adopt::adopt,
     destroy::destroy,
     import::import,
-    moves::{check_moves, suggest_moves},
+    moves::{check_moves, program_language, suggest_moves},
     outcome::{Ending, emit_terminal_message},
     plan::make_plan,
     prepare::prepare,
@@ -63,6 +63,7 @@ impl OperationRun {
         state.ending = Some(ending);
         state.steps = executor.reporter().take_steps();
         state.moves = suggest_moves(self, &state.steps);
+        state.language = program_language(self);
         let refused = match result {
             Ok(outputs) => {
                 state.outputs = outputs;

@@ -15,6 +15,8 @@ mod edit_sequences;
 mod engine_parts;
 mod execute;
 mod handle;
+#[cfg(test)]
+mod hints;
 mod import;
 mod migrate;
 mod move_resources;
@@ -40,6 +42,7 @@ mod run_state;
 mod secrets;
 mod session;
 mod stack_context;
+mod stack_key;
 mod targets;
 #[cfg(test)]
 pub(crate) mod test_key;
@@ -67,6 +70,7 @@ pub use result::OperationResult;
 pub(crate) use run::OperationRun;
 pub(crate) use session::{Session, SessionLease};
 pub(crate) use stack_context::StackContext;
+pub(crate) use stack_key::{WRONG_KEY, recorded_manager, verify_key};
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

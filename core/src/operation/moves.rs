@@ -8,7 +8,9 @@ use super::{OperationKind, OperationOptions, OperationResult, OperationRun, Pend
 use crate::{
     error::{Error, Result},
     event::{EventPayload, EventSink, StepResult, SuggestedMove},
-    moves::{AcceptMoves, AcceptedMove, AppliedMoves, ProgramLanguage, same_kind, suggest},
+    moves::{
+        AcceptMoves, AcceptedMove, AppliedMoves, ProgramLanguage, listed as described, same_kind, suggest,
+    },
     resource::ResourceState,
     state::Snapshot,
     step::StepOp,
@@ -51,7 +53,7 @@ pub(super) fn suggest_moves(run: &OperationRun, steps: &[StepResult]) -> Vec<Sug
     let mut moves = run.moves.moves().to_vec();
     if run.kind == OperationKind::Update && run.options.dry_run && !run.control.is_cancelled() {
         let Candidates { deleted, created } = Candidates::of(steps);
-        moves.extend(suggest(&deleted, &created, language(run)).moves);
+        moves.extend(suggest(&deleted, &created, program_language(run)).moves);
     }
     if !moves.is_empty() {
         let listed = Arc::new(moves.clone());
@@ -61,7 +63,7 @@ pub(super) fn suggest_moves(run: &OperationRun, steps: &[StepResult]) -> Vec<Sug
 }
 
 /// Returns the language of the program, as it declares it or as its requests show.
-fn language(run: &OperationRun) -> ProgramLanguage {
+pub(super) fn program_language(run: &OperationRun) -> ProgramLanguage {
     let of_program = run.program.as_ref().map(|program| program.language());
     match of_program.unwrap_or_default() {
         ProgramLanguage::Unknown => run
@@ -149,6 +151,7 @@ fn chosen(listed: &[AcceptedMove], preview: &OperationResult) -> Result<Vec<Sugg
     let (deleted, created) = (by_urn(deleted), by_urn(created));
     let (mut olds, mut news) = (FxHashMap::default(), FxHashMap::default());
     let mut moves = Vec::with_capacity(listed.len());
+    let parents: FxHashMap<&Urn, &Urn> = listed.iter().map(|it| (&it.new_urn, &it.old_urn)).collect();
     for AcceptedMove { old_urn, new_urn, .. } in listed {
         let refused = |why: &str| Err(refusal(old_urn, new_urn, why));
         let (Some(old), Some(new)) = (deleted.get(old_urn), created.get(new_urn)) else {
@@ -167,15 +170,14 @@ fn chosen(listed: &[AcceptedMove], preview: &OperationResult) -> Result<Vec<Sugg
         let mut suggested = suggested.filter(|it| it.old_urn == *old_urn && it.new_urn == *new_urn);
         moves.push(match suggested.next() {
             Some(suggestion) => suggestion.clone(),
-            None => SuggestedMove {
-                old_urn: old_urn.clone(),
-                new_urn: new_urn.clone(),
-                reason: "the options accept it".to_owned(),
-                confidence: 1.0,
-                alias: String::new(),
-                following: Vec::new(),
-                accepted: true,
-            },
+            None => {
+                let former = new
+                    .parent
+                    .as_ref()
+                    .and_then(|parent| parents.get(parent).copied());
+                let follows_parent = former.is_some() && former == old.parent.as_ref();
+                described(old, new, follows_parent, preview.language)
+            }
         });
     }
     Ok(moves)

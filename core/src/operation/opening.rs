@@ -93,7 +93,7 @@ pub(crate) async fn create_unless_there(storage: &StackStorage) -> Result<()> {
     }
 }
 
-fn missing(name: &StackName) -> Error {
+pub(super) fn missing(name: &StackName) -> Error {
     Error::new(ErrorKind::NotFound, format!("no stack named '{name}' found"))
 }
 

@@ -17,6 +17,10 @@ use crate::{
 const FORMER_KEY: &str = "a state from before a change of the secrets manager is restored with the former passphrase, as the option \
                           `passphrase` of restore";
 
+/// The hint for a state of the history whose secrets have neither the given key nor the stack's present one.
+const NEITHER_KEY: &str = "the option `passphrase` of restore is the passphrase that the stack had when that state was recorded; \
+                           neither it nor the present one opens the state";
+
 /// Replaces the state by a deployment document.
 ///
 /// # Errors
@@ -71,14 +75,26 @@ pub(crate) async fn restore(
         Err(_) => {}
     }
     let bytes = stack.storage.read_copy(point).await?;
-    let access = SecretsAccess::Open(former.unwrap_or(&*stack.secrets));
-    let checkpoint = read_checkpoint(&bytes, access, true).await;
-    let checkpoint = checkpoint.map_err(|error| match (error.kind(), former) {
-        (ErrorKind::Decrypt, None) => error.with_hint(FORMER_KEY),
+    let read = async |secrets: &dyn SecretsProvider| {
+        read_checkpoint(&bytes, SecretsAccess::Open(secrets), true).await
+    };
+    let present = &*stack.secrets;
+    let (checkpoint, is_former) = match (former, read(former.unwrap_or(present)).await) {
+        (None, read) => (read, false),
+        // The state can have the present key already.
+        (Some(_), Err(error)) if error.kind() == ErrorKind::Decrypt => match read(present).await {
+            Ok(checkpoint) => (Ok(checkpoint), false),
+            Err(_) => (Err(error), true),
+        },
+        (Some(_), read) => (read, true),
+    };
+    let checkpoint = checkpoint.map_err(|error| match (error.kind(), is_former) {
+        (ErrorKind::Decrypt, false) => error.with_hint(FORMER_KEY),
+        (ErrorKind::Decrypt, true) => error.with_hint(NEITHER_KEY),
         _ => error,
     })?;
     let mut snapshot = checkpoint.snapshot.unwrap_or_default();
-    if former.is_some() {
+    if is_former {
         snapshot.secrets = None;
     }
     let own = stack.storage.name();

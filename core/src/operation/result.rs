@@ -9,6 +9,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
     event::{OperationOutcome, PropertyChange, StepResult, SuggestedMove, render, render_moves},
+    moves::ProgramLanguage,
     plan::Plan,
     property::PropertyMap,
     resource::{PendingOperation, ResourceState},
@@ -54,6 +55,8 @@ pub struct OperationResult {
     pub(crate) adopted: Option<Arc<ResourceState>>,
     /// The redactor with the operation's secrets.
     pub(crate) redactor: Redactor,
+    /// The language of the program.
+    pub(crate) language: ProgramLanguage,
     /// Whether it was a preview.
     pub(crate) is_preview: bool,
     /// Whether the snapshot is the state at the end.

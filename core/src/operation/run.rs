@@ -1,6 +1,7 @@
 //! The run of every operation: lock, load, decrypt, journal, execute the verb, commit, unlock, report.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     panic::{AssertUnwindSafe, resume_unwind},
     sync::Arc,
@@ -119,12 +120,9 @@ impl OperationRun {
         }
         let outcome = ending.outcome(error.as_ref());
         let duration = clock.elapsed().saturating_sub(began);
-        let summary = state.summary.take();
-        let changes = summary
-            .as_ref()
-            .map(|summary| summary.resource_changes.clone())
-            .unwrap_or_default();
-        if let Some(summary) = summary {
+        let mut changes = BTreeMap::default();
+        if let Some(summary) = state.summary.take() {
+            changes.clone_from(&summary.resource_changes);
             let summary = Summary {
                 result: ending.summary_outcome(outcome),
                 duration_seconds: whole_seconds(duration),
@@ -146,6 +144,7 @@ impl OperationRun {
             outputs,
             steps: state.steps,
             suggested_moves: state.moves,
+            language: state.language,
             diagnostics: self.events.diagnostics(),
             plan: state.plan,
             imported: state.imported,

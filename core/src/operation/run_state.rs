@@ -6,6 +6,7 @@ use super::{ImportReport, outcome::Ending};
 use crate::{
     event::{StepResult, SuggestedMove, Summary},
     executor::Control,
+    moves::ProgramLanguage,
     plan::Plan,
     property::PropertyMap,
     resource::PendingOperation,
@@ -25,6 +26,7 @@ pub(super) struct RunState {
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<StepResult>,
     pub(super) moves: Vec<SuggestedMove>,
+    pub(super) language: ProgramLanguage,
     pub(super) plan: Option<Arc<Plan>>,
     pub(super) imported: Option<Arc<ImportReport>>,
     /// The pending operations that were dropped without being resolved.

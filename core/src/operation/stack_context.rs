@@ -12,15 +12,24 @@ use crate::{
     error::{Error, ErrorKind, Result},
     event::OperationOutcome,
     executor::Control,
+    moves::ProgramLanguage,
     operation::{
         EngineParts, OperationResult,
-        opening::{create_unless_there, explained},
+        opening::{create_unless_there, explained, missing},
+        stack_key::recorded_manager,
     },
     property::PropertyMap,
     secrets::{Redactor, SecretsProvider},
-    state::journal::JournalReceiver,
+    state::{edit::StateEdit, integrity, journal::JournalReceiver},
     store::{StackName, StackStorage},
 };
+
+/// The hint for a state with another key than the handle of the stack.
+const CHANGED_KEY: &str = "the stack was opened with another key than its secrets have now: after change_secrets() open it again, with \
+                           the new passphrase or encryption";
+
+/// The hint for a state that violates integrity rules.
+const REPAIRABLE: &str = "repair() sorts the records and drops references to missing ones; with a dry run it reports what it would change";
 
 /// The storage of a stack, its name and settings, and the engine that it belongs to.
 #[derive(Clone)]
@@ -87,16 +96,49 @@ impl StackContext {
         Ok(Some((stack, loaded.refresh)))
     }
 
-    /// Adds hints to the error for a stack that does not exist: its new name, or similar names and the functions that create one.
+    /// Adds hints to an error: for a stack that does not exist its new name, or similar names and the functions that create one;
+    /// for one with another key that it was changed; for a damaged state that it can be repaired.
     pub(crate) async fn explained(&self, error: Error) -> Error {
-        match self.renamed.get() {
-            Some(name)
-                if error.kind() == ErrorKind::NotFound && !self.storage.exists().await.unwrap_or(true) =>
-            {
+        match (error.kind(), self.renamed.get()) {
+            (ErrorKind::NotFound, Some(name)) if !self.storage.exists().await.unwrap_or(true) => {
                 error.with_hint(format!("it was renamed to '{name}': open the stack of that name"))
             }
+            (ErrorKind::Decrypt | ErrorKind::Secrets, _) if self.has_other_key().await => {
+                error.with_hint(CHANGED_KEY)
+            }
+            (ErrorKind::State, _) if self.is_repairable().await => error.with_hint(REPAIRABLE),
             _ => explained(&self.storage, error).await,
         }
+    }
+
+    /// Returns whether the state has another key than that with which the stack was opened.
+    async fn has_other_key(&self) -> bool {
+        let stored = self.storage.read().await.ok();
+        let Some((kind, state)) = stored.as_ref().and_then(recorded_manager) else {
+            return false;
+        };
+        self.secrets.open(&kind, state.as_ref()).await.is_err()
+    }
+
+    /// Returns whether the state violates integrity rules in a way that a repair corrects.
+    async fn is_repairable(&self) -> bool {
+        match self.storage.load_unverified(&*self.secrets).await {
+            Ok(loaded) if integrity::verify(&loaded.snapshot).is_err() => {
+                StateEdit::Repair.apply(&loaded.snapshot).is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// Fails for a stack that existed when it was opened, and does not exist any more.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], with hints.
+    pub(crate) async fn require_existing(&self) -> Result<()> {
+        if self.is_supplied || self.is_created_by_writes() || self.storage.exists().await? {
+            return Ok(());
+        }
+        Err(self.explained(missing(self.storage.name())).await)
     }
 
     /// Returns the result of an operation whose task panicked.
@@ -114,6 +156,7 @@ impl StackContext {
             outputs_changed: false,
             steps: Vec::new(),
             suggested_moves: Vec::new(),
+            language: ProgramLanguage::Unknown,
             diagnostics: Vec::new(),
             plan: None,
             imported: None,

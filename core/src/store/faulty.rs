@@ -44,7 +44,7 @@ pub(crate) struct FaultyStore {
     inner: Arc<dyn Store>,
     fault: Fault,
     at: usize,
-    writes: AtomicUsize,
+    writes: Arc<AtomicUsize>,
 }
 
 impl FaultyStore {
@@ -54,7 +54,17 @@ impl FaultyStore {
             inner,
             fault,
             at,
-            writes: AtomicUsize::new(0),
+            writes: Arc::default(),
+        }
+    }
+
+    /// Wraps another store of the same process: the writes of both are counted together.
+    pub(crate) fn beside(&self, inner: Arc<dyn Store>) -> Self {
+        Self {
+            inner,
+            fault: self.fault,
+            at: self.at,
+            writes: Arc::clone(&self.writes),
         }
     }
 

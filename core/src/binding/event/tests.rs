@@ -138,7 +138,7 @@ fn payloads() -> Vec<EventPayload> {
             old_urn: urn(),
             new_urn: urn(),
             reason: "the name changes".to_owned(),
-            confidence: 0.5,
+            confidence: Some(0.5),
             alias: "aliases=[]".to_owned(),
             following: vec![MovedResource {
                 old_urn: urn(),

@@ -128,7 +128,8 @@ impl Stack {
     /// entries and are counted from 1; without a limit, the first page has all entries.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a page or a limit of 0; the errors of the store.
+    /// [`ErrorKind::InvalidInput`] for a page or a limit of 0; [`ErrorKind::NotFound`] for a stack that was renamed or removed; the
+    /// errors of the store.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -162,6 +163,9 @@ impl Stack {
         let skip = (page - 1).saturating_mul(limit.unwrap_or(usize::MAX));
         let page = HistoryPage { skip, limit };
         let entries = self.context.storage.history_page(page).await?;
+        if entries.is_empty() {
+            self.context.require_existing().await?;
+        }
         let written = entries.iter().map(serde_json::to_value);
         let written = written.collect::<std::result::Result<_, _>>();
         written.map_err(|error| Error::internal(format!("a history record is no JSON: {error}")))

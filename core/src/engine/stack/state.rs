@@ -256,7 +256,7 @@ impl Stack {
     /// held one continues without protection.
     ///
     /// # Errors
-    /// The errors of the store.
+    /// [`ErrorKind::NotFound`] for a stack that was renamed or removed; the errors of the store.
     ///
     /// # Cancel safety
     /// A dropped future may leave some locks; a further call removes them.
@@ -278,6 +278,10 @@ impl Stack {
     /// # }
     /// ```
     pub async fn unlock(&self) -> Result<usize> {
-        self.context.storage.break_locks().await
+        let broken = self.context.storage.break_locks().await?;
+        if broken == 0 {
+            self.context.require_existing().await?;
+        }
+        Ok(broken)
     }
 }

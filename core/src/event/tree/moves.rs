@@ -66,7 +66,7 @@ mod tests {
             old_urn: urn("old"),
             new_urn: urn("new"),
             reason: "the name changes".to_owned(),
-            confidence: 0.8,
+            confidence: Some(0.8),
             alias: "aliases=[…]".to_owned(),
             following: vec![MovedResource {
                 old_urn: urn("a"),

@@ -332,6 +332,13 @@ async fn a_state_of_the_history_is_read_with_the_former_key_and_gets_the_present
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decrypt);
+    let hints = error.hints();
+    assert!(
+        hints
+            .iter()
+            .any(|hint| hint.contains("neither it nor the present one")),
+        "{error}: {hints:?}"
+    );
     let report = opened
         .restore_with_key(&point, &Key::new("old"), true)
         .await
@@ -343,6 +350,14 @@ async fn a_state_of_the_history_is_read_with_the_former_key_and_gets_the_present
         .unwrap();
     assert!(case.open("old").await.is_err());
     assert_eq!(case.settled_key("restored").await, "new");
+    // A state that has the present key is restored with another one as well.
+    let refreshed = opened.refresh(OperationOptions::default()).wait().await;
+    assert!(refreshed.error.is_none(), "{:?}", refreshed.error);
+    opened
+        .restore_with_key(&HistoryPoint::Version(2), &Key::new("old"), false)
+        .await
+        .unwrap();
+    assert_eq!(case.settled_key("restored again").await, "new");
     // The next change has the same key to start from, in the state and in the settings.
     let stack = case.open("new").await.unwrap();
     stack

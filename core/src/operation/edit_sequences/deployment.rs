@@ -65,7 +65,15 @@ impl Deployment {
     }
 
     pub(super) fn find(&self, urn: &str) -> Option<&Value> {
-        self.records.iter().find(|record| text(record, "urn") == urn)
+        let mut copies = self.records.iter().filter(|record| text(record, "urn") == urn);
+        let first = copies.next()?;
+        // Of several copies, the one that is not pending deletion.
+        Some(
+            std::iter::once(first)
+                .chain(copies)
+                .find(|record| is_live(record))
+                .unwrap_or(first),
+        )
     }
 
     pub(super) fn root(&self) -> Option<&str> {
@@ -117,7 +125,7 @@ impl Deployment {
 
     /// Returns the first record that violates a rule of integrity.
     pub(super) fn invalid(&self) -> Option<&Value> {
-        let (mut urns, mut providers) = (BTreeSet::new(), BTreeSet::new());
+        let (mut urns, mut live, mut providers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         self.records.iter().find(|record| {
             let urn = text(record, "urn");
             if is_provider(record) {
@@ -126,7 +134,12 @@ impl Deployment {
             let provider = text(record, "provider");
             let is_known = references(record).iter().all(|other| urns.contains(other))
                 && (provider.is_empty() || providers.contains(provider));
-            !(is_known && urns.insert(urn.to_owned()))
+            let is_first = !live.contains(urn);
+            if is_live(record) {
+                live.insert(urn.to_owned());
+            }
+            urns.insert(urn.to_owned());
+            !(is_known && (is_first || !is_live(record)))
         })
     }
 
@@ -190,6 +203,11 @@ pub(super) fn join(stack: &str, above: &str, own_type: &str, name: &str) -> Stri
 
 pub(super) fn text<'a>(value: &'a Value, member: &str) -> &'a str {
     value[member].as_str().unwrap_or_default()
+}
+
+/// Returns whether a record is no old copy that is pending deletion.
+pub(super) fn is_live(record: &Value) -> bool {
+    record["delete"] != true
 }
 
 pub(super) fn is_provider(record: &Value) -> bool {

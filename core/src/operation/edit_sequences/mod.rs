@@ -1,10 +1,14 @@
-//! Random sequences of edits of two random states, with faults at random writes of the process that edits, and of the next one:
-//! each edit is made as a whole, as a model of it makes it, or not at all, and the inverse edit restores the state.
+//! Random sequences of edits of two random states, with faults at any writes of the process that edits, and of the next one: each
+//! edit is made as a whole, as a model of it makes it and its dry run announces it, or not at all; its report is what has changed; and
+//! the inverse edit restores the state.
 
 mod actions;
 mod deployment;
 mod inverse;
 mod oracle;
+mod reports;
+mod settings;
+mod start;
 mod world;
 
 use std::collections::BTreeSet;
@@ -13,16 +17,21 @@ use proptest::{collection, prelude::*, sample};
 
 use self::{
     actions::{Action, Change, action, change, corruption},
-    deployment::{Deployment, decrypted, text},
+    deployment::{Deployment, decrypted},
     inverse::{check_restored, inverse},
+    reports::check_report,
+    start::{Shape, extra},
     world::World,
 };
-use crate::state::edit::{EditReport, StateEdit, random::seed};
+use crate::{
+    state::edit::{EditReport, StateEdit, random::seed},
+    store::faulty::Fault,
+};
 
 /// A fault in the process that edits, and one in the next process, which opens one of both stacks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Faults {
-    kind: sample::Index,
+    kind: Fault,
     at: usize,
     again: usize,
     opens_other: bool,
@@ -30,17 +39,38 @@ struct Faults {
     expects_change: bool,
 }
 
-fn faults() -> impl Strategy<Value = Option<Faults>> {
-    let flags = (any::<bool>(), any::<bool>());
-    let parts = (any::<sample::Index>(), 0_usize..14, 0_usize..14, flags);
-    let faults = parts.prop_map(|(kind, at, again, (opens_other, expects_change))| Faults {
+/// Faults, of which the writes are chosen among those of the edit.
+#[derive(Clone, Debug)]
+struct AnyFaults {
+    kind: sample::Index,
+    writes: [sample::Index; 2],
+    opens_other: bool,
+    expects_change: bool,
+}
+
+fn any_faults() -> impl Strategy<Value = AnyFaults> {
+    let index = any::<sample::Index>;
+    let parts = (index(), [index(), index()], any::<bool>(), any::<bool>());
+    parts.prop_map(|(kind, writes, opens_other, expects_change)| AnyFaults {
         kind,
-        at,
-        again,
+        writes,
         opens_other,
         expects_change,
-    });
-    proptest::option::weighted(0.7, faults)
+    })
+}
+
+impl AnyFaults {
+    async fn of(&self, action: &Action, side: usize, world: &World) -> Faults {
+        let count = world.fork().await.count_writes(action, side).await;
+        let [at, again] = self.writes.map(|write| write.index(count + 1));
+        Faults {
+            kind: *self.kind.get(&Fault::ALL),
+            at,
+            again,
+            opens_other: self.opens_other,
+            expects_change: self.expects_change,
+        }
+    }
 }
 
 /// Returns the states that an action leads to; `None` when it is refused.
@@ -55,7 +85,8 @@ fn expected(
         Action::Edit(edit) => oracle::edited(&before[side], edit)?,
         Action::Move(edit) => {
             let sides = [&before[side], &before[1 - side]];
-            let [left, arrived] = oracle::moved(sides, edit, world.names[1 - side])?;
+            let to = (world.projects[1 - side], world.names[1 - side]);
+            let [left, arrived] = oracle::moved(sides, edit, to)?;
             after[1 - side] = arrived;
             left
         }
@@ -66,7 +97,10 @@ fn expected(
             }
             match recorded.name == world.names[side] {
                 true => recorded.deployment.clone(),
-                false => oracle::with_stack_name(&recorded.deployment, recorded.name, world.names[side]),
+                false => {
+                    let names = [recorded.name, world.names[side]];
+                    oracle::with_stack_name(&recorded.deployment, world.projects[side], names)
+                }
             }
         }
         Action::Forget(place) => {
@@ -74,43 +108,70 @@ fn expected(
             return Some(after);
         }
         Action::Import(import) => import.expected.clone(),
-        Action::RenameStack(name) => oracle::with_stack_name(&before[side], world.names[side], name),
+        Action::RenameStack(name) => {
+            oracle::with_stack_name(&before[side], world.projects[side], [world.names[side], *name])
+        }
         Action::ChangeSecrets(_) => before[side].contents(),
     };
     Some(after)
 }
 
-/// Returns a record that differs from the one before, or stands after one that it preceded, and is not in the report.
-fn unreported(before: &Deployment, after: &Deployment, report: &EditReport) -> Option<String> {
-    let (before, after) = (before.contents(), after.contents());
-    let is_reported = |urn: &str| report.records.iter().any(|found| found.urn.as_str() == urn);
-    let mut latest = 0;
-    let mut records = after.records.iter();
-    let unreported = records.find(|record| {
-        let place = before.records.iter().position(|former| former == *record);
-        let stays = place.is_some_and(|place| place >= latest);
-        let is_unreported = !is_reported(text(record, "urn"));
-        if is_unreported {
-            latest = place.unwrap_or_default();
-        }
-        is_unreported && !stays
-    });
-    unreported.map(|record| text(record, "urn").to_owned())
+/// Makes a dry run, which writes nothing, and returns the reports that it announces; `None` for a refusal.
+async fn rehearse(
+    world: &World,
+    action: &Action,
+    side: usize,
+) -> Result<Option<[EditReport; 2]>, TestCaseError> {
+    let (objects, configs) = (world.objects().await, world.config_ciphertexts());
+    let announced = world.make(action, side, true, None).await;
+    prop_assert!(
+        world.objects().await == objects,
+        "the dry run of {action:?} writes"
+    );
+    prop_assert_eq!(world.config_ciphertexts(), configs);
+    let Ok(reports) = announced else {
+        return Ok(None);
+    };
+    let is_announced = reports.iter().any(|report| report.dry_run) || matches!(action, Action::Forget(_));
+    prop_assert!(is_announced);
+    let made = |report| EditReport {
+        dry_run: false,
+        ..report
+    };
+    Ok(Some(reports.map(made)))
 }
 
-/// Makes an action in a process of its own, and returns whether it is done. It is done as the model does it, or not at all.
-async fn step(
+/// Makes a dry run of an action, and the action as [`step`] does.
+async fn rehearsed_step(
     world: &mut World,
     action: &Action,
     side: usize,
     faults: Option<&Faults>,
 ) -> Result<bool, TestCaseError> {
+    let announced = rehearse(world, action, side).await?;
+    let (is_done, reports) = step(world, action, side, faults).await?;
+    match (reports, faults) {
+        (Some(reports), _) => prop_assert_eq!(Some(reports), announced),
+        (None, None) => prop_assert_eq!(None, announced),
+        (None, Some(_)) => {}
+    }
+    Ok(is_done)
+}
+
+/// Makes an action in a process of its own, and returns whether it is done, with its reports. It is done as the model does it, or
+/// not at all.
+async fn step(
+    world: &mut World,
+    action: &Action,
+    side: usize,
+    faults: Option<&Faults>,
+) -> Result<(bool, Option<[EditReport; 2]>), TestCaseError> {
     let (before, configs) = (world.deployments().await, world.config_ciphertexts());
     let former_key = world.keys[side];
     let expected = expected(action, &before, side, world);
-    let made = world.make(action, side, faults).await;
+    let made = world.make(action, side, false, faults).await;
     if let Some(faults) = faults {
-        world.next_process(action, side, faults).await;
+        world.writes_of_next_process = world.next_process(action, side, faults).await;
     }
     world.settle(action, side).await;
     let after = world.deployments().await;
@@ -136,8 +197,9 @@ async fn step(
             );
             let sides = before.iter().zip(&after).zip(reports);
             let has_report = !matches!(action, Action::Forget(_));
+            let is_rekeyed = matches!(action, Action::ChangeSecrets(_));
             for ((before, after), report) in sides.filter(|_| has_report) {
-                prop_assert_eq!(unreported(before, after, report), None);
+                check_report(before, after, report, is_rekeyed)?;
             }
         }
         Err(error) => prop_assert!(faults.is_some() || expected.is_none(), "{action:?}: {error}"),
@@ -154,7 +216,7 @@ async fn step(
     prop_assert_eq!(kept, configs);
     let notes = world.notes().await;
     prop_assert!(notes.is_empty(), "{:?}", notes);
-    Ok(is_done)
+    Ok((is_done, made.ok()))
 }
 
 /// Checks that both states are valid, and that all their secrets, and those of the configurations, have the keys of the stacks.
@@ -178,7 +240,7 @@ async fn check_secrets(world: &World, action: &Action, after: &[Deployment; 2]) 
     Ok(())
 }
 
-async fn play(world: &mut World, change: &Change, faults: Option<&Faults>) -> Result<(), TestCaseError> {
+async fn play(world: &mut World, change: &Change, faults: Option<&AnyFaults>) -> Result<(), TestCaseError> {
     let side = usize::from(change.of_other);
     let own = world.deployments().await[side].clone();
     let Some(action) = action(change, &own, side, world).await else {
@@ -187,15 +249,19 @@ async fn play(world: &mut World, change: &Change, faults: Option<&Faults>) -> Re
     };
     let is_repair = matches!(action, Action::Edit(StateEdit::Repair));
     if is_repair && let Some(import) = corruption(change, &own, side, world).await {
-        step(world, &Action::Import(import), side, None).await?;
+        rehearsed_step(world, &Action::Import(import), side, None).await?;
     }
     let before = world.deployments().await;
     let former = (world.names[side], world.keys[side]);
     let sealed = world.open(side).await.export_deployment(false).await.unwrap();
-    let is_done = step(world, &action, side, faults).await?;
+    let faults = match faults {
+        Some(faults) => Some(faults.of(&action, side, world).await),
+        None => None,
+    };
+    let is_done = rehearsed_step(world, &action, side, faults.as_ref()).await?;
     if !is_done {
         if is_repair {
-            step(world, &action, side, None).await?;
+            rehearsed_step(world, &action, side, None).await?;
         }
         return Ok(());
     }
@@ -206,12 +272,12 @@ async fn play(world: &mut World, change: &Change, faults: Option<&Faults>) -> Re
     let is_lossless = match &action {
         Action::Move(_) => oracle::is_lossless(&before[side], &after[side]),
         Action::RenameStack(_) => {
-            let usual = oracle::with_stack_name(&before[side], former.0, former.0);
+            let usual = oracle::with_stack_name(&before[side], world.projects[side], [former.0; 2]);
             usual == before[side]
         }
         _ => true,
     };
-    let is_undone = step(world, &inverse, on, None).await?;
+    let is_undone = rehearsed_step(world, &inverse, on, None).await?;
     prop_assert!(
         is_undone || !is_lossless,
         "{inverse:?}, the inverse of {action:?}, is refused"
@@ -223,27 +289,108 @@ async fn play(world: &mut World, change: &Change, faults: Option<&Faults>) -> Re
     Ok(())
 }
 
+/// Makes an action with a fault at each of its writes, and with one at each write of the process after a fault at one of them.
+async fn play_all_faults(
+    world: &World,
+    change: &Change,
+    kinds: usize,
+    twice: sample::Index,
+) -> Result<(), TestCaseError> {
+    let side = usize::from(change.of_other);
+    let own = world.deployments().await[side].clone();
+    let Some(action) = action(change, &own, side, world).await else {
+        return Ok(());
+    };
+    let count = world.fork().await.count_writes(&action, side).await;
+    let faults = |at: usize, again: usize| Faults {
+        kind: Fault::ALL[(at + kinds) % Fault::ALL.len()],
+        at,
+        again,
+        opens_other: (at % 2 == 1) != (again % 2 == 1),
+        expects_change: at % 4 > 1,
+    };
+    for at in 0..count {
+        step(
+            &mut world.fork().await,
+            &action,
+            side,
+            Some(&faults(at, usize::MAX)),
+        )
+        .await?;
+    }
+    let at = twice.index(count.max(1));
+    for again in 0.. {
+        let mut fork = world.fork().await;
+        step(&mut fork, &action, side, Some(&faults(at, again))).await?;
+        if fork.writes_of_next_process <= again {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    (any::<bool>(), proptest::bool::weighted(0.3)).prop_map(|(is_compressed, is_apart)| Shape {
+        is_compressed,
+        is_apart,
+    })
+}
+
+fn run(work: impl Future<Output = Result<(), TestCaseError>>) -> Result<(), TestCaseError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap().block_on(work)
+}
+
+fn config(part: u32) -> ProptestConfig {
+    let cases = ProptestConfig::default().cases / part;
+    ProptestConfig {
+        cases: cases.max(1),
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+    #![proptest_config(config(4))]
 
     #[test]
     fn edits_are_whole_after_faults_at_any_two_writes_and_their_inverses_restore_the_state(
         seeds in collection::vec(seed(), 1..8),
         others in collection::vec(seed(), 0..3),
-        is_compressed in any::<bool>(),
-        changes in collection::vec((change(), faults()), 1..7),
+        extras in collection::vec(extra(), 0..4),
+        shape in shape(),
+        changes in collection::vec((change(), proptest::option::weighted(0.7, any_faults())), 1..7),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let mut world = World::new([&seeds, &others], is_compressed).await;
+        run(async {
+            let mut world = World::new([&seeds, &others], &extras, shape).await;
             for (change, faults) in &changes {
                 play(&mut world, change, faults.as_ref()).await?;
             }
-            prop_assert!(world.has_checkpoints(is_compressed).await);
+            prop_assert!(world.has_checkpoints(shape.is_compressed).await);
             for side in 0..2 {
                 prop_assert!(world.has_history(side).await);
             }
-            Ok::<(), TestCaseError>(())
+            Ok(())
+        })?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(32))]
+
+    #[test]
+    fn edits_are_whole_after_faults_at_each_write(
+        seeds in collection::vec(seed(), 1..5),
+        others in collection::vec(seed(), 0..3),
+        extras in collection::vec(extra(), 0..3),
+        shape in shape(),
+        change in change(),
+        kinds in 0_usize..Fault::ALL.len(),
+        twice in any::<sample::Index>(),
+    ) {
+        run(async {
+            let mut world = World::new([&seeds, &others], &extras, shape).await;
+            world.record(usize::from(change.of_other)).await;
+            play_all_faults(&world, &change, kinds, twice).await
         })?;
     }
 }

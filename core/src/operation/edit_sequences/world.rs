@@ -1,23 +1,21 @@
-//! Two stacks in one store, each with a key and a configuration, and the processes that edit them, which faults can end.
+//! Two stacks in one store, or in two, each with a key and a configuration, and the processes that edit them, which faults can end.
 
-use std::{
-    collections::BTreeMap,
-    io::Write as _,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, io::Write as _, sync::Arc};
 
-use async_trait::async_trait;
+use bytes::Bytes;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::runtime::Handle;
 
 use super::{
     Faults,
     actions::Action,
-    deployment::{Deployment, MARK, decrypted, shown_secret},
+    deployment::{Deployment, decrypted},
+    settings::{Settings, TOKEN},
+    start::{Extra, Shape, enriched, objects, of_project, stores},
 };
 use crate::{
     Engine, Stack, StackSettings,
-    config::{Config, ConfigKey, ConfigSource, ConfigValue, LoadedConfig, RekeyedConfig},
     error::Result,
     operation::{Opening, test_key::Key},
     runtime::Runtime,
@@ -29,8 +27,7 @@ use crate::{
         },
     },
     store::{
-        Condition, HistoryEntry, HistoryPoint, HostFacts, MemoryStore, StackName, StackStorage, Store,
-        SystemProcesses,
+        Condition, HistoryEntry, HistoryPoint, HostFacts, StackName, StackStorage, Store, SystemProcesses,
         faulty::{Fault, FaultyStore},
     },
 };
@@ -38,56 +35,14 @@ use crate::{
 /// The names that each stack can have.
 pub(super) const NAMES: [[&str; 2]; 2] = [[STACK, "dev-renamed"], ["live", "live-renamed"]];
 
+/// The projects of stacks in two stores; those in one store are both of the first.
+const PROJECTS: [&str; 2] = [PROJECT, "till"];
+
 /// The keys that each stack can have.
 pub(super) const KEYS: [[&str; 2]; 2] = [["old", "older"], ["new", "newer"]];
 
-const TOKEN: &str = "token of the configuration";
-
-/// A configuration in memory with one secret.
-#[derive(Default)]
-struct Settings(Mutex<Config>);
-
-impl Settings {
-    fn of(key: &str) -> Arc<Self> {
-        let reversed: String = TOKEN.chars().rev().collect();
-        let token = ConfigValue::Secure(format!("first#{key}:{reversed}"));
-        let settings = Self::default();
-        settings
-            .0
-            .lock()
-            .unwrap()
-            .insert(ConfigKey::new(PROJECT, "token"), token);
-        Arc::new(settings)
-    }
-
-    fn ciphertext(&self) -> String {
-        let ciphertexts = self.0.lock().unwrap().ciphertexts();
-        let [ciphertext] = &ciphertexts[..] else {
-            panic!("{ciphertexts:?}")
-        };
-        ciphertext.clone()
-    }
-}
-
-#[async_trait]
-impl ConfigSource for Settings {
-    async fn load(&self, _given: &Config, _runs_program: bool) -> Result<LoadedConfig> {
-        Ok(self.kept().await?.unwrap_or_default())
-    }
-
-    async fn kept(&self) -> Result<Option<LoadedConfig>> {
-        Ok(Some(LoadedConfig {
-            config: self.0.lock().unwrap().clone(),
-            ..LoadedConfig::default()
-        }))
-    }
-
-    async fn rekey(&self, change: &RekeyedConfig) -> Result<()> {
-        self.0.lock().unwrap().rekey(change)
-    }
-}
-
 /// A state of which the history has a copy.
+#[derive(Clone)]
 pub(super) struct Recorded {
     pub(super) deployment: Deployment,
     pub(super) name: &'static str,
@@ -96,32 +51,45 @@ pub(super) struct Recorded {
 }
 
 pub(super) struct World {
-    store: Arc<dyn Store>,
+    stores: [Arc<dyn Store>; 2],
+    /// The folders of stores that are not in memory.
+    folders: Vec<TempDir>,
+    pub(super) projects: [&'static str; 2],
     settings: [Arc<Settings>; 2],
     pub(super) names: [&'static str; 2],
     pub(super) keys: [&'static str; 2],
     pub(super) recorded: [Vec<Recorded>; 2],
+    /// How many writes the process after the last fault has made.
+    pub(super) writes_of_next_process: usize,
 }
 
 impl World {
-    /// Creates both stacks, with compressed checkpoints or others.
-    pub(super) async fn new(seeds: [&[Seed]; 2], is_compressed: bool) -> Self {
+    /// Creates both stacks.
+    pub(super) async fn new(seeds: [&[Seed]; 2], extras: &[Extra], shape: Shape) -> Self {
+        let (stores, folders) = stores(shape.is_apart);
         let world = Self {
-            store: Arc::new(MemoryStore::new(Runtime::system(Handle::current()))),
+            stores,
+            folders,
+            projects: if shape.is_apart { PROJECTS } else { [PROJECT; 2] },
             settings: KEYS.map(|keys| Settings::of(keys[0])),
             names: NAMES.map(|names| names[0]),
             keys: KEYS.map(|keys| keys[0]),
             recorded: Default::default(),
+            writes_of_next_process: 0,
         };
         for (side, seeds) in seeds.into_iter().enumerate() {
             let snapshot = state_in(world.names[side], seeds);
             let shown = SecretsShown::Plaintext;
             let document = write_deployment(&snapshot, shown, Layout::Compact).await.unwrap();
-            let document = enriched(&document, world.names[side]);
-            let opened = world.opened(Arc::clone(&world.store), side, Opening::Create);
+            let document = enriched(&document, world.names[side], extras);
+            let document = match world.projects[side] {
+                PROJECT => document,
+                project => of_project(&document, project),
+            };
+            let opened = world.opened(&world.stores, side, Opening::Create);
             let stack = opened.await.unwrap();
             stack.import_deployment(&document).await.unwrap();
-            if is_compressed {
+            if shape.is_compressed {
                 world.compress(side).await;
             }
         }
@@ -130,18 +98,56 @@ impl World {
 
     async fn compress(&self, side: usize) {
         let key = self.checkpoint_key(side);
-        let bytes = self.store.get(&key).await.unwrap().unwrap().bytes;
+        let store = &self.stores[side];
+        let bytes = store.get(&key).await.unwrap().unwrap().bytes;
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(&bytes).unwrap();
         let bytes = encoder.finish().unwrap();
         let compressed = format!("{key}.gz");
-        let stored = self.store.put(&compressed, bytes.into(), Condition::Any);
+        let stored = store.put(&compressed, bytes.into(), Condition::Any);
         stored.await.unwrap();
-        self.store.delete(&key).await.unwrap();
+        store.delete(&key).await.unwrap();
+    }
+
+    /// Returns a copy, whose changes do not affect this one.
+    pub(super) async fn fork(&self) -> Self {
+        let is_apart = !self.folders.is_empty();
+        let (stores, folders) = stores(is_apart);
+        for (to, from) in stores.iter().zip(&self.stores).take(if is_apart { 2 } else { 1 }) {
+            for (key, bytes) in objects(&**from).await {
+                to.put(&key, bytes, Condition::Any).await.unwrap();
+            }
+        }
+        let settings = self.settings.each_ref().map(|settings| settings.fork());
+        Self {
+            stores,
+            folders,
+            settings,
+            projects: self.projects,
+            names: self.names,
+            keys: self.keys,
+            recorded: self.recorded.clone(),
+            writes_of_next_process: 0,
+        }
+    }
+
+    /// Returns all objects of both stores.
+    pub(super) async fn objects(&self) -> [Vec<(String, Bytes)>; 2] {
+        [objects(&*self.stores[0]).await, objects(&*self.stores[1]).await]
+    }
+
+    /// Returns the keys of both stores below a prefix, each with its store.
+    async fn keys_below(&self, prefix: &str) -> BTreeMap<String, Arc<dyn Store>> {
+        let mut keys = BTreeMap::new();
+        for store in &self.stores {
+            let listed = store.list(prefix).await.unwrap().into_iter();
+            keys.extend(listed.map(|object| (object.key, Arc::clone(store))));
+        }
+        keys
     }
 
     fn checkpoint_key(&self, side: usize) -> String {
-        format!(".pulumi/stacks/{PROJECT}/{}.json", self.names[side])
+        format!(".pulumi/stacks/{}/{}.json", self.projects[side], self.names[side])
     }
 
     /// Returns whether the checkpoints are stored as they were at first.
@@ -149,13 +155,9 @@ impl World {
         let ending = if is_compressed { ".gz" } else { "" };
         let mut expected = [0, 1].map(|side| self.checkpoint_key(side) + ending);
         expected.sort();
-        let stored = self.store.list(".pulumi/stacks/").await.unwrap();
-        let keys = stored.into_iter().map(|object| object.key);
-        let mut keys: Vec<_> = keys
-            .filter(|key| key.ends_with(".json") || key.ends_with(".gz"))
-            .collect();
-        keys.sort();
-        keys == expected
+        let keys = self.keys_below(".pulumi/stacks/").await.into_keys();
+        let keys = keys.filter(|key| key.ends_with(".json") || key.ends_with(".gz"));
+        keys.eq(expected)
     }
 
     async fn opened_as(
@@ -172,17 +174,19 @@ impl World {
             opening,
             ..StackSettings::default()
         };
-        engine.stack(&format!("{PROJECT}/{name}"), settings).await
+        engine
+            .stack(&format!("{}/{name}", self.projects[side]), settings)
+            .await
     }
 
-    async fn opened(&self, store: Arc<dyn Store>, side: usize, opening: Opening) -> Result<Stack> {
+    async fn opened(&self, stores: &[Arc<dyn Store>; 2], side: usize, opening: Opening) -> Result<Stack> {
         let known = (self.names[side], self.keys[side]);
-        self.opened_as(store, side, known, opening).await
+        self.opened_as(Arc::clone(&stores[side]), side, known, opening)
+            .await
     }
 
     pub(super) async fn open(&self, side: usize) -> Stack {
-        let opened = self.opened(Arc::clone(&self.store), side, Opening::Select);
-        opened.await.unwrap()
+        self.opened(&self.stores, side, Opening::Select).await.unwrap()
     }
 
     fn storage(&self, side: usize) -> StackStorage {
@@ -194,8 +198,8 @@ impl World {
             system: "boot 1".into(),
             processes: Arc::new(SystemProcesses),
         };
-        let name = StackName::new(PROJECT, self.names[side]).unwrap();
-        StackStorage::new(Arc::clone(&self.store), name, facts, runtime)
+        let name = StackName::new(self.projects[side], self.names[side]).unwrap();
+        StackStorage::new(Arc::clone(&self.stores[side]), name, facts, runtime)
     }
 
     /// Returns the states of both stacks, which need not be valid.
@@ -254,52 +258,80 @@ impl World {
         &self,
         action: &Action,
         side: usize,
+        dry_run: bool,
         faults: Option<&Faults>,
     ) -> Result<[EditReport; 2]> {
-        let store: Arc<dyn Store> = match faults {
-            None => Arc::clone(&self.store),
+        match faults {
+            None => self.make_in(&self.stores, action, side, dry_run).await,
             Some(faults) => {
-                let kind = *faults.kind.get(&Fault::ALL);
-                Arc::new(FaultyStore::new(Arc::clone(&self.store), kind, faults.at))
+                let (stores, _) = self.hindered(faults.kind, faults.at);
+                self.make_in(&stores, action, side, dry_run).await
             }
+        }
+    }
+
+    /// Returns how many writes an edit takes.
+    pub(super) async fn count_writes(&self, action: &Action, side: usize) -> usize {
+        let (stores, writes) = self.hindered(Fault::Refused, usize::MAX);
+        drop(self.make_in(&stores, action, side, false).await);
+        writes.writes()
+    }
+
+    /// Returns the stores of a process that fails at a write of either.
+    fn hindered(&self, kind: Fault, at: usize) -> ([Arc<dyn Store>; 2], Arc<FaultyStore>) {
+        let first = Arc::new(FaultyStore::new(Arc::clone(&self.stores[0]), kind, at));
+        let second = match self.folders.is_empty() {
+            true => Arc::clone(&first),
+            false => Arc::new(first.beside(Arc::clone(&self.stores[1]))),
         };
-        let stack = self.opened(Arc::clone(&store), side, Opening::Select).await?;
+        ([Arc::clone(&first) as _, second], first)
+    }
+
+    async fn make_in(
+        &self,
+        stores: &[Arc<dyn Store>; 2],
+        action: &Action,
+        side: usize,
+        dry_run: bool,
+    ) -> Result<[EditReport; 2]> {
+        let stack = self.opened(stores, side, Opening::Select).await?;
         let mut reports = [EditReport::default(), EditReport::default()];
         match action {
-            Action::Edit(edit) => reports[side] = stack.edit(edit, false).await?,
+            Action::Edit(edit) => reports[side] = stack.edit(edit, dry_run).await?,
             Action::Move(edit) => {
-                let other = self.opened(store, 1 - side, Opening::Select).await?;
-                let report = stack.move_resources(&other, edit, false).await?;
+                let other = self.opened(stores, 1 - side, Opening::Select).await?;
+                let report = stack.move_resources(&other, edit, dry_run).await?;
                 reports[side] = report.source;
                 reports[1 - side] = report.destination;
             }
             Action::Restore(version) => {
                 let point = HistoryPoint::Version(*version);
-                reports[side] = stack.restore(&point, false).await?;
+                reports[side] = stack.restore(&point, dry_run).await?;
             }
             Action::Forget(place) => {
                 let pending = stack.pending().await?;
-                stack.forget_pending(&pending[*place].id, false).await?;
+                stack.forget_pending(&pending[*place].id, dry_run).await?;
             }
             Action::Import(import) => {
                 let force = import.is_forced;
                 reports[side] = stack
-                    .import_deployment_with(&import.document, force, false)
+                    .import_deployment_with(&import.document, force, dry_run)
                     .await?;
             }
-            Action::RenameStack(name) => reports[side] = stack.rename_stack(name, false).await?,
+            Action::RenameStack(name) => reports[side] = stack.rename_stack(name, dry_run).await?,
             Action::ChangeSecrets(key) => {
-                reports[side] = stack.change_secrets(Arc::new(Key::numbered(key)), false).await?;
+                reports[side] = stack
+                    .change_secrets(Arc::new(Key::numbered(key)), dry_run)
+                    .await?;
             }
         }
         Ok(reports)
     }
 
-    /// Opens a stack in a process that is hindered, too; the locks of both processes are broken.
-    pub(super) async fn next_process(&self, action: &Action, side: usize, faults: &Faults) {
+    /// Opens a stack in a process that is hindered, too; the locks of both processes are broken. Returns the number of writes.
+    pub(super) async fn next_process(&self, action: &Action, side: usize, faults: &Faults) -> usize {
         self.break_locks().await;
-        let kind = *faults.kind.get(&Fault::ALL);
-        let store = Arc::new(FaultyStore::new(Arc::clone(&self.store), kind, faults.again));
+        let (stores, writes) = self.hindered(faults.kind, faults.again);
         let opened = if faults.opens_other { 1 - side } else { side };
         let (mut name, mut key) = (self.names[opened], self.keys[opened]);
         match action {
@@ -307,11 +339,13 @@ impl World {
             Action::ChangeSecrets(new) if opened == side && faults.expects_change => key = new,
             _ => {}
         }
+        let store = Arc::clone(&stores[opened]);
         drop(
             self.opened_as(store, opened, (name, key), Opening::AsNeeded)
                 .await,
         );
         self.break_locks().await;
+        writes.writes()
     }
 
     /// Finds the name and the key that a stack has after an edit that may have changed these.
@@ -325,13 +359,13 @@ impl World {
         for possible in possible {
             // The notes that an interrupted change left under this name are settled.
             drop(
-                self.opened_as(Arc::clone(&self.store), side, possible, Opening::AsNeeded)
+                self.opened_as(Arc::clone(&self.stores[side]), side, possible, Opening::AsNeeded)
                     .await,
             );
         }
         let mut found = Vec::new();
         for possible in possible {
-            let opened = self.opened_as(Arc::clone(&self.store), side, possible, Opening::Select);
+            let opened = self.opened_as(Arc::clone(&self.stores[side]), side, possible, Opening::Select);
             if let Ok(stack) = opened.await
                 && stack.export_deployment(true).await.is_ok()
             {
@@ -343,46 +377,13 @@ impl World {
     }
 
     async fn break_locks(&self) {
-        for lock in self.store.list(".pulumi/locks/").await.unwrap() {
-            self.store.delete(&lock.key).await.unwrap();
+        for (key, store) in self.keys_below(".pulumi/locks/").await {
+            store.delete(&key).await.unwrap();
         }
     }
 
     /// Returns the keys of notes and journals, which no edit leaves.
     pub(super) async fn notes(&self) -> Vec<String> {
-        let notes = self.store.list(".pulumi/journals/").await.unwrap();
-        notes.into_iter().map(|note| note.key).collect()
+        self.keys_below(".pulumi/journals/").await.into_keys().collect()
     }
-}
-
-/// Returns a document with more in each record: secrets in lists of the outputs, a former URN, that of the record before in a text,
-/// which is no reference, and a member that no version of the engine knows. A snippet refers to each record.
-fn enriched(document: &[u8], stack: &str) -> Vec<u8> {
-    let mut document: Value = serde_json::from_slice(document).unwrap();
-    let deployment = &mut document["deployment"];
-    let mut snippets = Vec::new();
-    for list in ["resources", "pending_operations"] {
-        let mut former: Option<String> = None;
-        for (number, entry) in deployment[list].as_array_mut().into_iter().flatten().enumerate() {
-            let (record, kind) = match entry.get_mut("resource") {
-                Some(record) => (record, "pending"),
-                None => (entry, "record"),
-            };
-            let mark = format!("{stack}-{kind}-{number}");
-            let secret = shown_secret(&json!(format!("secret of {mark}")));
-            record["outputs"]["nested"] = json!({ "list": ["plain", secret], "of": { "object": secret } });
-            record[MARK] = mark.clone().into();
-            record["aliases"] = json!([format!("urn:pulumi:{stack}::{PROJECT}::my:index:Site::of-{mark}")]);
-            let urn = record["urn"].as_str().unwrap().to_owned();
-            if let Some(former) = former {
-                record["inputs"]["text"] = format!("it follows {former}").into();
-            }
-            snippets.push(json!({ "uuid": mark, "references": { "of": urn } }));
-            former = Some(urn);
-        }
-    }
-    deployment["snippets"] = snippets.into();
-    document["version"] = 4.into();
-    document["features"] = json!(["replaceWith", "snippets-prototype", "taint"]);
-    serde_json::to_vec(&document).unwrap()
 }

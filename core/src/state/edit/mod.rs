@@ -9,6 +9,7 @@ mod repair;
 mod report;
 mod rewrite;
 mod stack_name;
+mod text;
 mod transfer;
 
 #[cfg(test)]

@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::deployment::{Deployment, Parts, ROOT_TYPE, is_provider, join, needs, retain_references, text};
+use super::deployment::{
+    Deployment, Parts, ROOT_TYPE, is_live, is_provider, join, references, retain_references, text,
+};
 use crate::{
-    state::edit::{Delete, Rename, Selection, StateEdit, random::PROJECT},
+    state::edit::{Delete, Rename, Selection, StateEdit},
     urn::Urn,
 };
 
@@ -16,11 +18,17 @@ pub(super) use moves::{is_lossless, moved};
 
 type Urns = BTreeMap<String, String>;
 
+/// The names of a project and of a stack in it.
+pub(super) type Names<'a> = (&'a str, &'a str);
+
 pub(super) fn edited(before: &Deployment, edit: &StateEdit) -> Option<Deployment> {
     let mark = |selection: &Selection, member: &str, value: bool| {
         let urns: BTreeSet<&str> = selection.urns.iter().map(Urn::as_str).collect();
         let mut after = before.clone();
-        let chosen = |record: &&mut Value| urns.contains(text(record, "urn"));
+        if !urns.iter().all(|urn| before.find(urn).is_some_and(is_live)) {
+            return None;
+        }
+        let chosen = |record: &&mut Value| urns.contains(text(record, "urn")) && is_live(record);
         for record in after.records.iter_mut().filter(chosen) {
             let members = record.as_object_mut()?;
             members.remove(member);
@@ -43,7 +51,7 @@ pub(super) fn edited(before: &Deployment, edit: &StateEdit) -> Option<Deployment
 
 fn renamed(before: &Deployment, edit: &Rename) -> Option<Deployment> {
     let urn = edit.urn.as_str();
-    let (target, own) = (before.find(urn)?, Parts::of(urn));
+    let (target, own) = (only(before, urn)?, Parts::of(urn));
     let new_type = edit.resource_type.as_deref().unwrap_or(own.own_type);
     let is_fixed = own.types == ROOT_TYPE || is_provider(target);
     let new_parent = edit.parent.as_ref().map(Urn::as_str);
@@ -83,6 +91,15 @@ fn renamed(before: &Deployment, edit: &Rename) -> Option<Deployment> {
     after.is_sortable().then_some(after)
 }
 
+/// Returns the only record of a URN.
+fn only<'a>(deployment: &'a Deployment, urn: &str) -> Option<&'a Value> {
+    let mut copies = deployment
+        .records
+        .iter()
+        .filter(|record| text(record, "urn") == urn);
+    copies.next().filter(|_| copies.next().is_none())
+}
+
 /// Adds the new URNs of the records below those that have one, which contain the types of their parents.
 fn add_descendants(deployment: &Deployment, urns: &mut Urns) {
     let mut parents: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -116,27 +133,51 @@ fn are_taken<'a>(records: impl Iterator<Item = &'a Value>, urns: &Urns) -> bool 
 }
 
 fn deleted(before: &Deployment, edit: &Delete) -> Option<Deployment> {
-    let mut removed: BTreeSet<String> = edit.urns.iter().map(ToString::to_string).collect();
-    let named = removed.len();
-    for _ in &before.records {
-        for record in &before.records {
+    let records = &before.records;
+    let named = |urn: &Urn| {
+        let record = only(before, urn.as_str())?;
+        records.iter().position(|other| other == record)
+    };
+    let mut removed: BTreeSet<usize> = edit.urns.iter().map(named).collect::<Option<_>>()?;
+    let count = removed.len();
+    for _ in records {
+        for (place, record) in records.iter().enumerate() {
             let owner = text(record, "viewOf").to_owned();
-            let mut above = needs(record).into_iter().chain([owner]);
-            if above.any(|urn| removed.contains(&urn)) {
-                removed.insert(text(record, "urn").to_owned());
+            let above = references(record).into_iter().chain([owner]);
+            let mut above = above.filter_map(|urn| meant(records, place, &urn));
+            let provider = records.iter().position(|other| is_provider_of(other, record));
+            if above.any(|above| removed.contains(&above)) || provider.is_some_and(|it| removed.contains(&it))
+            {
+                removed.insert(place);
             }
         }
     }
     let mut after = before.clone();
-    let (gone, kept) = after
-        .records
-        .into_iter()
-        .partition(|record| removed.contains(text(record, "urn")));
-    let gone: Vec<Value> = gone;
-    after.records = kept;
-    let is_refused = !edit.dependents && removed.len() > named
+    let places = 0..records.len();
+    let gone: Vec<&Value> = removed.iter().map(|place| &records[*place]).collect();
+    after.records = places
+        .filter(|place| !removed.contains(place))
+        .map(|place| records[place].clone())
+        .collect();
+    let is_refused = !edit.dependents && removed.len() > count
         || !edit.force && gone.iter().any(|it| it["protect"] == true);
     (!is_refused).then_some(after)
+}
+
+fn is_provider_of(provider: &Value, record: &Value) -> bool {
+    is_provider(provider)
+        && text(record, "provider") == format!("{}::{}", text(provider, "urn"), text(provider, "id"))
+}
+
+/// Returns the place of the record that a reference means. An old copy means an old one, and others mean a live one, if there is
+/// one: the nearest before it, or the first after it.
+fn meant(records: &[Value], from: usize, urn: &str) -> Option<usize> {
+    let is_alike = |place: &usize| is_live(&records[*place]) == is_live(&records[from]);
+    let places = || (0..records.len()).filter(|place| *place != from && text(&records[*place], "urn") == urn);
+    let before = places().filter(is_alike).rfind(|place| *place < from);
+    before
+        .or_else(|| places().find(is_alike))
+        .or_else(|| places().next())
 }
 
 /// Returns the repaired deployment: in a valid order, without references to missing records. `None` also where the new URN of an
@@ -191,19 +232,19 @@ pub(super) fn repaired(before: &Deployment) -> Option<Deployment> {
 }
 
 /// Returns the deployment of a stack that has another name.
-pub(super) fn with_stack_name(before: &Deployment, from: &str, to: &str) -> Deployment {
-    let old = format!("urn:pulumi:{from}::{PROJECT}::");
+pub(super) fn with_stack_name(before: &Deployment, project: &str, [from, to]: [&str; 2]) -> Deployment {
+    let old = format!("urn:pulumi:{from}::{project}::");
     let mut after = before.clone();
     after.substitute(&|urn| {
         let rest = urn.strip_prefix(&old)?;
         Some(match rest.strip_prefix(ROOT_TYPE) {
-            Some(_) => root_urn(to),
-            None => format!("urn:pulumi:{to}::{PROJECT}::{rest}"),
+            Some(_) => root_urn((project, to)),
+            None => format!("urn:pulumi:{to}::{project}::{rest}"),
         })
     });
     after
 }
 
-fn root_urn(stack: &str) -> String {
-    format!("urn:pulumi:{stack}::{PROJECT}::{ROOT_TYPE}::{PROJECT}-{stack}")
+fn root_urn((project, stack): Names<'_>) -> String {
+    format!("urn:pulumi:{stack}::{project}::{ROOT_TYPE}::{project}-{stack}")
 }

@@ -9,12 +9,16 @@ use super::{
         Deployment, Parts, ROOT_TYPE, is_provider, join, provider_of, references, retain_references,
         substitute, text, with_any_ciphertexts,
     },
-    Urns, are_taken, root_urn,
+    Names, Urns, are_taken, root_urn,
 };
-use crate::state::edit::{Move, random::PROJECT};
+use crate::state::edit::Move;
 
-/// Returns both stacks after a move from the first one to the second one, which has the name `to`.
-pub(in super::super) fn moved(sides: [&Deployment; 2], edit: &Move, to: &str) -> Option<[Deployment; 2]> {
+/// Returns both stacks after a move from the first one to the second one, which has the names `to`.
+pub(in super::super) fn moved(
+    sides: [&Deployment; 2],
+    edit: &Move,
+    to: Names<'_>,
+) -> Option<[Deployment; 2]> {
     let [source, destination] = sides;
     let chosen = chosen(source, edit)?;
     let urns = new_urns(source, &chosen, to);
@@ -88,8 +92,8 @@ fn chosen(source: &Deployment, edit: &Move) -> Option<BTreeSet<String>> {
 }
 
 /// Returns the URNs that the records have in the stack `to`.
-fn new_urns(source: &Deployment, chosen: &BTreeSet<String>, to: &str) -> Urns {
-    let stack = format!("urn:pulumi:{to}::{PROJECT}");
+fn new_urns(source: &Deployment, chosen: &BTreeSet<String>, (project, to): Names<'_>) -> Urns {
+    let stack = format!("urn:pulumi:{to}::{project}");
     let mut urns = Urns::new();
     for _ in chosen {
         for record in source.all().filter(|record| chosen.contains(text(record, "urn"))) {
@@ -149,7 +153,8 @@ fn without(source: &Deployment, chosen: &BTreeSet<String>) -> Option<Deployment>
 /// A deployment to which records come from another stack.
 struct Arrival {
     after: Deployment,
-    to: String,
+    /// The stack and the project, with all before them.
+    stack: String,
     root: String,
     /// The new URNs of moved records.
     urns: Urns,
@@ -159,7 +164,7 @@ struct Arrival {
 }
 
 impl Arrival {
-    fn of(destination: &Deployment, urns: Urns, to: &str) -> Self {
+    fn of(destination: &Deployment, urns: Urns, to: Names<'_>) -> Self {
         let mut after = destination.clone();
         let root = match destination.root() {
             Some(root) => root.to_owned(),
@@ -172,7 +177,7 @@ impl Arrival {
         };
         Self {
             after,
-            to: to.to_owned(),
+            stack: format!("urn:pulumi:{}::{}", to.1, to.0),
             root,
             urns,
             providers: Urns::new(),
@@ -213,8 +218,7 @@ impl Arrival {
 
     fn at_top(&self, urn: &str) -> String {
         let own = Parts::of(urn);
-        let stack = format!("urn:pulumi:{}::{PROJECT}", self.to);
-        join(&stack, "", own.own_type, own.name)
+        join(&self.stack, "", own.own_type, own.name)
     }
 
     /// Returns a record as it is in this stack.

@@ -330,9 +330,13 @@ fn warn_of_lost_references(report: &mut EditReport, place: &str) {
         .filter(|record| !record.removed_references.is_empty())
         .count();
     if count > 0 {
+        let records = match count {
+            1 => "1 record loses".to_owned(),
+            _ => format!("{count} records lose"),
+        };
         report.warnings.push(format!(
-            "{count} records lose references to resources {place}: the program gets what it needs of these as configuration, or from \
-             the other stack's outputs"
+            "{records} references to resources {place}: the program gets what it needs of these as configuration, or from the other \
+             stack's outputs"
         ));
     }
 }
