@@ -1871,7 +1871,8 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * - `alias` (string): The option of the new resource that has the same effect, as source code in the language of the
  *   program: Python, TypeScript or Rust. For programs in other languages, and in C, it is the member `aliases` of the
  *   resource's options as JSON.
- * - `confidence` (number): How sure the suggestion is, from 0 to 1.
+ * - `confidence` (number): How sure the suggestion is, from 0 to 1; `null` for a move that the options list although
+ *   it is not suggested.
  * - `following` (array of MovedResource): The resources below it, or of its stack, that move with it.
  * - `newUrn` (string): The URN that the program registers, which the update would create.
  * - `oldUrn` (string): The recorded URN, which the update would delete.
@@ -2148,6 +2149,7 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  * - `dryRun` (boolean): Whether it was a dry run, which writes nothing.
  * - `records` (array of EditedRecord): The records that it touched: those of the state in its order, then removed
  *   ones, then those of pending operations. None for an edit that changes nothing.
+ * - `text` (string): The report as text for users: each record with the references that it lost, and the warnings.
  * - `warnings` (array of string): What the user should know.
  *
  * Those of a record in it:
@@ -2192,6 +2194,7 @@ sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
  *   as former ones.
  * - `source` (EditReport): The stack that had the resources: they are removed, and other records lose their
  *   references to them.
+ * - `text` (string): The reports of both stacks as text for users.
  *
  * The providers of the resources are copied, unless the destination has them already. A resource whose parent stays is below the
  * destination itself. References between resources that move and others are removed, which the report names. Secrets are encrypted

@@ -1039,8 +1039,7 @@ export interface SuggestedMove {
      */
     readonly alias: string;
     /**
-     * How sure the suggestion is, from 0 to 1; `null` for a move that the options list although it is not
-     * suggested.
+     * How sure the suggestion is, from 0 to 1; `null` for a move that the options list although it is not suggested.
      */
     readonly confidence: number | null;
     /** The resources below it, or of its stack, that move with it. */

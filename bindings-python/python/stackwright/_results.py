@@ -160,8 +160,8 @@ class SuggestedMove:
     - ``alias`` (str): The option of the new resource that has the same effect, as source code in the language of the
       program: Python, TypeScript or Rust. For programs in other languages, and in C, it is the member ``aliases`` of
       the resource's options as JSON.
-    - ``confidence`` (float | None): How sure the suggestion is, from 0 to 1; ``None`` for a move that the options list
-      although it is not suggested.
+    - ``confidence`` (float | None): How sure the suggestion is, from 0 to 1; ``None`` for a move that the options
+      list although it is not suggested.
     - ``following`` (Sequence[MovedResource]): The resources below it, or of its stack, that move with it.
     - ``new_urn`` (str): The URN that the program registers, which the update would create.
     - ``old_urn`` (str): The recorded URN, which the update would delete.
