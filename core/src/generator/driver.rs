@@ -1,7 +1,8 @@
 //! The driver: one registration from its claim to its response, in the order of the specification.
 //!
 //! Each registration is a separate task. The driver awaits claims, providers, policy packs and steps without holding a
-//! lock. Every decision in between is a function of plain data, in a file of the same name.
+//! lock. Decisions are functions of plain data, in files of the same names; effects that collect this
+//! data await, too.
 
 use std::{ops::ControlFlow, sync::Arc};
 

@@ -199,14 +199,8 @@ fn is_executable(metadata: &fs::Metadata) -> bool {
 }
 
 fn executable(path: PathBuf) -> Option<PathBuf> {
-    let candidates = if cfg!(windows) {
-        vec![path.with_extension("exe"), path.with_extension("cmd")]
-    } else {
-        vec![path]
-    };
-    candidates
-        .into_iter()
-        .find(|candidate| fs::metadata(candidate).is_ok_and(|metadata| is_executable(&metadata)))
+    let metadata = fs::metadata(&path).ok()?;
+    is_executable(&metadata).then_some(path)
 }
 
 /// Returns the version of an installed plugin's folder; the inner `None` is a folder without a version.

@@ -14,7 +14,7 @@ use corked::Corked;
 use single_task::{SingleTask, Turns};
 
 /// The pause between two attempts to connect to a server that does not listen yet.
-const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
+pub(crate) const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a server may take to accept a connection.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest pause between two checks whether it has accepted.

@@ -1,9 +1,6 @@
 //! Connecting to a provider, and its handshake.
 
-use std::{
-    sync::{Arc, Mutex, OnceLock},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use stackwright_proto::{
     MESSAGE_LIMIT,
@@ -17,14 +14,12 @@ use crate::{
     plugin::{PluginProcess, PluginTimeouts},
     provider::{Capabilities, HandshakeRequest, PluginInfo, ProviderError, ProviderResult},
     runtime::Runtime,
-    transport,
+    transport::{self, CONNECT_RETRY_INTERVAL},
 };
 
 /// HTTP/2 flow control windows in bytes, large enough for concurrent responses.
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
-/// The pause between attempts to connect to a server that does not listen yet.
-const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 impl GrpcProvider {
     /// Connects to the plugin of a process that has written its port.

@@ -192,8 +192,7 @@ pub(super) struct FileLock {
 
 impl LockGuard for FileLock {
     fn retire(self: Box<Self>) {
-        // On other systems a locker cannot detect that its file was unlinked.
-        if cfg!(unix) && self.held.is_own() && fs::remove_file(&self.path).is_ok() {
+        if self.held.is_own() && fs::remove_file(&self.path).is_ok() {
             let folder = self.path.parent().unwrap_or(&self.root);
             remove_empty(folder, &self.root.join(LOCK_FOLDER));
         }
