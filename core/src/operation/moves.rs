@@ -180,6 +180,12 @@ fn chosen(listed: &[AcceptedMove], preview: &OperationResult) -> Result<Vec<Sugg
             }
         });
     }
+    // A listed move takes precedence over one that follows another.
+    for accepted in &mut moves {
+        accepted
+            .following
+            .retain(|it| !olds.contains_key(&it.old_urn) && !news.contains_key(&it.new_urn));
+    }
     Ok(moves)
 }
 

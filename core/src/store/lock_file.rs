@@ -120,12 +120,17 @@ impl ReservedLock {
             return Err(error);
         }
         // A process that wrote its lock since the first read sees this one as well, and both fail.
-        let others = Others::read(&store, &name, &key).await?;
-        if others.0.is_empty() {
-            return Ok(lock);
+        match Others::read(&store, &name, &key).await {
+            Ok(others) if others.0.is_empty() => Ok(lock),
+            Ok(others) => {
+                lock.release().await?;
+                Err(others.conflict(&store, &name, &facts))
+            }
+            Err(error) => {
+                drop(lock.release().await);
+                Err(error)
+            }
         }
-        lock.release().await?;
-        Err(others.conflict(&store, &name, &facts))
     }
 }
 

@@ -137,7 +137,10 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
         leaving.commit_checkpoint(left_checkpoint).await
     };
     let Err(error) = committed.await else {
-        return moving.forget(from, to).await.map(|()| report);
+        let forgotten = moving.forget(from, to).await;
+        return forgotten.map(|()| report).map_err(|error| {
+            error.with_hint("the resources have moved; opening either stack removes the note of the move")
+        });
     };
     match moving.settle_locked(from, to).await {
         Ok(Settled::Done) => Ok(report),

@@ -13,7 +13,8 @@ pub(crate) struct BothLocks {
 
 impl BothLocks {
     /// Locks two stacks for `operation`, which conflicts of other lockers name. All callers have the same order, so that of two
-    /// that lock the same stacks one succeeds.
+    /// that lock the same stacks in a store with locks of its own one succeeds. Two hosts that see only the lock files of each
+    /// other can both fail.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when one of them is locked elsewhere, or has an interrupted move of resources.

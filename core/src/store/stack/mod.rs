@@ -234,7 +234,12 @@ impl StackStorage {
     /// As for [`Self::lock`]; [`ErrorKind::Conflict`] for a stack with an interrupted move of resources, or an interrupted renaming.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
         let lock = self.reserve(Some(operation)).await?.publish().await?;
-        if let Err(error) = self.refuse_unsettled().await {
+        let settled = match self.refuse_unsettled().await {
+            // After another change of the state it could not be distinguished from one that is done.
+            Ok(()) => self.forget_undone_rekeying().await,
+            refused => refused,
+        };
+        if let Err(error) = settled {
             drop(lock.release().await);
             return Err(error);
         }

@@ -18,7 +18,7 @@ use crate::{
         edit::{MovedRecord, withdraw},
         integrity,
     },
-    store::{Condition, FileStore, StackName, Store, StoredStack},
+    store::{Condition, FileStore, StackName, Store, StoredStack, layout::STACKS},
     urn::Urn,
 };
 
@@ -153,8 +153,9 @@ impl Moving {
         left.and(arrived)
     }
 
-    /// Finishes or forgets an interrupted move from or to a stack. One that is in progress stays, and one with a stack in another
-    /// store of the host, which only a repeated move between both stacks can settle.
+    /// Finishes or forgets an interrupted move from or to a stack. One that is in progress stays. So does one with a stack in another
+    /// store of the host, which only a repeated move between both stacks can settle, or in a folder that has no stacks: it may be
+    /// that of a disk that is not mounted.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] that names the resources in both stacks, when one of them was changed by another program since;
@@ -165,11 +166,14 @@ impl Moving {
         };
         let Some((from, to)) = moving.sides(storage)? else {
             return match moving.other(storage).store == MEMORY_URL {
-                // The other state has ended with its process.
-                true => storage.store.delete(&storage.name.moving()).await,
+                true => Self::forget_ended(storage).await,
                 false => Ok(()),
             };
         };
+        let other = if moving.is_from(storage) { &to } else { &from };
+        if !moving.one_store && is_absent(other).await? {
+            return Ok(());
+        }
         let locks = match BothLocks::take_unsettled(&from, &to, "move").await {
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(()),
             locks => locks?,
@@ -180,6 +184,21 @@ impl Moving {
         };
         let released = locks.release().await;
         settled.and(released)
+    }
+
+    /// Removes the note of a move whose other state was in the memory of a process. One that is in progress stays.
+    async fn forget_ended(storage: &StackStorage) -> Result<()> {
+        let lock = match storage.reserve(None).await {
+            Ok(reserved) => reserved.publish().await,
+            Err(error) => Err(error),
+        };
+        let lock = match lock {
+            Err(error) if error.kind() == ErrorKind::Conflict => return Ok(()),
+            lock => lock?,
+        };
+        let forgotten = storage.store.delete(&storage.name.moving()).await;
+        let released = lock.release().await;
+        forgotten.and(released)
     }
 
     /// As [`Self::settle`], by a caller that holds both locks. Returns what has become of the move.
@@ -285,7 +304,9 @@ impl Moving {
         let text = format!("a move of resources {} was interrupted", self.described());
         Error::new(ErrorKind::Conflict, text).with_hint(match self.one_store {
             true => "opening one of both stacks again finishes it",
-            false => "opening one of both stacks again, or another move between them, finishes it",
+            false => {
+                "opening one of both stacks again while both stores are there, or another move between them, finishes it"
+            }
         })
     }
 
@@ -308,9 +329,12 @@ impl Moving {
             .filter(|record| !record.pending && left.contains(&record.from) && arrived.contains(&record.to));
         let both: Vec<_> = both.map(|record| format!("\n  {}", record.from)).collect();
         let mut text = format!(
-            "a move of resources {} was interrupted, and one of both was changed since; {} resources are in both:{}",
+            "a move of resources {} was interrupted, and one of the two was changed since; {} in both:{}",
             self.described(),
-            both.len(),
+            match both.len() {
+                1 => "1 resource is".to_owned(),
+                many => format!("{many} resources are"),
+            },
             both.iter().take(MAX_NAMED).cloned().collect::<String>()
         );
         if both.len() > MAX_NAMED {
@@ -345,6 +369,11 @@ impl Sealed {
             snapshot: checkpoint.snapshot.unwrap_or_default(),
         }))
     }
+}
+
+/// Returns whether the store of a stack has no stacks at all.
+async fn is_absent(storage: &StackStorage) -> Result<bool> {
+    Ok(!storage.exists().await? && storage.store.list(STACKS).await?.is_empty())
 }
 
 /// Returns whether two stacks are in one store. Each store in memory is another one.

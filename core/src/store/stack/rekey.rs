@@ -78,6 +78,17 @@ impl StackStorage {
         Ok(named.is_some_and(|(kind, state)| kind == rekeying.kind && state == rekeying.state))
     }
 
+    /// Forgets a change that has written nothing but its note. The caller holds the lock.
+    ///
+    /// # Errors
+    /// As for [`Self::rekeying`].
+    pub(super) async fn forget_undone_rekeying(&self) -> Result<()> {
+        match self.rekeying().await? {
+            Some(rekeying) if rekeying.checkpoint == self.hash().await? => self.forget_rekeying().await,
+            _ => Ok(()),
+        }
+    }
+
     /// Removes the note.
     ///
     /// # Errors
