@@ -15,7 +15,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     operation::{OperationOptions, test_key::Key},
     runtime::Runtime,
-    state::edit::EditReport,
+    state::edit::{EditReport, Selection, StateEdit},
     store::{
         MemoryStore, Store,
         faulty::{Fault, FaultyStore},
@@ -230,6 +230,27 @@ async fn after_faults_at_any_write_twice_in_a_row_the_stack_opens_with_one_key()
         }
     }
     assert!(finished > 0);
+}
+
+#[tokio::test]
+async fn a_change_that_has_written_its_note_only_is_forgotten_by_the_next_operation_without_the_settings() {
+    let case = Case::new().await;
+    drop(case.change(Fault::DeathBefore, 2, "old", "new").await);
+    for lock in case.store.list(".pulumi/locks/").await.unwrap() {
+        case.store.delete(&lock.key).await.unwrap();
+    }
+    let note = ".pulumi/journals/shop/dev.rekeying";
+    assert!(case.store.get(note).await.unwrap().is_some());
+    let engine = case.engine(Arc::clone(&case.store), "old");
+    let bare = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    assert!(case.store.get(note).await.unwrap().is_some());
+    let all = Selection {
+        all: true,
+        ..Selection::default()
+    };
+    bare.edit(&StateEdit::Protect(all), false).await.unwrap();
+    assert!(case.store.get(note).await.unwrap().is_none());
+    assert_eq!(case.settled_key("forgotten").await, "old");
 }
 
 #[tokio::test]

@@ -256,6 +256,55 @@ async fn a_move_between_two_stores_is_finished_from_either_side() {
 }
 
 #[tokio::test]
+async fn notes_stay_while_the_folder_of_the_other_stack_is_absent() {
+    for (opened, other) in [(FROM, TO), (TO, FROM)] {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let paths = folders.each_ref().map(|folder| folder.path().join("store"));
+        let runtime = Runtime::system(Handle::current());
+        let [from, to] = paths.each_ref().map(|path| {
+            std::fs::create_dir(path).unwrap();
+            Arc::new(FileStore::new(path, runtime.clone()).unwrap()) as Arc<dyn Store>
+        });
+        let case = Case::of(from, to).await;
+        // The destination is written, the source is not.
+        drop(case.move_with(Fault::DeathBefore, 2).await);
+        case.break_locks().await;
+        let absent = if other == FROM { &paths[0] } else { &paths[1] };
+        let elsewhere = absent.with_extension("unmounted");
+        std::fs::rename(absent, &elsewhere).unwrap();
+        std::fs::create_dir(absent).unwrap();
+        let stack = case.open(opened).await.unwrap();
+        let error = stack.rename_stack("third", false).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{opened}: {error}");
+        assert!(
+            error.hints()[0].contains("while both stores are there"),
+            "{error:?}"
+        );
+        assert_eq!(std::fs::read_dir(absent).unwrap().count(), 0, "{opened}");
+        std::fs::remove_dir(absent).unwrap();
+        std::fs::rename(&elsewhere, absent).unwrap();
+        assert!(case.has_moved([opened, other], opened).await, "{opened}");
+    }
+}
+
+#[tokio::test]
+async fn a_note_of_a_stack_in_memory_is_removed_unless_the_move_is_in_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::system(Handle::current());
+    let from: Arc<dyn Store> = Arc::new(FileStore::new(folder.path(), runtime.clone()).unwrap());
+    let case = Case::of(from, Arc::new(MemoryStore::new(runtime))).await;
+    drop(case.move_with(Fault::DeathBefore, 2).await);
+    case.break_locks().await;
+    let note = ".pulumi/journals/shop/dev.moving";
+    let lock = case.from.lock("organization/shop/dev").await.unwrap();
+    drop(case.open(FROM).await);
+    assert!(case.from.get(note).await.unwrap().is_some());
+    drop(lock);
+    case.open(FROM).await.unwrap();
+    assert!(case.from.get(note).await.unwrap().is_none());
+}
+
+#[tokio::test]
 async fn a_handle_from_before_a_crash_changes_nothing_until_one_of_the_stacks_is_opened() {
     let case = Case::in_one_store().await;
     let (source, destination) = (case.open(FROM).await.unwrap(), case.open(TO).await.unwrap());
@@ -303,7 +352,7 @@ async fn resources_that_another_program_has_changed_since_are_reported_in_both()
         assert!(
             error
                 .message()
-                .contains(&format!("1 resources are in both:\n  {SITE}")),
+                .contains(&format!("1 resource is in both:\n  {SITE}")),
             "{error}"
         );
         assert!(
