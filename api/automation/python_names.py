@@ -40,7 +40,8 @@ _INTERNAL_NAMES: Final = frozenset(
 _INTERNAL_MEMBERS: Final = frozenset({"from_dict", "from_json", "ready", "to_dict"})
 """Members with which the SDK reads and writes documents."""
 
-_MAPS: Final = frozenset({"ConfigMap", "OpMap", "OutputMap", "TagMap"})
+_ALIASES: Final = frozenset({"ConfigMap", "OnEvent", "OnOutput", "OpMap", "OutputMap", "TagMap"})
+"""Names of other types, which the type checker replaces by these."""
 
 Names = dict[str, list[str]]
 """For each class, function or type, the names of its members and options."""
@@ -205,8 +206,10 @@ class _Finder:
             self._visit(child)
 
     def _note(self, name: str) -> None:
-        if name in self._known:
-            self.used[self._owner].add(name)
+        owner, point, member = name.partition(".")
+        for known in (name, f"LocalWorkspace{point}{member}" if owner == "Workspace" else name):
+            if known in self._known:
+                self.used[self._owner].add(known)
 
     def _visit_member(self, o: nodes.MemberExpr) -> None:
         self._refer(o)
@@ -265,7 +268,7 @@ class _Finder:
         if o.unanalyzed_type is not None and o.type is not None:
             self._annotated([o.type])
             for text in _words(o.unanalyzed_type):
-                if text in _MAPS:
+                if text in _ALIASES:
                     self._note(text)
 
     def _annotated(self, annotations: Iterable[types.Type]) -> None:

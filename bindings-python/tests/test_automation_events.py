@@ -32,6 +32,17 @@ OPERATIONS = {
 }
 
 
+KINDS: dict[tuple[str, bool], Any] = {
+    ("add", False): "add",
+    ("add", True): "add-replace",
+    ("delete", False): "delete",
+    ("delete", True): "delete-replace",
+    ("update", False): "update",
+    ("update", True): "update-replace",
+}
+"""The kinds of differences, by what a property does and whether that replaces the resource."""
+
+
 class Strict(Memory):
     """Replaces resources when ``kind`` changes, reports each change in detail, and fails for inputs with ``bad``."""
 
@@ -40,10 +51,10 @@ class Strict(Memory):
         old, new = request.old_inputs, request.inputs
         changed = sorted({key for key in {*old, *new} if old.get(key) != new.get(key)})
         replaced = [key for key in changed if key == "kind"]
-        detailed: dict[str, Any] = {}
+        detailed: dict[str, sw.DiffKind | sw.PropertyDiff] = {}
         for key in changed:
             kind = "add" if key not in old else "delete" if key not in new else "update"
-            detailed[key] = sw.PropertyDiff(f"{kind}-replace" if key in replaced else kind, input_diff=True)
+            detailed[key] = sw.PropertyDiff(KINDS[kind, key in replaced], input_diff=True)
         return sw.DiffResult(
             changes=bool(changed), diffs=changed, replaces=replaced, detailed=detailed, delete_before_replace=True
         )

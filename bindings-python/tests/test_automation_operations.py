@@ -11,6 +11,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from pulumi.automation._stack import ImportResource
 from stackwright import automation as auto
 
 from automation_support import Open, Thing, counts, open_stack, shop
@@ -353,18 +354,18 @@ def test_previews_of_destroys_have_every_option(open_stack: Open, memory: Memory
 Operation = Callable[[auto.Stack], object]
 
 
-@pytest.mark.parametrize(
-    ("operation", "flag"),
-    [
-        (lambda stack: stack.up(tracing="file:trace.json"), "--tracing"),
-        (lambda stack: stack.refresh(tracing="file:trace.json"), "--tracing"),
-        (lambda stack: stack.preview_refresh(tracing="file:trace.json"), "--tracing"),
-        (lambda stack: stack.destroy(tracing="file:trace.json"), "--tracing"),
-        (lambda stack: stack.preview_destroy(tracing="file:trace.json"), "--tracing"),
-        (lambda stack: stack.up(attach_debugger=True), "--attach-debugger"),
-        (lambda stack: stack.preview(import_file="import.json"), "--import-file"),
-    ],
-)
+UNKNOWN: list[tuple[Operation, str]] = [
+    (lambda stack: stack.up(tracing="file:trace.json"), "--tracing"),
+    (lambda stack: stack.refresh(tracing="file:trace.json"), "--tracing"),
+    (lambda stack: stack.preview_refresh(tracing="file:trace.json"), "--tracing"),
+    (lambda stack: stack.destroy(tracing="file:trace.json"), "--tracing"),
+    (lambda stack: stack.preview_destroy(tracing="file:trace.json"), "--tracing"),
+    (lambda stack: stack.up(attach_debugger=True), "--attach-debugger"),
+    (lambda stack: stack.preview(import_file="import.json"), "--import-file"),
+]
+
+
+@pytest.mark.parametrize(("operation", "flag"), UNKNOWN)
 def test_options_that_are_not_supported_are_refused_by_name(open_stack: Open, operation: Operation, flag: str) -> None:
     with pytest.raises(auto.CommandError, match=f"unknown flag: {flag}"):
         operation(open_stack())
@@ -375,15 +376,17 @@ def test_imports_have_every_option(open_stack: Open, memory: Memory) -> None:
     stack = open_stack()
     stack.up()
     lines: list[str] = []
-    resources: list[auto.ImportResource] = [  # type: ignore[name-defined]
+    resources: list[ImportResource] = [
         {
             "type": "mem:index:Thing",
             "name": "mine",
             "id": "mine-1",
             "logicalName": "renamed",
             "parent": "owner",
-            "properties": ["size"],
-        }
+            # The SDK declares a text, and the engine takes a list.
+            "properties": ["size"],  # type: ignore[typeddict-item]
+        },
+        {"type": "shop:index:Site", "name": "site", "component": True},
     ]
     imported = stack.import_resources(
         message="adopted",
@@ -399,6 +402,25 @@ def test_imports_have_every_option(open_stack: Open, memory: Memory) -> None:
     records = {record["id"]: record for record in (stack.export_stack().deployment or {})["resources"] if "id" in record}
     mine = records["mine-1"]
     assert mine["urn"].endswith("::renamed") and mine["protect"] and mine["parent"] == f"{URN}size"
+
+
+def test_imports_name_their_provider_with_its_version(open_stack: Open, memory: Memory) -> None:
+    memory.things["mine-1"] = {"size": 7}
+
+    def program() -> None:
+        pulumi.ProviderResource("mem", "own", {"region": "eu"})
+
+    stack = open_stack(program=program)
+    stack.up()
+    urn = "urn:pulumi:dev::shop::pulumi:providers:mem::own"
+    resources: list[ImportResource] = [
+        {"type": "mem:index:Thing", "name": "mine", "id": "mine-1", "provider": "own", "version": "1.0.0"},
+        {"type": "shop:index:Site", "name": "site", "component": True, "remote": False, "pluginDownloadUrl": ""},
+    ]
+    stack.import_resources(resources=resources, name_table={"own": urn}, generate_code=False)
+    records = (stack.export_stack().deployment or {})["resources"]
+    (mine,) = [record for record in records if record["type"] == "mem:index:Thing"]
+    assert mine["provider"].startswith(f"{urn}::") and [r["urn"] for r in records if r["type"] == "shop:index:Site"]
 
 
 def test_imports_through_converters_are_refused(open_stack: Open) -> None:
@@ -459,7 +481,7 @@ def test_policy_packs_of_folders_are_enforced_with_their_settings(open_stack: Op
     assert violation.policy_pack_version == "1.0.0" and violation.policy_pack_version_tag == "1.0.0"
     summaries = [event.summary_event for event in events if event.summary_event is not None]
     assert [list(summary.policy_packs) for summary in summaries] == [["guard"]]
-    with pytest.raises(auto.CommandError, match="update failed"):
+    with pytest.raises(auto.CommandError, match="size is invalid"):
         stack.up(policy_packs=[str(pack)])
     stack.preview(policy_packs=[str(pack)], policy_pack_configs=[str(lenient)])
     up = stack.up(policy_packs=[str(pack)], policy_pack_configs=[str(lenient)])
