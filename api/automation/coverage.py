@@ -58,15 +58,21 @@ REFUSED: Final = {
 
 UNTESTED: Final = {
     "folders of states have no tokens": (
-        "TokenInformation.name TokenInformation.organization TokenInformation.team TokenInfomation.name "
+        "TokenInformation.name TokenInformation.organization TokenInformation.team TokenInfomation TokenInfomation.name "
         "TokenInfomation.organization TokenInfomation.team"
     ),
     "the SDK declares it and does not set it": "PluginInfo.last_used_time PluginInfo.path PluginInfo.serverURL",
+    "the SDK passes it on in previews alone": (
+        "UpOptions.importFile RefreshOptions.importFile DestroyOptions.importFile RenameOptions.importFile ImportOptions.importFile"
+    ),
+    "states in folders have no deployment in the history": "RawJSON",
     "no operation waits for a debugger": "StartDebuggingEvent StartDebuggingEvent.config",
     "a `RemoteStack` comes from a `RemoteWorkspace`, which is refused": (
         "RemoteStack.* RemoteUpOptions.* RemotePreviewOptions.* RemoteRefreshOptions.* RemoteDestroyOptions.*"
     ),
-    "it holds the image of remote workspaces, which are refused": "LocalWorkspace.remoteExecutorImage",
+    "it holds the image of remote workspaces, which are refused": (
+        "LocalWorkspace.remoteExecutorImage LocalWorkspaceOptions.remoteExecutorImage"
+    ),
 }
 """Why no test uses these names."""
 

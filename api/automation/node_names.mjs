@@ -81,8 +81,8 @@ function membersOf(symbol) {
 const names = {};
 for (const symbol of checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(index)))) {
     const target = (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
-    // The members of the interface are those of its implementation.
-    names[symbol.name] = symbol.name === "Workspace" ? [] : membersOf(target);
+    // The members of an interface are those of its implementation, or of the interfaces that extend it.
+    names[symbol.name] = ["Workspace", "GlobalOpts"].includes(symbol.name) ? [] : membersOf(target);
 }
 const known = new Set(Object.entries(names).flatMap(([owner, members]) => [owner, ...members.map((member) => owner + member)]));
 
@@ -198,8 +198,10 @@ function visit(node) {
     user = before;
 }
 
+const support = join(TESTS, "automation_support.mjs");
 for (const file of [...tests, ...scripts]) {
-    user = scripts.includes(file) ? relative(ROOT, file) : "";
+    // Every test opens its stacks through the support.
+    user = file === support || scripts.includes(file) ? relative(ROOT, file) : "";
     visit(program.getSourceFile(file));
 }
 process.stdout.write(`${JSON.stringify({ names, uses })}\n`);

@@ -365,6 +365,20 @@ test("resources are imported with every option", async (t) => {
     assert.match(deployment.resources.find(({ id }) => id === "other-1").provider, /::own::/);
 });
 
+test("renames refuse the options of operations, as the executable does", async (t) => {
+    const stack = await opener(t)();
+    const stackName = "live";
+    await assert.rejects(stack.rename({ stackName, debug: true }), /unknown flag: --debug/);
+    await assert.rejects(stack.rename({ stackName, configFile: "other.yaml" }), /unknown flag: --config-file/);
+    await assert.rejects(stack.rename({ stackName, suppressOutputs: true }), /unknown flag: --suppress-outputs/);
+    await assert.rejects(stack.rename({ stackName, suppressProgress: true }), /unknown flag: --suppress-progress/);
+    await assert.rejects(stack.rename({ stackName, tracing: "file:trace.json" }), /unknown flag: --tracing/);
+    /** @type {auto.GlobalOpts} */
+    const known = { color: "never" };
+    await stack.rename({ stackName, ...known });
+    assert.equal(stack.name, "live");
+});
+
 test("a renamed stack reports to functions", async (t) => {
     const stack = await opener(t)();
     await stack.up();

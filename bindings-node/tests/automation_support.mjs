@@ -44,11 +44,11 @@ export function folder(t) {
 export function opener(t, memory = new Memory(), stackName = "dev") {
     const pulumiCommand = new auto.Command({ engine: memoryEngine(memory, { providers: { mem: memory } }) });
     const pulumiHome = join(folder(t), "home");
-    return (program = chain, opts = {}) =>
-        auto.LocalWorkspace.createOrSelectStack(
-            { stackName, projectName: "shop", program },
-            { pulumiCommand, pulumiHome, ...opts },
-        );
+    return (program = chain, opts = {}) => {
+        /** @type {auto.InlineProgramArgs} */
+        const args = { stackName, projectName: "shop", program };
+        return auto.LocalWorkspace.createOrSelectStack(args, { pulumiCommand, pulumiHome, ...opts });
+    };
 }
 
 /** The counts of a summary by the names of operations. */

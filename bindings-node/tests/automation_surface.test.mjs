@@ -169,13 +169,14 @@ test("a second update is refused while one runs", async (t) => {
 
 test("hooks of workspaces are called with each command", async (t) => {
     const called = [];
+    let extra = [];
     const { workspace } = await opener(t)();
     assert.ok(workspace instanceof auto.LocalWorkspace);
     assert.deepEqual(await workspace.serializeArgsForOp("dev"), []);
     await workspace.postCommandCallback("dev");
     workspace.serializeArgsForOp = async (name) => {
         called.push(`arguments of ${name}`);
-        return called.length > 2 ? ["--nonsense"] : [];
+        return extra;
     };
     workspace.postCommandCallback = async (name) => {
         called.push(`after ${name}`);
@@ -183,6 +184,7 @@ test("hooks of workspaces are called with each command", async (t) => {
     const stack = await auto.Stack.select("dev", workspace);
     await stack.up();
     assert.ok(called.includes("arguments of dev") && called.includes("after dev"), called.join());
+    extra = ["--nonsense"];
     await assert.rejects(stack.up(), /unknown flag: --nonsense/);
 });
 
@@ -220,9 +222,11 @@ test("the command has a version and is not installed", async (t) => {
     /** @type {auto.PulumiCommandOptions} */
     const options = { root: "/nowhere", skipVersionCheck: true };
     const got = await auto.PulumiCommand.get(options);
-    const installed = await auto.PulumiCommand.install({ root: "/nowhere", skipVersionCheck: true, version: got.version ?? undefined });
+    const version = got.version ?? undefined;
+    const installed = await auto.PulumiCommand.install(/** @type {auto.PulumiCommandOptions} */ ({ version }));
     assert.deepEqual([got.command, String(got.version)], ["pulumi", workspace.pulumiVersion]);
     assert.ok(installed instanceof auto.Command && !existsSync("/nowhere"));
+    assert.ok(workspace instanceof auto.LocalWorkspace);
     await workspace.install({ noPlugins: true, noDependencies: true });
     await assert.rejects(workspace.install({ reinstall: true, useLanguageVersionTools: true }), auto.CommandError);
 });
@@ -237,21 +241,16 @@ test("names of stacks with organization and project are known", async (t) => {
 test("what the engine does not have is refused", async (t) => {
     const stack = await opener(t)();
     const { workspace } = stack;
-    const refused = [
-        [stack.addEnvironments("base"), /does not support environments/],
-        [stack.listEnvironments(), /does not support environments/],
-        [stack.removeEnvironment("base"), /does not support environments/],
-        [workspace.addEnvironments("dev", "base"), /does not support environments/],
-        [workspace.listEnvironments("dev"), /does not support environments/],
-        [workspace.removeEnvironment("dev", "base"), /does not support environments/],
-        [stack.orgGetDefault(), /do not support organizations/],
-        [stack.orgSetDefault("acme"), /unable to set a default organization/],
-        [workspace.installPlugin("aws", "v6.0.0", "resource"), /plugins are not downloaded/],
-        [workspace.installPluginFromServer("aws", "v6.0.0", "https://example.com"), /--server is not supported/],
-    ];
-    for (const [promise, text] of refused) {
-        await assert.rejects(promise, text);
-    }
+    await assert.rejects(stack.addEnvironments("base"), /does not support environments/);
+    await assert.rejects(stack.listEnvironments(), /does not support environments/);
+    await assert.rejects(stack.removeEnvironment("base"), /does not support environments/);
+    await assert.rejects(workspace.addEnvironments("dev", "base"), /does not support environments/);
+    await assert.rejects(workspace.listEnvironments("dev"), /does not support environments/);
+    await assert.rejects(workspace.removeEnvironment("dev", "base"), /does not support environments/);
+    await assert.rejects(stack.orgGetDefault(), /do not support organizations/);
+    await assert.rejects(stack.orgSetDefault("acme"), /unable to set a default organization/);
+    await assert.rejects(workspace.installPlugin("aws", "v6.0.0", "resource"), /plugins are not downloaded/);
+    await assert.rejects(workspace.installPluginFromServer("aws", "v6.0.0", "https://example.com"), /--server is not supported/);
 });
 
 test("remote workspaces are refused", async () => {
@@ -281,4 +280,24 @@ test("remote workspaces are refused", async () => {
     await assert.rejects(auto.RemoteWorkspace.createStack(args, opts), /remote workspaces run on the Pulumi service/);
     await assert.rejects(auto.RemoteWorkspace.selectStack(args, opts), /remote workspaces run on the Pulumi service/);
     await assert.rejects(auto.RemoteWorkspace.createOrSelectStack(args, opts), /remote workspaces run on the Pulumi service/);
+});
+
+test("stacks with the interface of remote ones forward to this engine", async (t) => {
+    /** @type {auto.RemoteStack} */
+    const stack = Reflect.construct(auto.RemoteStack, [await opener(t)()]);
+    let output = "";
+    /** @type {auto.EngineEvent[]} */
+    const events = [];
+    const onOutput = (/** @type {string} */ text) => void (output += text);
+    const onEvent = (/** @type {auto.EngineEvent} */ event) => void events.push(event);
+    assert.deepEqual([stack.name, (await stack.preview({ onOutput, onEvent })).changeSummary], ["dev", { create: 4 }]);
+    assert.deepEqual((await stack.up({ onOutput, onEvent })).summary.resourceChanges, { create: 4 });
+    assert.equal((await stack.outputs()).password.value, "hunter2");
+    await stack.refresh({ onOutput, onEvent });
+    assert.deepEqual((await stack.history(1, 1)).map(({ kind }) => kind), ["refresh"]);
+    await stack.importStack(await stack.exportStack());
+    await stack.cancel();
+    assert.equal((await stack.destroy({ onOutput, onEvent })).summary.result, "succeeded");
+    assert.ok(output.includes("Destroying (dev)"));
+    assert.equal(events.filter(({ cancelEvent }) => cancelEvent !== undefined).length, 4);
 });
