@@ -59,7 +59,7 @@ test("the events of steps have the states before and after", async (t) => {
     await stack.preview({ onEvent: (/** @type {auto.EngineEvent} */ event) => previewed.push(event.resourcePreEvent) });
     /** @type {auto.ResourcePreEvent[]} */
     const planned = previewed.filter((event) => event !== undefined);
-    assert.ok(planned.length > 0 && planned.every(({ planning }) => planning));
+    assert.ok(planned.length > 0 && planned.every(({ planning }) => planning) && planned[0].metadata.op === "create");
     const events = await collected(stack, program);
     const [metadata] = steps(events);
     /** @type {auto.OpType} */
