@@ -118,7 +118,8 @@ def _part(title: str, names: dict[str, list[str]], uses: dict[str, list[str]]) -
     refused, untested = _reasons(REFUSED), _reasons(UNTESTED)
 
     def row(name: str) -> Row:
-        found = min(uses.get(name, ()), default=None)
+        # Tests precede scripts.
+        found = min(uses.get(name, ()), key=lambda use: ("/" in use, use), default=None)
         reason = _reason(name, refused) if found is not None else _reason(name, untested)
         return Row(name, found, reason)
 
