@@ -253,7 +253,7 @@ class _Finder:
                             self._note(f"{owner}.{callee.name}({option})")
                 if isinstance(callee, nodes.RefExpr):
                     for option in _given(o, parameters):
-                        self._note(f"{callee.name}({option})")
+                        self._note(f"{callee.fullname.rpartition('.')[2]}({option})")
 
     def _visit_dict(self, o: nodes.DictExpr) -> None:
         kind = types.get_proper_type(self._types.get(o))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from concurrent import futures
 from typing import Any
@@ -19,7 +18,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
 """What the resources of a type have beside their inputs."""
 
 
-class Scripted(provider_pb2_grpc.ResourceProviderServicer):  # type: ignore[misc]
+class Scripted(provider_pb2_grpc.ResourceProviderServicer):
     def CheckConfig(self, request: Any, context: Any) -> Any:
         return provider_pb2.CheckResponse(inputs=request.news)
 
@@ -66,4 +65,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

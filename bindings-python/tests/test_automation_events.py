@@ -51,7 +51,7 @@ class Strict(Memory):
         old, new = request.old_inputs, request.inputs
         changed = sorted({key for key in {*old, *new} if old.get(key) != new.get(key)})
         replaced = [key for key in changed if key == "kind"]
-        detailed: dict[str, sw.DiffKind | sw.PropertyDiff] = {}
+        detailed: dict[str, Any] = {}
         for key in changed:
             kind = "add" if key not in old else "delete" if key not in new else "update"
             detailed[key] = sw.PropertyDiff(KINDS[kind, key in replaced], input_diff=True)

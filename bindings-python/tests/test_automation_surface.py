@@ -9,7 +9,6 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pulumi
 import pytest
 import stackwright as sw
 from pulumi.automation._local_workspace import DockerImageCredentials, ExecutorImage
@@ -21,7 +20,7 @@ from semver import VersionInfo
 from stackwright import automation as auto
 from stackwright.automation import errors
 
-from automation_support import Open, Thing, environment, open_stack, shop
+from automation_support import Open, environment, open_stack, shop
 from conftest import MakeEngine, Memory
 
 
@@ -252,7 +251,7 @@ def test_plugins_are_listed_and_removed(open_stack: Open, tmp_path: Path) -> Non
     assert workspace.list_plugins() == []
 
 
-def test_what_is_installed_for_programs_is_said(open_stack: Open) -> None:
+def test_what_is_installed_for_programs_is_reported(open_stack: Open) -> None:
     lines: list[str] = []
     workspace = local(open_stack())
     workspace.install(
