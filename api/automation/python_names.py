@@ -159,9 +159,9 @@ class _Finder:
                 yield owner, self._closure(owner, others, set())
 
     def _closure(self, owner: str, others: dict[str, _Finder], seen: set[str]) -> set[str]:
-        if owner in seen:
+        if (key := f"{self._module}.{owner}") in seen:
             return set()
-        seen.add(owner)
+        seen.add(key)
         found = set(self.used.get(owner, ()))
         for reference in self._references.get(owner, ()):
             module, _, name = reference.rpartition(".")
