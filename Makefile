@@ -10,7 +10,8 @@
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
 #   make install-c PREFIX=       header, libraries, pkg-config and CMake files
 #   make lint                    formatting, words, lints and types
-#   make generate                the C header, the Node types, the list of the public API and the coverage of the rules;
+#   make generate                the C header, the Node types, the list of the public API and the coverage of the rules
+#                                and of the Automation APIs;
 #                                check-generated fails when they differ
 #   make packages                the wheel and the npm package, in build
 
@@ -221,15 +222,16 @@ lint: $(VENV)/.complete node_modules/.package-lock.json
 GENERATED := include/stackwright.h bindings-node/native.d.ts bindings-node/lib/documents.ts bindings-node/lib/event.ts \
 	bindings-python/python/stackwright/options.py bindings-python/python/stackwright/resource_options.py \
 	bindings-python/python/stackwright/_results.py bindings-python/python/stackwright/events.py docs/api.txt \
-	scenarios/COVERAGE.md
+	scenarios/COVERAGE.md docs/automation-coverage.md
 
 documents:
 	$(CARGO) run --quiet --package stackwright-c --example generate_header
 	$(CARGO) run --quiet --package stackwright-schema
 	$(CARGO) run --quiet --package stackwright-testkit --bin scenarios -- --dir scenarios --coverage
 
-generate: documents
+generate: documents $(VENV)/.complete
 	$(MAKE) node
+	$(VENV)/bin/python api/automation/coverage.py
 	RUSTDOC=$(CURDIR)/api/rustdoc $(CARGO) rustdoc --quiet --package stackwright --lib -- -Z unstable-options --output-format json
 	$(CARGO) run --quiet --package stackwright-api -- target/doc/stackwright.json > docs/api.txt
 

@@ -1,0 +1,75 @@
+/** The scripts of `examples/automation/node`: each runs with one changed import, and without the executable of the reference. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+import { folder } from "./support.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const scripts = join(root, "examples", "automation", "node");
+const names = readdirSync(scripts).filter((name) => name.endsWith(".mjs"));
+
+const BEFORE = 'import * as auto from "@pulumi/pulumi/automation";';
+const AFTER = 'import * as auto from "stackwright/automation";';
+
+/** The packages of `sdk_packages.mjs`, whose plugins are scripted. */
+const PACKAGES = ["command", "random"];
+const PLUGIN = join(root, "bindings-python", "tests", "scripted_plugin.py");
+
+/** Installs plugins in the version that each package asks for. */
+function installPlugins(home, python) {
+    for (const name of PACKAGES) {
+        const { version } = JSON.parse(readFileSync(join(root, "node_modules", "@pulumi", name, "package.json"), "utf8"));
+        const plugin = join(home, "plugins", `resource-${name}-v${version}`);
+        mkdirSync(plugin, { recursive: true });
+        writeFileSync(join(plugin, `pulumi-resource-${name}`), `#!/bin/sh\nexec '${python}' '${PLUGIN}' "$@"\n`, { mode: 0o755 });
+    }
+}
+
+test("there are at least twelve scripts", () => {
+    assert.ok(names.length >= 12, names.join());
+});
+
+for (const name of names) {
+    test(`the script ${name} runs with its import changed`, async (t) => {
+        const python = process.env.STACKWRIGHT_TEST_PYTHON;
+        if (name === "sdk_packages.mjs" && python === undefined) {
+            assert.ok(process.env.CI === undefined, "STACKWRIGHT_TEST_PYTHON is not set");
+            t.skip("STACKWRIGHT_TEST_PYTHON is not set: the plugins of the packages cannot run");
+            return;
+        }
+        const text = readFileSync(join(scripts, name), "utf8");
+        assert.equal(text.split(BEFORE).length, 2);
+        const path = folder(t);
+        const modules = join(path, "node_modules");
+        mkdirSync(modules);
+        symlinkSync(root, join(modules, "stackwright"));
+        for (const module of ["@pulumi", "typescript"]) {
+            symlinkSync(join(root, "node_modules", module), join(modules, module));
+        }
+        writeFileSync(join(path, name), text.replace(BEFORE, AFTER));
+        mkdirSync(join(path, "state"));
+        if (name === "sdk_packages.mjs") {
+            installPlugins(join(path, "home"), python);
+        }
+        const kept = Object.entries(process.env).filter(([variable]) => !variable.startsWith("PULUMI_"));
+        const env = {
+            ...Object.fromEntries(kept),
+            // Programs and dynamic providers are run by `node` of the search path.
+            PATH: dirname(process.execPath),
+            PULUMI_BACKEND_URL: `file://${path}/state`,
+            PULUMI_CONFIG_PASSPHRASE: "correct horse",
+            PULUMI_HOME: join(path, "home"),
+            TMPDIR: path,
+        };
+        const ended = await promisify(execFile)(process.execPath, [join(path, name)], { cwd: path, env, timeout: 120_000 }).catch(
+            (error) => error,
+        );
+        assert.equal(ended.code, undefined, `${ended.stdout}${ended.stderr}`);
+    });
+}

@@ -1,0 +1,68 @@
+"""A provider plugin with scripted answers, for packages of the registry: each resource gets its inputs, and a few fixed outputs."""
+
+from __future__ import annotations
+
+import threading
+from concurrent import futures
+from typing import Any
+
+import grpc
+from google.protobuf import empty_pb2, struct_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+OUTPUTS: dict[str, dict[str, Any]] = {
+    "random:index/randomPet:RandomPet": {},
+    "random:index/randomPassword:RandomPassword": {"result": "scripted-password", "bcryptHash": "hash"},
+    "command:local:Command": {"stdout": "scripted output", "stderr": ""},
+}
+"""What the resources of a type have beside their inputs."""
+
+
+class Scripted(provider_pb2_grpc.ResourceProviderServicer):
+    def CheckConfig(self, request: Any, context: Any) -> Any:
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def DiffConfig(self, request: Any, context: Any) -> Any:
+        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+
+    def Configure(self, request: Any, context: Any) -> Any:
+        return provider_pb2.ConfigureResponse(acceptSecrets=False, supportsPreview=False)
+
+    def GetPluginInfo(self, request: Any, context: Any) -> Any:
+        return plugin_pb2.PluginInfo(version="1.0.0")
+
+    def Check(self, request: Any, context: Any) -> Any:
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def Diff(self, request: Any, context: Any) -> Any:
+        changed = provider_pb2.DiffResponse.DIFF_SOME if request.old_inputs != request.news else provider_pb2.DiffResponse.DIFF_NONE
+        return provider_pb2.DiffResponse(changes=changed)
+
+    def Create(self, request: Any, context: Any) -> Any:
+        type_, name = request.urn.split("::")[2:4]
+        properties = struct_pb2.Struct()
+        properties.CopyFrom(request.properties)
+        properties.update(OUTPUTS[type_.rsplit("$", 1)[-1]])
+        return provider_pb2.CreateResponse(id=f"{name}-scripted", properties=properties)
+
+    def Update(self, request: Any, context: Any) -> Any:
+        return provider_pb2.UpdateResponse(properties=request.news)
+
+    def Delete(self, request: Any, context: Any) -> Any:
+        return empty_pb2.Empty()
+
+    def Cancel(self, request: Any, context: Any) -> Any:
+        return empty_pb2.Empty()
+
+
+def main() -> None:
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Scripted(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    print(port, flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

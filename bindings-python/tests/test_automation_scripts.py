@@ -1,0 +1,63 @@
+"""The scripts of ``examples/automation/python``: each runs with one changed import, and without the executable of the reference."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+SCRIPTS = sorted((ROOT / "examples" / "automation" / "python").glob("*.py"))
+
+BEFORE = "from pulumi import automation as auto"
+AFTER = "from stackwright import automation as auto"
+
+
+PACKAGES = ("command", "random")
+"""The packages of ``sdk_packages.py``, whose plugins are scripted."""
+
+
+def install_plugins(home: Path) -> None:
+    """Installs plugins in the version that each package asks for."""
+    for package in PACKAGES:
+        version = importlib.metadata.version(f"pulumi_{package}")
+        folder = home / "plugins" / f"resource-{package}-v{version}"
+        folder.mkdir(parents=True)
+        executable = folder / f"pulumi-resource-{package}"
+        plugin = Path(__file__).with_name("scripted_plugin.py")
+        executable.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(plugin))} \"$@\"\n")
+        executable.chmod(0o755)
+
+
+def test_there_are_at_least_twelve_scripts() -> None:
+    assert len(SCRIPTS) >= 12
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.stem))
+def test_the_script_runs_with_its_import_changed(script: Path, tmp_path: Path) -> None:
+    text = script.read_text()
+    assert text.count(BEFORE) == 1
+    changed = tmp_path / script.name
+    # What else the line imports stays an import of the SDK.
+    changed.write_text(text.replace(f"{BEFORE}, dynamic", f"{AFTER}\nfrom pulumi import dynamic").replace(BEFORE, AFTER))
+    (tmp_path / "state").mkdir()
+    if script.stem == "sdk_packages":
+        install_plugins(tmp_path / "home")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")},
+        "PATH": "",
+        "PULUMI_BACKEND_URL": f"file://{tmp_path / 'state'}",
+        "PULUMI_CONFIG_PASSPHRASE": "correct horse",
+        "PULUMI_HOME": str(tmp_path / "home"),
+        "TMPDIR": str(tmp_path),
+    }
+    ended = subprocess.run(
+        [sys.executable, str(changed)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr

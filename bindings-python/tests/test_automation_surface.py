@@ -1,0 +1,429 @@
+"""Workspaces over the Automation API: settings, stacks, plugins, the command, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import stackwright as sw
+from pulumi.automation._local_workspace import DockerImageCredentials, ExecutorImage
+from pulumi.automation._stack import ImportResource, ImportResult, RenameResult
+from pulumi.automation._stack_settings import StackSettingsSecureConfigValue
+from pulumi.automation._tag import TagMap
+from pulumi.automation._workspace import TokenInformation
+from semver import VersionInfo
+from stackwright import automation as auto
+from stackwright.automation import errors
+
+from automation_support import Open, environment, open_stack, shop
+from conftest import MakeEngine, Memory
+
+
+def local(stack: auto.Stack) -> auto.LocalWorkspace:
+    workspace = stack.workspace
+    assert isinstance(workspace, auto.LocalWorkspace)
+    return workspace
+
+
+def test_a_workspace_keeps_the_settings_that_it_is_given(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> None:
+    command = auto.Command(make_engine(mem=memory))
+    project = auto.ProjectSettings(
+        name="shop",
+        runtime=auto.ProjectRuntimeInfo(name="python", options={"virtualenv": "venv"}),
+        main="app",
+        description="A shop.",
+        author="The shop",
+        website="https://example.com",
+        license="Apache-2.0",
+        config="settings",
+        template=auto.ProjectTemplate(
+            description="A template.",
+            quickstart="Begin here.",
+            config={"size": auto.ProjectTemplateConfigValue(description="How big.", default="3", secret=False)},
+            important=True,
+        ),
+        backend=auto.ProjectBackend(url="file://~"),
+    )
+    workspace = auto.LocalWorkspace(
+        work_dir=str(tmp_path),
+        pulumi_home=str(tmp_path / "home"),
+        program=shop,
+        env_vars={"SHOP_TOKEN": "given"},
+        secrets_provider="passphrase",
+        project_settings=project,
+        stack_settings={"dev": auto.StackSettings(config={"shop:size": "4"})},
+        pulumi_command=command,
+    )
+    assert (workspace.work_dir, workspace.pulumi_home) == (str(tmp_path), str(tmp_path / "home"))
+    assert workspace.program is shop and workspace.env_vars == {"SHOP_TOKEN": "given"}
+    assert workspace.secrets_provider == "passphrase" and workspace.pulumi_command is command
+    found = workspace.project_settings()
+    assert isinstance(found.runtime, auto.ProjectRuntimeInfo) and found.template is not None and found.backend is not None
+    assert (found.runtime.name, found.runtime.options) == ("python", {"virtualenv": "venv"})
+    assert (found.name, found.main, found.description, found.author) == ("shop", "app", "A shop.", "The shop")
+    assert (found.website, found.license, found.config) == ("https://example.com", "Apache-2.0", "settings")
+    assert (found.template.description, found.template.quickstart, found.template.important) == ("A template.", "Begin here.", True)
+    value = found.template.config["size"]
+    assert (value.description, value.default, value.secret) == ("How big.", "3", False) and found.backend.url == "file://~"
+    assert workspace.stack_settings("dev").config == {"shop:size": "4"}
+
+
+def test_the_settings_of_a_stack_are_those_that_the_command_writes(open_stack: Open) -> None:
+    stack = open_stack()
+    stack.set_config("size", auto.ConfigValue("3"))
+    stack.set_config("password", auto.ConfigValue("hush", secret=True))
+    workspace = local(stack)
+    settings: auto.StackSettings = workspace.stack_settings("dev")
+    assert settings.config is not None and settings.config["shop:size"] == "3"
+    secret = settings.config["shop:password"]
+    assert isinstance(secret, StackSettingsSecureConfigValue) and secret.secure == "v:hsuh"
+    assert settings.encryption_salt is None and settings.encrypted_key is None and settings.secrets_provider is None
+    settings.config["shop:size"] = "8"
+    workspace.save_stack_settings("dev", settings)
+    assert stack.get_config("size").value == "8" and stack.get_config("password").value == "hush"
+    project = workspace.project_settings()
+    project.description = "Changed."
+    workspace.save_project_settings(project)
+    assert workspace.project_settings().description == "Changed." and stack.up().outputs["size"].value == "8"
+
+
+def test_the_settings_of_passphrases_have_a_salt(environment: dict[str, str]) -> None:
+    opts = auto.LocalWorkspaceOptions(env_vars=environment, secrets_provider="passphrase")
+    stack = auto.create_stack("dev", project_name="shop", program=shop, opts=opts)
+    stack.set_config("password", auto.ConfigValue("hush", secret=True))
+    settings = stack.workspace.stack_settings("dev")
+    assert (settings.encryption_salt or "").startswith("v1:") and settings.encrypted_key is None
+    assert stack.get_config("password").value == "hush"
+
+
+def test_stack_settings_of_options_are_written_first(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+    opts = auto.LocalWorkspaceOptions(
+        work_dir=str(folder),
+        pulumi_command=auto.Command(make_engine(mem=memory)),
+        pulumi_home=str(tmp_path / "home"),
+        stack_settings={"dev": auto.StackSettings(config={"shop:size": "4"})},
+    )
+    # A folder with a project keeps its settings.
+    assert auto.create_stack("inline", project_name="shop", program=shop, opts=opts).workspace.work_dir == str(folder)
+    created = auto.create_stack("dev", work_dir=str(folder), opts=opts)
+    assert created.get_config("size").value == "4"
+    selected = auto.select_stack("dev", work_dir=str(folder), opts=opts)
+    assert selected.get_config("size").value == "4" and selected.workspace.work_dir == str(folder)
+    assert auto.create_or_select_stack("dev", work_dir=str(folder), opts=opts).name == "dev"
+
+
+def test_a_workspace_does_for_each_stack_what_a_stack_does(open_stack: Open) -> None:
+    workspace = local(open_stack())
+    workspace.create_stack("live")
+    assert {row.name: row.current for row in workspace.list_stacks()} == {"dev": False, "live": True}
+    workspace.select_stack("dev")
+    current = workspace.stack()
+    assert current is not None and current.name == "dev"
+    workspace.set_config("live", "plain", auto.ConfigValue("1"))
+    workspace.set_config("live", "tags.team", auto.ConfigValue("payments"), path=True)
+    workspace.set_all_config("live", {"tags.owner": auto.ConfigValue("me"), "a": auto.ConfigValue("x")}, path=True)
+    workspace.set_all_config_json("live", '{"shop:b": {"value": "y", "secret": true}}')
+    assert workspace.get_config("live", "plain").value == "1"
+    assert workspace.get_config("live", "tags.team", path=True).value == "payments"
+    every: auto.ConfigMap = workspace.get_all_config("live")
+    assert every["shop:b"].secret and every["shop:tags"].value == '{"owner":"me","team":"payments"}'
+    workspace.remove_config("live", "tags.team", path=True)
+    workspace.remove_config("live", "plain")
+    workspace.remove_all_config("live", ["tags.owner", "a", "b"], path=True)
+    assert not [key for key in workspace.get_all_config("live") if key != "shop:tags"]
+    assert not workspace.get_all_config("dev")
+    workspace.set_tag("live", "owner", "payments")
+    tags: TagMap = workspace.list_tags("live")
+    assert workspace.get_tag("live", "owner") == "payments" and tags == {"owner": "payments"}
+    workspace.remove_tag("live", "owner")
+    assert workspace.list_tags("live") == {}
+    exported = workspace.export_stack("live")
+    workspace.import_stack("live", exported)
+    outputs: auto.OutputMap = workspace.stack_outputs("live")
+    assert outputs == {}
+    with pytest.raises(auto.CommandError, match="no previous deployment|has no deployment|no history|never been updated"):
+        workspace.refresh_config("live")
+
+
+def test_stacks_are_listed_with_their_last_update(open_stack: Open) -> None:
+    stack = open_stack()
+    (row,) = stack.workspace.list_stacks(include_all=True)
+    assert not row.resource_count and not row.update_in_progress and row.url is None
+    created = row.last_update
+    stack.up()
+    (row,) = stack.workspace.list_stacks()
+    assert row.resource_count == 4 and row.last_update is not None
+    assert created is None or created < row.last_update
+
+
+def test_configuration_of_paths_is_set_at_once_and_removed(open_stack: Open) -> None:
+    stack = open_stack()
+    stack.set_all_config({"tags.team": auto.ConfigValue("payments"), "tags.owner": auto.ConfigValue("me")}, path=True)
+    stack.remove_config("tags.team", path=True)
+    assert stack.get_config("tags").value == '{"owner":"me"}'
+
+
+def test_a_removed_stack_takes_its_resources_and_settings_only_where_asked(open_stack: Open, memory: Memory) -> None:
+    stack = open_stack()
+    stack.set_config("size", auto.ConfigValue("3"))
+    stack.up()
+    with pytest.raises(auto.CommandError, match="still has resources"):
+        stack.workspace.remove_stack("dev")
+    settings = Path(stack.workspace.work_dir, "Pulumi.dev.yaml")
+    stack.workspace.remove_stack("dev", force=True, preserve_config=True)
+    assert settings.exists() and memory.things and stack.workspace.list_stacks() == []
+    created = auto.Stack.create_or_select(stack_name="dev", workspace=stack.workspace)
+    assert created.get_config("size").value == "3"
+    stack.workspace.remove_stack("dev")
+    assert not settings.exists()
+
+
+def test_hooks_of_workspaces_are_called_with_each_command(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> None:
+    called: list[str] = []
+    arguments: list[str] = []
+
+    class Hooked(auto.LocalWorkspace):
+        def serialize_args_for_op(self, stack_name: str) -> list[str]:
+            called.append(f"arguments of {stack_name}")
+            return arguments
+
+        def post_command_callback(self, stack_name: str) -> None:
+            called.append(f"after {stack_name}")
+
+    workspace = Hooked(
+        pulumi_command=auto.Command(make_engine(mem=memory)),
+        pulumi_home=str(tmp_path / "home"),
+        project_settings=auto.ProjectSettings(name="shop", runtime="python"),
+        program=shop,
+    )
+    plain = auto.LocalWorkspace(pulumi_command=workspace.pulumi_command, project_settings=workspace.project_settings())
+    assert plain.serialize_args_for_op("dev") == []
+    plain.post_command_callback("dev")
+    stack = auto.Stack.create("dev", workspace)
+    stack.cancel()
+    assert "after dev" in called
+    arguments.append("--nonsense")
+    with pytest.raises(auto.CommandError, match="unknown flag: --nonsense"):
+        stack.up()
+    assert "arguments of dev" in called
+
+
+def test_the_user_and_the_store_are_known(open_stack: Open, tmp_path: Path) -> None:
+    known = open_stack().workspace.who_am_i()
+    token: TokenInformation | None = known.token_information
+    assert known.user == getpass.getuser() and known.url == f"file://{tmp_path / 'state'}"
+    assert not known.organizations and token is None
+
+
+def test_plugins_are_listed_and_removed(open_stack: Open, tmp_path: Path) -> None:
+    workspace = local(open_stack())
+    for version in ("1.0.0", "2.0.0"):
+        archive = tmp_path / f"{version}.tar.gz"
+        with tarfile.open(archive, "w:gz") as file:
+            info = tarfile.TarInfo("pulumi-resource-shop")
+            info.size = 5
+            file.addfile(info, io.BytesIO(b"shelf"))
+        home = {"PULUMI_HOME": str(tmp_path / "home")}
+        arguments = ["plugin", "install", "resource", "shop", version, "--file", str(archive)]
+        lines: list[str] = []
+        errors: list[str] = []
+        result = workspace.pulumi_command.run(
+            arguments, workspace.work_dir, home, on_output=lines.append, on_error=errors.append
+        )
+        assert result.code == 0 and lines == result.stdout.splitlines() and errors == result.stderr.splitlines()
+        assert "installing" in result.stderr
+    found = {plugin.version: plugin for plugin in workspace.list_plugins()}
+    assert set(found) == {"1.0.0", "2.0.0"}
+    plugin: auto.PluginInfo = found["1.0.0"]
+    assert (plugin.name, plugin.kind, plugin.size) == ("shop", "resource", 5)
+    assert isinstance(plugin.install_time, datetime.datetime) and isinstance(plugin.last_used, datetime.datetime)
+    workspace.remove_plugin("shop", ">=2.0.0", kind="resource")
+    assert [plugin.version for plugin in workspace.list_plugins()] == ["1.0.0"]
+    workspace.remove_plugin("shop", version_range="1.0.0")
+    assert workspace.list_plugins() == []
+
+
+def test_what_is_installed_for_programs_is_reported(open_stack: Open) -> None:
+    lines: list[str] = []
+    workspace = local(open_stack())
+    workspace.install(
+        no_plugins=True, no_dependencies=True, reinstall=False, use_language_version_tools=False, on_output=lines.append
+    )
+    assert lines == []
+    with pytest.raises(auto.CommandError, match="install"):
+        workspace.install(reinstall=True, use_language_version_tools=True)
+
+
+def test_the_command_has_a_version_and_is_not_installed(open_stack: Open) -> None:
+    workspace = local(open_stack())
+    command: auto.PulumiCommand = workspace.pulumi_command
+    assert command.command == "pulumi" and str(command.version) == workspace.pulumi_version == "3.260.0"
+    installed = auto.PulumiCommand.install(root="/nowhere", version=VersionInfo(3, 0, 0), skip_version_check=True)
+    assert isinstance(installed, auto.Command) and installed.version == command.version
+    assert not Path("/nowhere").exists()
+
+
+def test_errors_have_the_result_of_the_command(open_stack: Open) -> None:
+    with pytest.raises(errors.StackNotFoundError) as caught:
+        auto.Stack.select("nothing", open_stack().workspace)
+    assert caught.value.name == "StackNotFoundError" and "code: 6" in str(caught.value)
+    given = auto.CommandResult(stdout="out", stderr="err", code=3)
+    assert auto.CommandError(given).name == "CommandError" and "code: 3" in str(auto.CommandError(given))
+    assert auto.ConcurrentUpdateError(given).name == "ConcurrentUpdateError"
+    assert auto.StackAlreadyExistsError(given).name == "StackAlreadyExistsError"
+    assert auto.InlineSourceRuntimeError(given).name == "InlineSourceRuntimeError"
+    assert auto.RuntimeError(given).name == "RuntimeError"
+    assert auto.CompilationError(given).name == "CompilationError"
+    result = open_stack().workspace.pulumi_command.run(["version"], ".", {})
+    assert (result.code, result.stdout, result.stderr) == (0, "v3.260.0", "")
+    # A newer major version of the command would be refused by the SDK.
+    assert issubclass(auto.InvalidVersionError, Exception) and not issubclass(auto.InvalidVersionError, auto.CommandError)
+
+
+def test_names_of_stacks_with_organization_and_project_are_known(open_stack: Open) -> None:
+    stack = open_stack()
+    name = auto.fully_qualified_stack_name("organization", "shop", "dev")
+    assert name == "organization/shop/dev" and auto.Stack.select(name, stack.workspace).up().summary.result == "succeeded"
+    assert [row.name for row in stack.workspace.list_stacks()] == ["dev"]
+
+
+def test_the_results_of_imports_have_the_code_of_the_program(open_stack: Open, memory: Memory) -> None:
+    memory.things["mine-1"] = {"size": 7}
+    stack = open_stack()
+    resources: list[ImportResource] = [{"type": "mem:index:Thing", "name": "mine", "id": "mine-1"}]
+    imported: ImportResult = stack.import_resources(resources=resources, generate_code=False)
+    assert imported.generated_code == "" and "mine" in imported.stdout and not imported.stderr
+    renamed: RenameResult = stack.rename("live")
+    assert renamed.summary is not None and renamed.summary.kind == "resource-import"
+    assert renamed.stderr == "" and "live" in renamed.stdout
+
+
+Refused = Callable[[auto.LocalWorkspace], object]
+
+
+REFUSED: list[tuple[Refused, str]] = [
+    (lambda workspace: workspace.add_environments("dev", "base"), "does not support environments"),
+    (lambda workspace: workspace.list_environments("dev"), "does not support environments"),
+    (lambda workspace: workspace.remove_environment("dev", "base"), "does not support environments"),
+    (lambda workspace: workspace.org_get_default(), "do not support organizations"),
+    (lambda workspace: workspace.org_set_default("acme"), "unable to set a default organization"),
+    (lambda workspace: workspace.install_plugin("aws", "v6.0.0", kind="resource"), "plugins are not downloaded"),
+    (
+        lambda workspace: workspace.install_plugin_from_server("aws", "v6.0.0", "https://example.com"),
+        "--server is not supported",
+    ),
+    (
+        lambda workspace: workspace.new(
+            "python",
+            ai="a shop",
+            config=["a=b"],
+            config_path=True,
+            description="A shop.",
+            dir="shop",
+            force=True,
+            generate_only=True,
+            language="python",
+            list_templates=True,
+            name="shop",
+            offline=True,
+            remote_stack_config=True,
+            runtime_options=["virtualenv=venv"],
+            secrets_provider="passphrase",
+            stack="dev",
+            template_mode=True,
+            on_output=print,
+        ),
+        "`new` is not supported",
+    ),
+    (lambda workspace: workspace.cli_api.about(), "unknown command \"about\""),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), REFUSED)
+def test_what_the_engine_does_not_have_is_refused(open_stack: Open, call: Refused, text: str) -> None:
+    with pytest.raises(auto.CommandError, match=text):
+        call(local(open_stack()))
+
+
+StackCall = Callable[[auto.Stack], object]
+
+
+ENVIRONMENTS: list[StackCall] = [
+    lambda stack: stack.add_environments("base"),
+    lambda stack: stack.list_environments(),
+    lambda stack: stack.remove_environment("base"),
+]
+
+
+@pytest.mark.parametrize("call", ENVIRONMENTS)
+def test_environments_of_stacks_are_refused(open_stack: Open, call: StackCall) -> None:
+    with pytest.raises(auto.CommandError, match="does not support environments"):
+        call(open_stack())
+
+
+def remote() -> tuple[auto.RemoteWorkspaceOptions, auto.RemoteGitAuth]:
+    image = ExecutorImage("example/image", credentials=DockerImageCredentials(username="me", password="hush"))
+    options = auto.RemoteWorkspaceOptions(
+        env_vars={"TOKEN": auto.Secret("hush"), "REGION": "eu"},
+        pre_run_commands=["make"],
+        skip_install_dependencies=True,
+        executor_image=image,
+        inherit_settings=True,
+    )
+    return options, auto.RemoteGitAuth(
+        ssh_private_key_path="key",
+        ssh_private_key="hush",
+        password="hush",
+        personal_access_token="hush",
+        username="me",
+    )
+
+
+Remote = Callable[[auto.RemoteWorkspaceOptions, auto.RemoteGitAuth], auto.RemoteStack]
+
+
+REMOTE: list[Remote] = [
+    lambda opts, auth: auto.create_remote_stack_git_source(
+        "a/b/c", "https://example.com/x.git", branch="main", commit_hash="1", project_path="p", auth=auth, opts=opts
+    ),
+    lambda opts, auth: auto.select_remote_stack_git_source(
+        "a/b/c", "https://example.com/x.git", branch="main", commit_hash="1", project_path="p", auth=auth, opts=opts
+    ),
+    lambda opts, auth: auto.create_or_select_remote_stack_git_source(
+        "a/b/c", "https://example.com/x.git", branch="main", commit_hash="1", project_path="p", auth=auth, opts=opts
+    ),
+]
+
+
+@pytest.mark.parametrize("create", REMOTE)
+def test_remote_workspaces_are_refused(create: Remote) -> None:
+    with pytest.raises(sw.InvalidInputError, match="remote workspaces run on the Pulumi service") as caught:
+        create(*remote())
+    assert "hush" not in str(caught.value)
+
+
+def test_stacks_with_the_interface_of_remote_ones_forward_to_this_engine(open_stack: Open) -> None:
+    stack = auto.RemoteStack(open_stack())
+    lines: list[str] = []
+    events: list[auto.EngineEvent] = []
+    on_output: auto.OnOutput = lines.append
+    on_event: auto.OnEvent = events.append
+    assert stack.name == "dev" and stack.preview(on_output=on_output, on_event=on_event).change_summary == {"create": 3}
+    up = stack.up(on_output=on_output, on_event=on_event)
+    changes: auto.OpMap = up.summary.resource_changes or {}
+    assert changes == {auto.OpType.CREATE: 3} and stack.outputs()["password"].value == "hunter2"
+    stack.refresh(on_output=on_output, on_event=on_event)
+    assert [row.kind for row in stack.history(page_size=1, page=1)] == ["refresh"]
+    stack.import_stack(stack.export_stack())
+    stack.cancel()
+    assert stack.destroy(on_output=on_output, on_event=on_event).summary.result == "succeeded"
+    ends = [event for event in events if event.cancel_event is not None]
+    assert len(ends) == 4 and [line for line in lines if line.startswith("Destroying (dev)")]
