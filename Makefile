@@ -94,7 +94,7 @@ test-node: node $(VENV)/.complete go-plugins
 # The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22;
 # node_modules has the oldest one for Node.
 OLDEST_PYTHON_SDK := 3.248.0
-PYTHON_SDKS := $(shell sed -n 's/^\(pulumi>.*\)/\1/p' requirements-dev.txt)
+PYTHON_SDKS := $(shell sed -n 's/^automation = \["\(.*\)"\]/\1/p' pyproject.toml)
 PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_callbacks.py test_sdk_components.py)
 SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs
 

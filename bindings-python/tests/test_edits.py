@@ -56,7 +56,7 @@ def test_a_renamed_resource_is_the_same_for_a_program_that_registers_the_new_nam
             with pytest.raises(sw.InvalidInputError, match="given no resource"):
                 await stack.unprotect()
             assert len((await stack.protect(all=True)).records) == 4
-            refused = await stack.destroy().result()
+            refused = await stack.destroy().wait()
             assert "unprotect()" in str(refused) and "ignore_protect" in str(refused)
             assert len((await stack.unprotect(all=True)).records) == 4
             removed = await stack.delete_resources([Z], dependents=True)
