@@ -44,7 +44,7 @@ impl Clock for StandingClock {
     }
 
     async fn wait(&self, _duration: Duration) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -78,13 +78,15 @@ impl StackStorage {
         Ok(named.is_some_and(|(kind, state)| kind == rekeying.kind && state == rekeying.state))
     }
 
-    /// Forgets a change that has written nothing but its note. The caller holds the lock.
+    /// Forgets a change that has written nothing but its note. The caller holds the lock. A note that cannot be read stays: the next
+    /// opening with the settings file reports it.
     ///
     /// # Errors
-    /// As for [`Self::rekeying`].
+    /// Those of the store.
     pub(super) async fn forget_undone_rekeying(&self) -> Result<()> {
-        match self.rekeying().await? {
-            Some(rekeying) if rekeying.checkpoint == self.hash().await? => self.forget_rekeying().await,
+        match self.rekeying().await {
+            Ok(Some(rekeying)) if rekeying.checkpoint == self.hash().await? => self.forget_rekeying().await,
+            Err(error) if error.kind() != ErrorKind::State => Err(error),
             _ => Ok(()),
         }
     }
