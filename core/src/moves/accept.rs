@@ -106,6 +106,8 @@ struct Applied {
     moves: Vec<SuggestedMove>,
     /// From the URN of a resource to that of its record, what follows included.
     former: FxHashMap<Urn, Urn>,
+    /// The reverse.
+    present: FxHashMap<Urn, Urn>,
     /// The root stacks before and after, where the project or the stack is renamed.
     roots: Option<(Urn, Urn)>,
 }
@@ -120,10 +122,19 @@ impl AppliedMoves {
             let following = following.map(|moved| (&moved.new_urn, &moved.old_urn));
             std::iter::once((&accepted.new_urn, &accepted.old_urn)).chain(following)
         });
-        let former = pairs.map(|(new, old)| (new.clone(), old.clone())).collect();
+        let former: FxHashMap<Urn, Urn> = pairs.map(|(new, old)| (new.clone(), old.clone())).collect();
+        let present = former
+            .iter()
+            .map(|(new, old)| (old.clone(), new.clone()))
+            .collect();
         let roots = moves.iter().find(|accepted| accepted.new_urn.is_root_stack());
         let roots = roots.map(|roots| (roots.old_urn.clone(), roots.new_urn.clone()));
-        Self(Some(Arc::new(Applied { moves, former, roots })))
+        Self(Some(Arc::new(Applied {
+            moves,
+            former,
+            present,
+            roots,
+        })))
     }
 
     /// Returns the moves.
@@ -134,6 +145,12 @@ impl AppliedMoves {
     /// Returns all pairs of a resource's URN and that of its record.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&Urn, &Urn)> {
         self.0.iter().flat_map(|applied| &applied.former)
+    }
+
+    /// Returns whether a move gives the record of a URN to another resource than this one.
+    pub(crate) fn is_for_another(&self, old: &Urn, urn: &Urn) -> bool {
+        let present = self.0.as_ref().and_then(|applied| applied.present.get(old));
+        present.is_some_and(|present| present != urn)
     }
 
     /// Returns the URN of the record that a resource takes over. The default providers of a renamed project are part of

@@ -238,8 +238,11 @@ impl Claims {
         let parent_alias = parent.and_then(|parent| state.new_to_old.get(parent));
         let (stack, project) = (&self.stack, &self.project);
         let aliases = matching::candidates(goal, urn, stack, project, parent_alias, &state.new_to_old);
-        // An accepted move precedes the aliases of the program.
+        // An accepted move precedes the aliases of the program, and those that follow from the former name of a parent.
         for alias in self.moves.former(urn).into_iter().chain(aliases) {
+            if self.moves.is_for_another(&alias, urn) {
+                continue;
+            }
             let Some(record) = self.base.live(&alias) else {
                 continue;
             };
