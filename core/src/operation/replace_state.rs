@@ -1,6 +1,6 @@
 //! Replacing the whole state: by a deployment document, or by a state of the history.
 
-use super::{StackContext, change_secrets::require_key, edit::announce};
+use super::{StackContext, change_secrets::require_key, edit::write};
 use crate::{
     error::{Error, ErrorKind, Result},
     resource::PendingOperation,
@@ -10,7 +10,7 @@ use crate::{
         deployment::{SecretsAccess, read_checkpoint},
         edit::{EditReport, Edited, rename_stack},
     },
-    store::{HistoryPoint, ManagerRule, ORGANIZATION, StackName},
+    store::{HistoryPoint, ManagerRule, ORGANIZATION, StackName, StackSession},
 };
 
 /// The hint for a state of the history whose secrets have another key than the stack.
@@ -119,9 +119,11 @@ async fn replace(
     let before = match dry_run {
         true => storage.load_replaced(secrets, creates).await?,
         false => {
-            let announce = async |snapshot: &Snapshot| announce(stack, snapshot).await;
+            let write = async |session: &StackSession, former: Option<&Snapshot>, edited: &mut Snapshot| {
+                write(stack, session, former, edited).await
+            };
             storage
-                .replace_state(secrets, &mut snapshot, creates, rule, announce)
+                .replace_state(secrets, &mut snapshot, creates, rule, write)
                 .await?
         }
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{StackContext, edit::announce, secrets::config_manager};
+use super::{StackContext, edit::write, secrets::config_manager};
 use crate::{
     config::{ConfigSource, RekeyedConfig},
     error::{Error, ErrorKind, Result},
@@ -63,15 +63,11 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
     let session = StackSession::begin(storage, loaded, &mut current, NAME).await?;
-    edited.manifest = current.manifest;
+    edited.manifest.clone_from(&current.manifest);
     if let Some(config) = config.clone() {
         storage.note_rekeying(&*manager, config).await?;
     }
-    let committed = async {
-        announce(stack, &edited).await?;
-        session.commit_edit(&mut edited).await
-    };
-    if let Err(error) = committed.await {
+    if let Err(error) = write(stack, &session, Some(&current), &mut edited).await {
         if let Some(source) = &stack.config_source
             && config.is_some()
         {

@@ -3,7 +3,11 @@
 
 use futures::future::{join, try_join};
 
-use super::{StackContext, change_secrets::unfinished, edit::announce};
+use super::{
+    StackContext,
+    change_secrets::unfinished,
+    edit::{announce, take_back},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     state::{
@@ -145,12 +149,14 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     match moving.settle_locked(from, to).await {
         Ok(Settled::Done) => Ok(report),
         Ok(Settled::Undone) => {
-            // The error of the move is reported, not that of a host's journal.
-            if announced.0 {
-                drop(announce(destination, &present).await);
-            }
-            if announced.1 {
-                drop(announce(source, &current).await);
+            let mut error = error;
+            for (stack, former, is_announced) in [
+                (destination, &present, announced.0),
+                (source, &current, announced.1),
+            ] {
+                if is_announced {
+                    error = take_back(stack, Some(former), Ok(true), error).await;
+                }
             }
             Err(error)
         }

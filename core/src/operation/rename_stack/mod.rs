@@ -1,11 +1,16 @@
 //! Renaming a stack: its URNs, and all that its store keeps of it.
 
-use super::{StackContext, change_secrets::unfinished, edit::announce, replace_state::new_name};
+use super::{
+    StackContext,
+    change_secrets::unfinished,
+    edit::{announce, take_back},
+    replace_state::new_name,
+};
 use crate::{
     config::ConfigSource,
     error::{Error, Result},
     state::{
-        deployment::{SecretsShown, write_checkpoint},
+        deployment::{SecretsShown, content_hash, write_checkpoint},
         edit::{EditReport, Edited, rename_stack as rename_urns},
         integrity,
     },
@@ -72,9 +77,17 @@ async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStor
     let checkpoint =
         write_checkpoint(&to.name().qualified(), &edited.snapshot, SecretsShown::Encrypted).await?;
     let base = from.read().await?.checkpoint;
+    let hash = content_hash(&checkpoint);
     announce(stack, &edited.snapshot).await?;
-    from.rename_locked(to, &base, checkpoint, source).await?;
-    Ok(report)
+    match from.rename_locked(to, &base, checkpoint, source).await {
+        Ok(()) => Ok(report),
+        Err(error) => {
+            // Once the state has the new name, the next opening finishes the renaming; until then, it undoes it.
+            let stored = to.hash().await;
+            let is_unchanged = stored.map(|stored| stored != Some(hash));
+            Err(take_back(stack, Some(&current), is_unchanged, error).await)
+        }
+    }
 }
 
 /// Refuses a stack with an unfinished change of its secrets manager, and a name that is taken. Returns the source of the

@@ -84,28 +84,28 @@ impl StackStorage {
         }
     }
 
-    /// Replaces the state. The present one need not be readable. With `creates`, a missing stack is created. `announce` gets
-    /// the new state before it is written, and can refuse it. `rule` chooses the manager of its secrets.
+    /// Replaces the state, and returns the one before. That need not be readable: it is `None` for `write` then. With `creates`, a
+    /// missing stack is created. `write` makes the second state that of the stack. `rule` chooses the manager of its secrets.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] while the stack is locked elsewhere, and those of `announce`. The state is unchanged then.
+    /// [`ErrorKind::Conflict`] while the stack is locked elsewhere, and those of `write`.
     pub(crate) async fn replace_state(
         &self,
         secrets: &dyn SecretsProvider,
         imported: &mut Snapshot,
         creates: bool,
         rule: ManagerRule,
-        announce: impl AsyncFnOnce(&Snapshot) -> Result<()>,
+        write: impl AsyncFnOnce(&StackSession, Option<&Snapshot>, &mut Snapshot) -> Result<()>,
     ) -> Result<Snapshot> {
         let lock = self.lock_for("import").await?;
         let result = async {
-            let loaded = match self.load(secrets).await {
+            let (loaded, is_read) = match self.load(secrets).await {
                 Err(error) if creates && error.kind() == ErrorKind::NotFound => match self.create().await {
                     Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
-                    _ => self.load(secrets).await?,
+                    _ => (self.load(secrets).await?, true),
                 },
-                Err(error) if is_unreadable(&error) => self.unread().await?,
-                loaded => loaded?,
+                Err(error) if is_unreadable(&error) => (self.unread().await?, false),
+                loaded => (loaded?, true),
             };
             let before = loaded.snapshot.clone();
             let mut current = before.clone();
@@ -121,8 +121,8 @@ impl StackStorage {
             };
             current.secrets = own.or_else(|| given.is_none().then(|| imported.secrets.clone()).flatten());
             let session = StackSession::begin(self, loaded, &mut current, "import").await?;
-            announce(imported).await?;
-            session.commit_edit(imported).await.map(|()| before)
+            write(&session, is_read.then_some(&before), imported).await?;
+            Ok(before)
         }
         .await;
         let released = lock.release().await;
@@ -154,8 +154,10 @@ impl StackStorage {
         creates: bool,
     ) -> Result<()> {
         let (mut imported, _) = self.read_imported(secrets, document, false).await?;
-        let announce = async |_: &Snapshot| Ok(());
-        self.replace_state(secrets, &mut imported, creates, ManagerRule::OfDocument, announce)
+        let write = async |session: &StackSession, _: Option<&Snapshot>, imported: &mut Snapshot| {
+            session.commit_edit(imported).await
+        };
+        self.replace_state(secrets, &mut imported, creates, ManagerRule::OfDocument, write)
             .await
             .map(drop)
     }
