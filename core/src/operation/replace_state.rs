@@ -117,7 +117,10 @@ async fn replace(
 ) -> Result<EditReport> {
     let (storage, secrets, creates) = (&stack.storage, &*stack.secrets, stack.is_created_by_writes());
     let before = match dry_run {
-        true => storage.load_replaced(secrets, creates).await?,
+        true => {
+            storage.refuse_unsettled().await?;
+            storage.load_replaced(secrets, creates).await?
+        }
         false => {
             let write = async |session: &StackSession, former: Option<&Snapshot>, edited: &mut Snapshot| {
                 write(stack, session, former, edited).await

@@ -22,6 +22,7 @@ impl StackStorage {
         write: impl AsyncFnOnce(&StackSession, &Snapshot, &mut Snapshot) -> Result<()>,
     ) -> Result<PendingEntry> {
         if dry_run {
+            self.refuse_unsettled().await?;
             let loaded = self.load_unlocked(secrets).await?;
             let (_, entry) = PendingEntry::find(
                 &loaded.snapshot.pending_operations,
