@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::StackContext;
 use crate::{
+    diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     state::{
         JournalEntry, JournalRecord, OperationId, PendingEntry, Snapshot, StateId, StateRef,
@@ -21,9 +22,10 @@ use crate::{
 /// [`ErrorKind::Conflict`] while the stack is locked elsewhere.
 pub(crate) async fn edit(stack: &StackContext, edit: &StateEdit, dry_run: bool) -> Result<EditReport> {
     let applied = |loaded: &LoadedStack| {
-        let (edited, report) = edit.apply(&loaded.snapshot)?;
+        let (edited, mut report) = edit.apply(&loaded.snapshot)?;
         integrity::verify(&edited).map_err(|error| invalid(edit, &error))?;
-        Ok::<_, Error>((edited, with_warnings(report, loaded)))
+        warn(&mut report, &loaded.warnings);
+        Ok::<_, Error>((edited, report))
     };
     let load = async || match edit.accepts_invalid() {
         true => stack.storage.load_unverified(&*stack.secrets).await,
@@ -38,11 +40,13 @@ pub(crate) async fn edit(stack: &StackContext, edit: &StateEdit, dry_run: bool) 
     let lock = stack.storage.lock_for(edit.name()).await?;
     let result = async {
         let loaded = load().await?;
-        let (edited, report) = applied(&loaded)?;
+        let (edited, mut report) = applied(&loaded)?;
         if report.is_empty() {
             return Ok(report);
         }
-        commit(stack, loaded, edited, edit.name()).await.map(|()| report)
+        let notes = commit(stack, loaded, edited, edit.name()).await?;
+        warn(&mut report, &notes);
+        Ok(report)
     };
     let result = result.await;
     let released = lock.release().await;
@@ -57,12 +61,18 @@ const NOT_TAKEN_BACK: &str =
     "the host's journal has received this edit, which the store does not have: snapshot() returns the state";
 
 /// Makes an edited state that is valid the stack's checkpoint. The caller holds the lock. A journal that a crash left is merged
-/// first.
-async fn commit(stack: &StackContext, loaded: LoadedStack, mut edited: Snapshot, kind: &str) -> Result<()> {
+/// first; returns the diagnostics about that.
+async fn commit(
+    stack: &StackContext,
+    loaded: LoadedStack,
+    mut edited: Snapshot,
+    kind: &str,
+) -> Result<Vec<Diagnostic>> {
     let mut current = loaded.snapshot.clone();
     let session = StackSession::begin(&stack.storage, loaded, &mut current, kind).await?;
     edited.manifest.clone_from(&current.manifest);
-    write(stack, &session, Some(&current), &mut edited).await
+    write(stack, &session, Some(&current), &mut edited).await?;
+    Ok(session.notes().to_vec())
 }
 
 /// Makes an edited state the stack's checkpoint, once the host's journal has received it. Where it cannot be written, the journal
@@ -132,13 +142,12 @@ pub(super) async fn announce(stack: &StackContext, edited: &Snapshot) -> Result<
     receiver.receive(&Arc::new(entry)).await
 }
 
-/// Adds the warnings about the loaded state to a report.
-fn with_warnings(mut report: EditReport, loaded: &LoadedStack) -> EditReport {
-    let warnings = loaded.warnings.iter();
+/// Adds warnings about the state to a report.
+pub(super) fn warn(report: &mut EditReport, warnings: &[Diagnostic]) {
+    let warnings = warnings.iter();
     report
         .warnings
         .extend(warnings.map(|warning| warning.message.library().to_owned()));
-    report
 }
 
 fn invalid(edit: &StateEdit, error: &Error) -> Error {

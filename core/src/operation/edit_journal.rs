@@ -13,7 +13,7 @@ use crate::{
     runtime::Runtime,
     state::{
         JournalEntry, JournalReplay, Snapshot,
-        edit::{Delete, Move, Rename, Selection, StateEdit},
+        edit::{Delete, EditReport, Move, Rename, Selection, StateEdit},
         journal::JournalReceiver,
     },
     store::{
@@ -28,7 +28,7 @@ const PAGE: &str = "urn:pulumi:dev::shop::my:index:Site$my:index:Page::page";
 const OTHER: &str = "urn:pulumi:dev::shop::my:index:Site::other";
 
 /// The copy of a stack's state that a host keeps by its journal.
-struct Mirror {
+pub(super) struct Mirror {
     replay: Mutex<JournalReplay>,
     entries: Mutex<usize>,
     refuses: Mutex<bool>,
@@ -79,7 +79,7 @@ const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
 const MAX_WRITES: usize = 64;
 
 /// Returns a store with a stack that has a state of the history, and with an empty stack.
-async fn prepared() -> Arc<dyn Store> {
+pub(super) async fn prepared() -> Arc<dyn Store> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
     let resource = |urn: &str, parent: Option<&str>| {
         let resource_type = Urn::parse(urn).unwrap().resource_type().to_owned();
@@ -142,9 +142,9 @@ async fn stored(store: &Arc<dyn Store>, names: &[&str], place: &str) -> Snapshot
 }
 
 /// Two stacks in a store, each with a mirror.
-struct Case {
+pub(super) struct Case {
     engine: Engine,
-    from: (Stack, Arc<Mirror>),
+    pub(super) from: (Stack, Arc<Mirror>),
     to: (Stack, Arc<Mirror>),
 }
 
@@ -153,7 +153,7 @@ impl Case {
         Self::over(&prepared().await).await
     }
 
-    async fn over(store: &Arc<dyn Store>) -> Self {
+    pub(super) async fn over(store: &Arc<dyn Store>) -> Self {
         let engine = engine(store, "old");
         let from = Self::open(&engine, "shop/dev").await;
         let to = Self::open(&engine, "shop/live").await;
@@ -175,7 +175,7 @@ fn urn(text: &str) -> Urn {
     Urn::parse(text).unwrap()
 }
 
-const EDITS: [&str; 9] = [
+pub(super) const EDITS: [&str; 9] = [
     "rename",
     "delete",
     "protect",
@@ -187,54 +187,57 @@ const EDITS: [&str; 9] = [
     "rename the stack",
 ];
 
-async fn make(case: &Case, edit: &str) -> Result<()> {
+/// Makes an edit, and returns the warnings of its report.
+pub(super) async fn make(case: &Case, edit: &str) -> Result<Vec<String>> {
     let stack = &case.from.0;
-    match edit {
+    let report = match edit {
         "rename" => {
             let rename = Rename::to_name(urn(PAGE), "renamed");
-            stack.edit(&StateEdit::Rename(rename), false).await.map(drop)
+            stack.edit(&StateEdit::Rename(rename), false).await?
         }
         "delete" => {
             let delete = Delete {
                 urns: vec![urn(PAGE)],
                 ..Delete::default()
             };
-            stack.edit(&StateEdit::Delete(delete), false).await.map(drop)
+            stack.edit(&StateEdit::Delete(delete), false).await?
         }
         "protect" => {
             let protect = StateEdit::Protect(Selection::of([urn(OTHER)]));
-            stack.edit(&protect, false).await.map(drop)
+            stack.edit(&protect, false).await?
         }
         "forget" => {
             let pending = stack.pending().await?;
-            stack.forget_pending(&pending[1].id, false).await.map(drop)
+            stack.forget_pending(&pending[1].id, false).await?;
+            return Ok(Vec::new());
         }
-        "import" => {
-            let document = json!({ "version": 3, "deployment": { "resources": [
-                { "urn": OTHER, "custom": false, "type": "my:index:Site", "protect": true } ] } });
-            stack
-                .import_deployment(document.to_string().as_bytes())
-                .await
-                .map(drop)
-        }
+        "import" => import(stack, false).await?,
         "restore" => {
             let protect = StateEdit::Protect(Selection::of([urn(OTHER)]));
             stack.edit(&protect, false).await?;
-            stack.restore(&HistoryPoint::Version(1), false).await.map(drop)
+            stack.restore(&HistoryPoint::Version(1), false).await?
         }
-        "secrets" => stack
-            .change_secrets(Arc::new(Key::new("new")), false)
-            .await
-            .map(drop),
+        "secrets" => stack.change_secrets(Arc::new(Key::new("new")), false).await?,
         "move" => {
             let edit = Move {
                 urns: vec![urn(SITE)],
                 include_parents: false,
             };
-            stack.move_resources(&case.to.0, &edit, false).await.map(drop)
+            let report = stack.move_resources(&case.to.0, &edit, false).await?;
+            return Ok([report.source.warnings, report.destination.warnings].concat());
         }
-        _ => stack.rename_stack("renamed", false).await.map(drop),
-    }
+        _ => stack.rename_stack("renamed", false).await?,
+    };
+    Ok(report.warnings)
+}
+
+pub(super) async fn import(stack: &Stack, dry_run: bool) -> Result<EditReport> {
+    let document = json!({ "version": 3, "deployment": { "resources": [
+        { "urn": OTHER, "custom": false, "type": "my:index:Site", "protect": true } ] } });
+    let document = document.to_string();
+    stack
+        .import_deployment_with(document.as_bytes(), false, dry_run)
+        .await
 }
 
 #[tokio::test]

@@ -1,6 +1,10 @@
 //! Replacing the whole state: by a deployment document, or by a state of the history.
 
-use super::{StackContext, change_secrets::require_key, edit::write};
+use super::{
+    StackContext,
+    change_secrets::require_key,
+    edit::{warn, write},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     resource::PendingOperation,
@@ -10,7 +14,7 @@ use crate::{
         deployment::{SecretsAccess, read_checkpoint},
         edit::{EditReport, Edited, rename_stack},
     },
-    store::{HistoryPoint, ManagerRule, ORGANIZATION, StackName, StackSession},
+    store::{HistoryPoint, ManagerRule, ORGANIZATION, Replaced, StackName, StackSession},
 };
 
 /// The hint for a state of the history whose secrets have another key than the stack.
@@ -116,7 +120,10 @@ async fn replace(
     dry_run: bool,
 ) -> Result<EditReport> {
     let (storage, secrets, creates) = (&stack.storage, &*stack.secrets, stack.is_created_by_writes());
-    let before = match dry_run {
+    let Replaced {
+        before,
+        warnings: about_state,
+    } = match dry_run {
         true => {
             storage.refuse_unsettled().await?;
             storage.load_replaced(secrets, creates).await?
@@ -141,7 +148,8 @@ async fn replace(
     }));
     let mut edited = Edited::new(snapshot);
     edited.warnings = warnings;
-    let report = EditReport::of(&before, &edited);
+    let mut report = EditReport::of(&before, &edited);
+    warn(&mut report, &about_state);
     Ok(EditReport { dry_run, ..report })
 }
 

@@ -3,7 +3,7 @@
 use super::{
     StackContext,
     change_secrets::unfinished,
-    edit::{announce, take_back},
+    edit::{announce, take_back, warn},
     replace_state::new_name,
 };
 use crate::{
@@ -70,10 +70,11 @@ async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStor
     }
     let source = check_target(stack, from, to).await?;
     let loaded = from.load(&*stack.secrets).await?;
-    let (edited, report) = renamed(from, to, &loaded)?;
+    let (edited, mut report) = renamed(from, to, &loaded)?;
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
-    drop(StackSession::begin(from, loaded, &mut current, "rename").await?);
+    let session = StackSession::begin(from, loaded, &mut current, "rename").await?;
+    warn(&mut report, session.notes());
     let checkpoint =
         write_checkpoint(&to.name().qualified(), &edited.snapshot, SecretsShown::Encrypted).await?;
     let base = from.read().await?.checkpoint;
@@ -117,12 +118,8 @@ fn renamed(from: &StackStorage, to: &StackStorage, loaded: &LoadedStack) -> Resu
     let names = (old.project(), old.stack());
     edited.renames = rename_urns(&mut edited.snapshot, names, (new.project(), new.stack()));
     integrity::verify(&edited.snapshot)?;
-    let warnings = loaded
-        .warnings
-        .iter()
-        .map(|warning| warning.message.library().to_owned());
-    edited.warnings.extend(warnings);
-    let report = EditReport::of(&loaded.snapshot, &edited);
+    let mut report = EditReport::of(&loaded.snapshot, &edited);
+    warn(&mut report, &loaded.warnings);
     Ok((edited, report))
 }
 

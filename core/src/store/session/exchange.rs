@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::{
+    diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     message::Text,
     secrets::SecretsProvider,
@@ -27,6 +28,15 @@ pub(crate) enum ManagerRule {
     OfDocument,
     /// The stack's; without one, that of the new state.
     OfStack,
+}
+
+/// A state that was replaced, or would be.
+#[derive(Debug, Default)]
+pub(crate) struct Replaced {
+    /// Empty when it could not be read, or the stack did not exist.
+    pub before: Snapshot,
+    /// Warnings about it and its journal, for the user.
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl StackStorage {
@@ -96,7 +106,7 @@ impl StackStorage {
         creates: bool,
         rule: ManagerRule,
         write: impl AsyncFnOnce(&StackSession, Option<&Snapshot>, &mut Snapshot) -> Result<()>,
-    ) -> Result<Snapshot> {
+    ) -> Result<Replaced> {
         let lock = self.lock_for("import").await?;
         let result = async {
             let (loaded, is_read) = match self.load(secrets).await {
@@ -108,6 +118,7 @@ impl StackStorage {
                 loaded => (loaded?, true),
             };
             let before = loaded.snapshot.clone();
+            let mut warnings = loaded.warnings.clone();
             let mut current = before.clone();
             let own = current.secrets.take().filter(|manager| manager.is_open());
             let given = imported.secrets.take().filter(|manager| manager.is_open());
@@ -122,11 +133,12 @@ impl StackStorage {
             current.secrets = own.or_else(|| given.is_none().then(|| imported.secrets.clone()).flatten());
             let session = StackSession::begin(self, loaded, &mut current, "import").await?;
             write(&session, is_read.then_some(&before), imported).await?;
-            Ok(before)
+            warnings.extend_from_slice(session.notes());
+            Ok(Replaced { before, warnings })
         }
         .await;
         let released = lock.release().await;
-        result.and_then(|before| released.map(|()| before))
+        result.and_then(|replaced| released.map(|()| replaced))
     }
 
     /// Returns the present state for the comparison with one that replaces it: empty when it cannot be read, or is missing
@@ -138,11 +150,14 @@ impl StackStorage {
         &self,
         secrets: &dyn SecretsProvider,
         creates: bool,
-    ) -> Result<Snapshot> {
+    ) -> Result<Replaced> {
         match self.load_unlocked(secrets).await {
-            Err(error) if is_unreadable(&error) => Ok(Snapshot::default()),
-            Err(error) if creates && error.kind() == ErrorKind::NotFound => Ok(Snapshot::default()),
-            loaded => Ok(loaded?.snapshot),
+            Err(error) if is_unreadable(&error) => Ok(Replaced::default()),
+            Err(error) if creates && error.kind() == ErrorKind::NotFound => Ok(Replaced::default()),
+            loaded => loaded.map(|loaded| Replaced {
+                before: loaded.snapshot,
+                warnings: loaded.warnings,
+            }),
         }
     }
 

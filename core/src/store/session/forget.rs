@@ -40,6 +40,9 @@ impl StackStorage {
             let mut edited = current.clone();
             edited.pending_operations.remove(place);
             write(&session, &current, &mut edited).await?;
+            for note in session.notes() {
+                tracing::warn!("{}", note.message.library());
+            }
             Ok(entry)
         }
         .await;
