@@ -115,7 +115,7 @@ pub(super) async fn prepared() -> Arc<dyn Store> {
     store
 }
 
-fn engine(store: &Arc<dyn Store>, key: &'static str) -> Engine {
+pub(super) fn engine(store: &Arc<dyn Store>, key: &'static str) -> Engine {
     let builder = Engine::builder(Handle::current()).store(Arc::clone(store));
     builder.secrets(Arc::new(Key::new(key))).build().unwrap()
 }

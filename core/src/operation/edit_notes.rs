@@ -1,17 +1,24 @@
-//! Edits of a stack whose journal belongs to another checkpoint: their reports name it, and where it is kept.
+//! What edits say: their reports name a journal of another checkpoint and where it is kept, and conflicts name the edit.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use tokio::runtime::Handle;
 
 use super::{
-    edit_journal::{Case, EDITS, import, make, prepared},
+    edit_journal::{Case, EDITS, engine, import, make, prepared},
     test_key::Key,
 };
 use crate::{
+    Stack, StackSettings,
+    error::{ErrorKind, Result},
     resource::{PendingOperationKind, ResourceState},
     runtime::Runtime,
-    state::{Journal, JournalRecord, JournalReplay},
+    state::{
+        Journal, JournalEntry, JournalRecord, JournalReplay,
+        edit::{Selection, StateEdit},
+        journal::JournalReceiver,
+    },
     step::StepOp,
     store::{Condition, HistoryPoint, HostFacts, StackName, StackSession, StackStorage, Store},
     urn::Urn,
@@ -102,4 +109,53 @@ async fn the_report_of_a_dry_run_names_a_journal_of_another_checkpoint() {
             report.warnings
         );
     }
+}
+
+/// Tries to edit the stack while an edit is in progress.
+struct Rival {
+    stack: Stack,
+    conflicts: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl JournalReceiver for Rival {
+    async fn receive(&self, _entry: &Arc<JournalEntry>) -> Result<()> {
+        let all = StateEdit::Protect(Selection {
+            all: true,
+            ..Selection::default()
+        });
+        match self.stack.edit(&all, false).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                self.conflicts.lock().unwrap().push(error.hints().join("\n"));
+                Ok(())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_conflict_names_the_edit_that_holds_the_stack() {
+    let store = prepared().await;
+    let engine = engine(&store, "old");
+    let rival = Arc::new(Rival {
+        stack: engine.stack("shop/dev", StackSettings::default()).await.unwrap(),
+        conflicts: Mutex::default(),
+    });
+    let settings = StackSettings {
+        journal: Some(Arc::clone(&rival) as _),
+        ..StackSettings::default()
+    };
+    let stack = engine.stack("shop/dev", settings).await.unwrap();
+    import(&stack, false).await.unwrap();
+    stack.restore(&HistoryPoint::Version(1), false).await.unwrap();
+    let conflicts = rival.conflicts.lock().unwrap();
+    let [import, restore] = &conflicts[..] else {
+        panic!("{conflicts:?}");
+    };
+    assert!(import.contains("the import that this very process"), "{import}");
+    assert!(
+        restore.contains("the restore that this very process"),
+        "{restore}"
+    );
 }

@@ -14,7 +14,7 @@ use crate::{
         deployment::{SecretsAccess, read_checkpoint},
         edit::{EditReport, Edited, rename_stack},
     },
-    store::{HistoryPoint, ManagerRule, ORGANIZATION, Replaced, StackName, StackSession},
+    store::{HistoryPoint, ORGANIZATION, Replaced, Replacement, StackName, StackSession},
 };
 
 /// The hint for a state of the history whose secrets have another key than the stack.
@@ -51,7 +51,7 @@ pub(crate) async fn import(
             manager.kind()
         ));
     }
-    replace(stack, snapshot, warnings, ManagerRule::OfDocument, dry_run).await
+    replace(stack, snapshot, warnings, Replacement::Import, dry_run).await
 }
 
 /// Replaces the state by one of the stack's history. The URNs of a stack that was renamed since get its present name, and the
@@ -109,14 +109,14 @@ pub(crate) async fn restore(
         let (former, own) = (names(&former), names(own));
         rename_stack(&mut snapshot, (&former.0, &former.1), (&own.0, &own.1));
     }
-    replace(stack, snapshot, Vec::new(), ManagerRule::OfStack, dry_run).await
+    replace(stack, snapshot, Vec::new(), Replacement::Restore, dry_run).await
 }
 
 async fn replace(
     stack: &StackContext,
     mut snapshot: Snapshot,
     mut warnings: Vec<String>,
-    rule: ManagerRule,
+    replacement: Replacement,
     dry_run: bool,
 ) -> Result<EditReport> {
     let (storage, secrets, creates) = (&stack.storage, &*stack.secrets, stack.is_created_by_writes());
@@ -133,7 +133,7 @@ async fn replace(
                 write(stack, session, former, edited).await
             };
             storage
-                .replace_state(secrets, &mut snapshot, creates, rule, write)
+                .replace_state(secrets, &mut snapshot, creates, replacement, write)
                 .await?
         }
     };
@@ -144,7 +144,7 @@ async fn replace(
         .filter(|pending| !kept.contains(pending));
     warnings.extend(lost.map(|pending| {
         let of = described(pending);
-        format!("the state has no longer the pending operation {of}")
+        format!("the state no longer has the pending operation {of}")
     }));
     let mut edited = Edited::new(snapshot);
     edited.warnings = warnings;

@@ -21,13 +21,23 @@ use crate::{
     urn::Urn,
 };
 
-/// The manager of the secrets of a state that replaces another one. One that cannot be opened is never chosen.
+/// What replaces a state. It determines the manager of the secrets; one that cannot be opened is never chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ManagerRule {
-    /// That of the new state; without one, the stack's.
-    OfDocument,
-    /// The stack's; without one, that of the new state.
-    OfStack,
+pub(crate) enum Replacement {
+    /// A deployment document: with its manager; without one, with the stack's.
+    Import,
+    /// A state of the history: with the stack's manager; without one, with its own.
+    Restore,
+}
+
+impl Replacement {
+    /// Returns the name of the operation in locks and journals.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Import => "import",
+            Self::Restore => "restore",
+        }
+    }
 }
 
 /// A state that was replaced, or would be.
@@ -95,7 +105,7 @@ impl StackStorage {
     }
 
     /// Replaces the state, and returns the one before. That need not be readable: it is `None` for `write` then. With `creates`, a
-    /// missing stack is created. `write` makes the second state that of the stack. `rule` chooses the manager of its secrets.
+    /// missing stack is created. `write` makes the second state that of the stack. `replacement` determines the manager of its secrets.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] while the stack is locked elsewhere, and those of `write`.
@@ -104,10 +114,10 @@ impl StackStorage {
         secrets: &dyn SecretsProvider,
         imported: &mut Snapshot,
         creates: bool,
-        rule: ManagerRule,
+        replacement: Replacement,
         write: impl AsyncFnOnce(&StackSession, Option<&Snapshot>, &mut Snapshot) -> Result<()>,
     ) -> Result<Replaced> {
-        let lock = self.lock_for("import").await?;
+        let lock = self.lock_for(replacement.name()).await?;
         let result = async {
             let (loaded, is_read) = match self.load(secrets).await {
                 Err(error) if creates && error.kind() == ErrorKind::NotFound => match self.create().await {
@@ -122,16 +132,16 @@ impl StackStorage {
             let mut current = before.clone();
             let own = current.secrets.take().filter(|manager| manager.is_open());
             let given = imported.secrets.take().filter(|manager| manager.is_open());
-            let (first, second) = match rule {
-                ManagerRule::OfDocument => (given.clone(), own.clone()),
-                ManagerRule::OfStack => (own.clone(), given.clone()),
+            let (first, second) = match replacement {
+                Replacement::Import => (given.clone(), own.clone()),
+                Replacement::Restore => (own.clone(), given.clone()),
             };
             imported.secrets = match first.or(second) {
                 Some(manager) => Some(manager),
                 None => Some(secrets.create().await?),
             };
             current.secrets = own.or_else(|| given.is_none().then(|| imported.secrets.clone()).flatten());
-            let session = StackSession::begin(self, loaded, &mut current, "import").await?;
+            let session = StackSession::begin(self, loaded, &mut current, replacement.name()).await?;
             write(&session, is_read.then_some(&before), imported).await?;
             warnings.extend_from_slice(session.notes());
             Ok(Replaced { before, warnings })
@@ -172,7 +182,7 @@ impl StackStorage {
         let write = async |session: &StackSession, _: Option<&Snapshot>, imported: &mut Snapshot| {
             session.commit_edit(imported).await
         };
-        self.replace_state(secrets, &mut imported, creates, ManagerRule::OfDocument, write)
+        self.replace_state(secrets, &mut imported, creates, Replacement::Import, write)
             .await
             .map(drop)
     }

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::value::RawValue;
 
-pub(crate) use exchange::{ManagerRule, Replaced};
+pub(crate) use exchange::{Replaced, Replacement};
 pub(crate) use load::LoadedStack;
 pub(crate) use refresh::Refreshing;
 use tokio::sync::Mutex;
