@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::StackContext;
 use crate::{
+    diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     state::{
         JournalEntry, JournalRecord, OperationId, PendingEntry, Snapshot, StateId, StateRef,
@@ -21,9 +22,10 @@ use crate::{
 /// [`ErrorKind::Conflict`] while the stack is locked elsewhere.
 pub(crate) async fn edit(stack: &StackContext, edit: &StateEdit, dry_run: bool) -> Result<EditReport> {
     let applied = |loaded: &LoadedStack| {
-        let (edited, report) = edit.apply(&loaded.snapshot)?;
+        let (edited, mut report) = edit.apply(&loaded.snapshot)?;
         integrity::verify(&edited).map_err(|error| invalid(edit, &error))?;
-        Ok::<_, Error>((edited, with_warnings(report, loaded)))
+        warn(&mut report, &loaded.warnings);
+        Ok::<_, Error>((edited, report))
     };
     let load = async || match edit.accepts_invalid() {
         true => stack.storage.load_unverified(&*stack.secrets).await,
@@ -38,30 +40,73 @@ pub(crate) async fn edit(stack: &StackContext, edit: &StateEdit, dry_run: bool) 
     let lock = stack.storage.lock_for(edit.name()).await?;
     let result = async {
         let loaded = load().await?;
-        let (edited, report) = applied(&loaded)?;
+        let (edited, mut report) = applied(&loaded)?;
         if report.is_empty() {
             return Ok(report);
         }
-        commit(stack, loaded, edited, edit.name()).await.map(|()| report)
+        let notes = commit(stack, loaded, edited, edit.name()).await?;
+        warn(&mut report, &notes);
+        Ok(report)
     };
     let result = result.await;
     let released = lock.release().await;
     result.and_then(|report| released.map(|()| report))
 }
 
-/// Makes an edited state that is valid the stack's checkpoint, once the host's journal has received it. The caller holds the
-/// lock. A journal that a crash left is merged first.
-pub(super) async fn commit(
+/// The hint for an edit that a host's journal has, and that the store may have.
+const UNKNOWN: &str = "the host's journal has received this edit; whether the store has it, snapshot() shows once the store can be read";
+
+/// The hint for an edit that a host's journal has, and that the store does not have.
+const NOT_TAKEN_BACK: &str =
+    "the host's journal has received this edit, which the store does not have: snapshot() returns the state";
+
+/// Makes an edited state that is valid the stack's checkpoint. The caller holds the lock. A journal that a crash left is merged
+/// first; returns the diagnostics about that.
+async fn commit(
     stack: &StackContext,
     loaded: LoadedStack,
     mut edited: Snapshot,
     kind: &str,
-) -> Result<()> {
+) -> Result<Vec<Diagnostic>> {
     let mut current = loaded.snapshot.clone();
     let session = StackSession::begin(&stack.storage, loaded, &mut current, kind).await?;
-    edited.manifest = current.manifest;
-    announce(stack, &edited).await?;
-    session.commit_edit(&mut edited).await
+    edited.manifest.clone_from(&current.manifest);
+    write(stack, &session, Some(&current), &mut edited).await?;
+    Ok(session.notes().to_vec())
+}
+
+/// Makes an edited state the stack's checkpoint, once the host's journal has received it. Where it cannot be written, the journal
+/// gets the former state again, if that could be read.
+pub(super) async fn write(
+    stack: &StackContext,
+    session: &StackSession,
+    former: Option<&Snapshot>,
+    edited: &mut Snapshot,
+) -> Result<()> {
+    announce(stack, edited).await?;
+    let Err(error) = session.commit_edit(edited).await else {
+        return Ok(());
+    };
+    Err(take_back(stack, former, session.is_unchanged().await, error).await)
+}
+
+/// Passes the former state to the host's journal, which has received an edit that could not be written. Returns the error of that
+/// write. `is_unchanged` is false where the store has the edit nevertheless.
+pub(super) async fn take_back(
+    stack: &StackContext,
+    former: Option<&Snapshot>,
+    is_unchanged: Result<bool>,
+    error: Error,
+) -> Error {
+    if stack.journal.is_none() {
+        return error;
+    }
+    match (is_unchanged, former) {
+        (Ok(false), _) => error,
+        (Err(_), _) => error.with_hint(UNKNOWN),
+        (Ok(true), Some(former)) if announce(stack, former).await.is_ok() => error,
+        (Ok(true), _) => error.with_hint(NOT_TAKEN_BACK),
+    }
 }
 
 /// Removes a pending operation from a stack's state, and returns it.
@@ -69,11 +114,11 @@ pub(super) async fn commit(
 /// # Errors
 /// As [`crate::Stack::forget_pending`]; those of the host's journal.
 pub(crate) async fn forget_pending(stack: &StackContext, id: &str, dry_run: bool) -> Result<PendingEntry> {
-    let announce = async |edited: &Snapshot| announce(stack, edited).await;
+    let write = async |session: &StackSession, former: &Snapshot, edited: &mut Snapshot| {
+        write(stack, session, Some(former), edited).await
+    };
     let storage = &stack.storage;
-    storage
-        .forget_pending(&*stack.secrets, id, dry_run, announce)
-        .await
+    storage.forget_pending(&*stack.secrets, id, dry_run, write).await
 }
 
 /// Passes an edited state to the host's journal, as the complete new lists of records and pending operations.
@@ -97,13 +142,12 @@ pub(super) async fn announce(stack: &StackContext, edited: &Snapshot) -> Result<
     receiver.receive(&Arc::new(entry)).await
 }
 
-/// Adds the warnings about the loaded state to a report.
-fn with_warnings(mut report: EditReport, loaded: &LoadedStack) -> EditReport {
-    let warnings = loaded.warnings.iter();
+/// Adds warnings about the state to a report.
+pub(super) fn warn(report: &mut EditReport, warnings: &[Diagnostic]) {
+    let warnings = warnings.iter();
     report
         .warnings
         .extend(warnings.map(|warning| warning.message.library().to_owned()));
-    report
 }
 
 fn invalid(edit: &StateEdit, error: &Error) -> Error {

@@ -13,10 +13,13 @@ use crate::{
     runtime::Runtime,
     state::{
         JournalEntry, JournalReplay, Snapshot,
-        edit::{Delete, Move, Rename, Selection, StateEdit},
+        edit::{Delete, EditReport, Move, Rename, Selection, StateEdit},
         journal::JournalReceiver,
     },
-    store::{Condition, HistoryPoint, MemoryStore, Store},
+    store::{
+        Condition, HistoryPoint, MemoryStore, Store,
+        faulty::{Fault, FaultyStore},
+    },
     urn::Urn,
 };
 
@@ -25,7 +28,7 @@ const PAGE: &str = "urn:pulumi:dev::shop::my:index:Site$my:index:Page::page";
 const OTHER: &str = "urn:pulumi:dev::shop::my:index:Site::other";
 
 /// The copy of a stack's state that a host keeps by its journal.
-struct Mirror {
+pub(super) struct Mirror {
     replay: Mutex<JournalReplay>,
     entries: Mutex<usize>,
     refuses: Mutex<bool>,
@@ -70,61 +73,88 @@ impl JournalReceiver for Mirror {
     }
 }
 
+const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
+
+/// The limit of writes of an edit.
+const MAX_WRITES: usize = 64;
+
+/// Returns a store with a stack that has a state of the history, and with an empty stack.
+pub(super) async fn prepared() -> Arc<dyn Store> {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    let resource = |urn: &str, parent: Option<&str>| {
+        let resource_type = Urn::parse(urn).unwrap().resource_type().to_owned();
+        match parent {
+            Some(parent) => json!({ "urn": urn, "custom": false, "type": resource_type, "parent": parent }),
+            None => json!({ "urn": urn, "custom": false, "type": resource_type }),
+        }
+    };
+    let pending = |urn: &str, kind: &str, parent| json!({ "type": kind, "resource": resource(urn, parent) });
+    let latest = json!({
+        "secrets_providers": { "type": "test", "state": { "key": "old" } },
+        "resources": [resource(SITE, None), resource(PAGE, Some(SITE)), resource(OTHER, None)],
+        "pending_operations": [pending(PAGE, "updating", Some(SITE)), pending(OTHER, "updating", None)],
+    });
+    let checkpoint =
+        json!({ "version": 3, "checkpoint": { "stack": "organization/shop/dev", "latest": latest } });
+    let entry = json!({ "kind": "update", "startTime": 1, "message": "", "environment": {}, "config": {}, "result": "succeeded", "endTime": 2 });
+    for (key, text) in [
+        (".pulumi/meta.yaml", "version: 1\n".to_owned()),
+        (CHECKPOINT, checkpoint.to_string()),
+        (
+            ".pulumi/history/shop/dev/dev-1.checkpoint.json",
+            checkpoint.to_string(),
+        ),
+        (".pulumi/history/shop/dev/dev-1.history.json", entry.to_string()),
+    ] {
+        store.put(key, text.into(), Condition::Any).await.unwrap();
+    }
+    engine(&store, "old")
+        .create_or_select_stack("shop/live", StackSettings::default())
+        .await
+        .unwrap();
+    store
+}
+
+pub(super) fn engine(store: &Arc<dyn Store>, key: &'static str) -> Engine {
+    let builder = Engine::builder(Handle::current()).store(Arc::clone(store));
+    builder.secrets(Arc::new(Key::new(key))).build().unwrap()
+}
+
+/// Returns the state of a stack as the next process reads it: under the first of these names that exists, with the key of before
+/// or after the edits.
+async fn stored(store: &Arc<dyn Store>, names: &[&str], place: &str) -> Snapshot {
+    for lock in store.list(".pulumi/locks/").await.unwrap() {
+        store.delete(&lock.key).await.unwrap();
+    }
+    for name in names {
+        for key in ["old", "new"] {
+            let opened = engine(store, key)
+                .select_stack(name, StackSettings::default())
+                .await;
+            if let Ok(stack) = opened
+                && let Ok(snapshot) = stack.snapshot().await
+            {
+                return snapshot;
+            }
+        }
+    }
+    panic!("{place}: no state")
+}
+
 /// Two stacks in a store, each with a mirror.
-struct Case {
+pub(super) struct Case {
     engine: Engine,
-    from: (Stack, Arc<Mirror>),
+    pub(super) from: (Stack, Arc<Mirror>),
     to: (Stack, Arc<Mirror>),
 }
 
 impl Case {
     async fn new() -> Self {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
-        let resource = |urn: &str, parent: Option<&str>| {
-            let resource_type = Urn::parse(urn).unwrap().resource_type().to_owned();
-            match parent {
-                Some(parent) => {
-                    json!({ "urn": urn, "custom": false, "type": resource_type, "parent": parent })
-                }
-                None => json!({ "urn": urn, "custom": false, "type": resource_type }),
-            }
-        };
-        let pending =
-            |urn: &str, kind: &str, parent| json!({ "type": kind, "resource": resource(urn, parent) });
-        let latest = json!({
-            "secrets_providers": { "type": "test", "state": { "key": "old" } },
-            "resources": [resource(SITE, None), resource(PAGE, Some(SITE)), resource(OTHER, None)],
-            "pending_operations": [pending(PAGE, "updating", Some(SITE)), pending(OTHER, "updating", None)],
-        });
-        let checkpoint =
-            json!({ "version": 3, "checkpoint": { "stack": "organization/shop/dev", "latest": latest } });
-        let text = checkpoint.to_string();
-        let key = ".pulumi/stacks/shop/dev.json";
-        store
-            .put(".pulumi/meta.yaml", "version: 1\n".into(), Condition::Any)
-            .await
-            .unwrap();
-        store.put(key, text.clone().into(), Condition::Any).await.unwrap();
-        let history = ".pulumi/history/shop/dev/dev-1";
-        store
-            .put(&format!("{history}.checkpoint.json"), text.into(), Condition::Any)
-            .await
-            .unwrap();
-        let entry = json!({ "kind": "update", "startTime": 1, "message": "", "environment": {}, "config": {}, "result": "succeeded", "endTime": 2 });
-        store
-            .put(
-                &format!("{history}.history.json"),
-                entry.to_string().into(),
-                Condition::Any,
-            )
-            .await
-            .unwrap();
-        let builder = Engine::builder(Handle::current()).store(store);
-        let engine = builder.secrets(Arc::new(Key::new("old"))).build().unwrap();
-        engine
-            .create_or_select_stack("shop/live", StackSettings::default())
-            .await
-            .unwrap();
+        Self::over(&prepared().await).await
+    }
+
+    pub(super) async fn over(store: &Arc<dyn Store>) -> Self {
+        let engine = engine(store, "old");
         let from = Self::open(&engine, "shop/dev").await;
         let to = Self::open(&engine, "shop/live").await;
         Self { engine, from, to }
@@ -145,7 +175,7 @@ fn urn(text: &str) -> Urn {
     Urn::parse(text).unwrap()
 }
 
-const EDITS: [&str; 9] = [
+pub(super) const EDITS: [&str; 9] = [
     "rename",
     "delete",
     "protect",
@@ -157,54 +187,57 @@ const EDITS: [&str; 9] = [
     "rename the stack",
 ];
 
-async fn make(case: &Case, edit: &str) -> Result<()> {
+/// Makes an edit, and returns the warnings of its report.
+pub(super) async fn make(case: &Case, edit: &str) -> Result<Vec<String>> {
     let stack = &case.from.0;
-    match edit {
+    let report = match edit {
         "rename" => {
             let rename = Rename::to_name(urn(PAGE), "renamed");
-            stack.edit(&StateEdit::Rename(rename), false).await.map(drop)
+            stack.edit(&StateEdit::Rename(rename), false).await?
         }
         "delete" => {
             let delete = Delete {
                 urns: vec![urn(PAGE)],
                 ..Delete::default()
             };
-            stack.edit(&StateEdit::Delete(delete), false).await.map(drop)
+            stack.edit(&StateEdit::Delete(delete), false).await?
         }
         "protect" => {
             let protect = StateEdit::Protect(Selection::of([urn(OTHER)]));
-            stack.edit(&protect, false).await.map(drop)
+            stack.edit(&protect, false).await?
         }
         "forget" => {
             let pending = stack.pending().await?;
-            stack.forget_pending(&pending[1].id, false).await.map(drop)
+            stack.forget_pending(&pending[1].id, false).await?;
+            return Ok(Vec::new());
         }
-        "import" => {
-            let document = json!({ "version": 3, "deployment": { "resources": [
-                { "urn": OTHER, "custom": false, "type": "my:index:Site", "protect": true } ] } });
-            stack
-                .import_deployment(document.to_string().as_bytes())
-                .await
-                .map(drop)
-        }
+        "import" => import(stack, false).await?,
         "restore" => {
             let protect = StateEdit::Protect(Selection::of([urn(OTHER)]));
             stack.edit(&protect, false).await?;
-            stack.restore(&HistoryPoint::Version(1), false).await.map(drop)
+            stack.restore(&HistoryPoint::Version(1), false).await?
         }
-        "secrets" => stack
-            .change_secrets(Arc::new(Key::new("new")), false)
-            .await
-            .map(drop),
+        "secrets" => stack.change_secrets(Arc::new(Key::new("new")), false).await?,
         "move" => {
             let edit = Move {
                 urns: vec![urn(SITE)],
                 include_parents: false,
             };
-            stack.move_resources(&case.to.0, &edit, false).await.map(drop)
+            let report = stack.move_resources(&case.to.0, &edit, false).await?;
+            return Ok([report.source.warnings, report.destination.warnings].concat());
         }
-        _ => stack.rename_stack("renamed", false).await.map(drop),
-    }
+        _ => stack.rename_stack("renamed", false).await?,
+    };
+    Ok(report.warnings)
+}
+
+pub(super) async fn import(stack: &Stack, dry_run: bool) -> Result<EditReport> {
+    let document = json!({ "version": 3, "deployment": { "resources": [
+        { "urn": OTHER, "custom": false, "type": "my:index:Site", "protect": true } ] } });
+    let document = document.to_string();
+    stack
+        .import_deployment_with(document.as_bytes(), false, dry_run)
+        .await
 }
 
 #[tokio::test]
@@ -271,4 +304,66 @@ async fn an_edit_that_the_host_refuses_changes_nothing() {
             make(&case, edit).await.expect(&place);
         }
     }
+}
+
+#[tokio::test]
+async fn a_host_has_the_state_of_the_store_after_an_edit_that_could_not_be_written() {
+    for edit in EDITS {
+        let earlier = usize::from(edit == "restore");
+        for fault in [Fault::Refused, Fault::DoneOnce] {
+            // The failed edits whose entry was taken back, and those whose entry stands.
+            let (mut taken_back, mut standing) = (0, 0);
+            for at in 0..MAX_WRITES {
+                let place = format!("{edit}, {fault:?} at write {at}");
+                let store = prepared().await;
+                let faulty = Arc::new(FaultyStore::new(Arc::clone(&store), fault, at));
+                let case = Case::over(&(Arc::clone(&faulty) as Arc<dyn Store>)).await;
+                let made = make(&case, edit).await;
+                for (mirror, names) in [
+                    (&case.from.1, &["shop/dev", "shop/renamed"][..]),
+                    (&case.to.1, &["shop/live"]),
+                ] {
+                    let mirrored = mirror.replay.lock().unwrap().to_snapshot().unwrap();
+                    require_same(&mirrored, &stored(&store, names, &place).await, &place);
+                }
+                if faulty.writes() <= at {
+                    made.expect(&place);
+                    break;
+                }
+                if let Err(error) = made {
+                    assert_eq!(error.kind(), ErrorKind::Unavailable, "{place}: {error}");
+                    assert!(error.message().contains("on purpose"), "{place}: {error}");
+                    let entries = case.from.1.entries();
+                    taken_back += usize::from(entries == earlier + 2);
+                    standing += usize::from(entries == earlier + 1);
+                }
+                assert!(at + 1 < MAX_WRITES, "{place}");
+            }
+            match fault {
+                Fault::Refused => assert!(taken_back > 0, "{edit}"),
+                _ => assert!(standing > 0, "{edit}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_error_of_an_import_over_an_unreadable_state_says_that_the_host_has_it() {
+    let mut hinted = 0;
+    for at in 0..MAX_WRITES {
+        let store = prepared().await;
+        let faulty = FaultyStore::new(Arc::clone(&store), Fault::Refused, at);
+        let case = Case::over(&(Arc::new(faulty) as Arc<dyn Store>)).await;
+        store.put(CHECKPOINT, "{".into(), Condition::Any).await.unwrap();
+        let Err(error) = make(&case, "import").await else {
+            break;
+        };
+        let is_unreadable = store.get(CHECKPOINT).await.unwrap().unwrap().bytes == "{";
+        let mut hints = error.hints().iter();
+        let has_hint = hints.any(|hint| hint.contains("which the store does not have"));
+        let entries = case.from.1.entries();
+        assert_eq!(has_hint, is_unreadable && entries == 1, "write {at}: {error}");
+        hinted += usize::from(has_hint);
+    }
+    assert!(hinted > 0);
 }

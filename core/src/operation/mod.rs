@@ -11,6 +11,8 @@ mod edit;
 #[cfg(test)]
 mod edit_journal;
 #[cfg(test)]
+mod edit_notes;
+#[cfg(test)]
 mod edit_sequences;
 mod engine_parts;
 mod execute;

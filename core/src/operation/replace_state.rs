@@ -1,6 +1,10 @@
 //! Replacing the whole state: by a deployment document, or by a state of the history.
 
-use super::{StackContext, change_secrets::require_key, edit::announce};
+use super::{
+    StackContext,
+    change_secrets::require_key,
+    edit::{warn, write},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     resource::PendingOperation,
@@ -10,7 +14,7 @@ use crate::{
         deployment::{SecretsAccess, read_checkpoint},
         edit::{EditReport, Edited, rename_stack},
     },
-    store::{HistoryPoint, ManagerRule, ORGANIZATION, StackName},
+    store::{HistoryPoint, ORGANIZATION, Replaced, Replacement, StackName, StackSession},
 };
 
 /// The hint for a state of the history whose secrets have another key than the stack.
@@ -47,7 +51,7 @@ pub(crate) async fn import(
             manager.kind()
         ));
     }
-    replace(stack, snapshot, warnings, ManagerRule::OfDocument, dry_run).await
+    replace(stack, snapshot, warnings, Replacement::Import, dry_run).await
 }
 
 /// Replaces the state by one of the stack's history. The URNs of a stack that was renamed since get its present name, and the
@@ -105,23 +109,31 @@ pub(crate) async fn restore(
         let (former, own) = (names(&former), names(own));
         rename_stack(&mut snapshot, (&former.0, &former.1), (&own.0, &own.1));
     }
-    replace(stack, snapshot, Vec::new(), ManagerRule::OfStack, dry_run).await
+    replace(stack, snapshot, Vec::new(), Replacement::Restore, dry_run).await
 }
 
 async fn replace(
     stack: &StackContext,
     mut snapshot: Snapshot,
     mut warnings: Vec<String>,
-    rule: ManagerRule,
+    replacement: Replacement,
     dry_run: bool,
 ) -> Result<EditReport> {
     let (storage, secrets, creates) = (&stack.storage, &*stack.secrets, stack.is_created_by_writes());
-    let before = match dry_run {
-        true => storage.load_replaced(secrets, creates).await?,
+    let Replaced {
+        before,
+        warnings: about_state,
+    } = match dry_run {
+        true => {
+            storage.refuse_unsettled().await?;
+            storage.load_replaced(secrets, creates).await?
+        }
         false => {
-            let announce = async |snapshot: &Snapshot| announce(stack, snapshot).await;
+            let write = async |session: &StackSession, former: Option<&Snapshot>, edited: &mut Snapshot| {
+                write(stack, session, former, edited).await
+            };
             storage
-                .replace_state(secrets, &mut snapshot, creates, rule, announce)
+                .replace_state(secrets, &mut snapshot, creates, replacement, write)
                 .await?
         }
     };
@@ -132,11 +144,12 @@ async fn replace(
         .filter(|pending| !kept.contains(pending));
     warnings.extend(lost.map(|pending| {
         let of = described(pending);
-        format!("the state has no longer the pending operation {of}")
+        format!("the state no longer has the pending operation {of}")
     }));
     let mut edited = Edited::new(snapshot);
     edited.warnings = warnings;
-    let report = EditReport::of(&before, &edited);
+    let mut report = EditReport::of(&before, &edited);
+    warn(&mut report, &about_state);
     Ok(EditReport { dry_run, ..report })
 }
 

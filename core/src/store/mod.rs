@@ -36,7 +36,7 @@ pub(crate) use lock_owner::Holder;
 pub use lock_owner::LockHolder;
 pub use memory::MemoryStore;
 pub use open::open;
-pub(crate) use session::{HistoryRecord, LoadedStack, ManagerRule, Refreshing, StackSession};
+pub(crate) use session::{HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession};
 pub(crate) use stack::{
     BothLocks, Moving, Settled, StackStorage, StoredStack, is_one_store, list_stacks, summarize_stacks,
 };

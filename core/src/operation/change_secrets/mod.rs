@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{StackContext, edit::announce, secrets::config_manager};
+use super::{
+    StackContext,
+    edit::{warn, write},
+    secrets::config_manager,
+};
 use crate::{
     config::{ConfigSource, RekeyedConfig},
     error::{Error, ErrorKind, Result},
@@ -52,7 +56,7 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     }
     let loaded = storage.load(&*stack.secrets).await?;
     require_key(stack, &loaded.snapshot).await?;
-    let report = report_of(stack, &loaded);
+    let mut report = report_of(stack, &loaded);
     let manager = secrets.create().await?;
     manager.ready().await?;
     let config = rekeyed_config(stack, loaded.snapshot.secrets.as_ref(), &*manager).await?;
@@ -63,15 +67,12 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
     let session = StackSession::begin(storage, loaded, &mut current, NAME).await?;
-    edited.manifest = current.manifest;
+    warn(&mut report, session.notes());
+    edited.manifest.clone_from(&current.manifest);
     if let Some(config) = config.clone() {
         storage.note_rekeying(&*manager, config).await?;
     }
-    let committed = async {
-        announce(stack, &edited).await?;
-        session.commit_edit(&mut edited).await
-    };
-    if let Err(error) = committed.await {
+    if let Err(error) = write(stack, &session, Some(&current), &mut edited).await {
         if let Some(source) = &stack.config_source
             && config.is_some()
         {
@@ -190,9 +191,7 @@ async fn rekeyed_config(
 
 fn report_of(stack: &StackContext, loaded: &LoadedStack) -> EditReport {
     let mut report = EditReport::of_secrets(&loaded.snapshot);
-    let warnings = loaded.warnings.iter();
-    let warnings = warnings.map(|warning| warning.message.library().to_owned());
-    report.warnings.extend(warnings);
+    warn(&mut report, &loaded.warnings);
     let encrypted = stack.config.encrypted_keys();
     if !encrypted.is_empty() {
         let keys: Vec<_> = encrypted.iter().map(ToString::to_string).collect();

@@ -3,12 +3,16 @@
 
 use futures::future::{join, try_join};
 
-use super::{StackContext, change_secrets::unfinished, edit::announce};
+use super::{
+    StackContext,
+    change_secrets::unfinished,
+    edit::{announce, take_back, warn},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     state::{
         Snapshot,
-        edit::{EditReport, Move, MoveReport, Moved, transfer},
+        edit::{Move, MoveReport, Moved, transfer},
         integrity,
     },
     store::{BothLocks, LoadedStack, Moving, Settled, StackSession, StackStorage, is_one_store},
@@ -111,12 +115,14 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
         present.secrets = Some(destination.new_secrets(&*destination.secrets).await?);
     }
     let moved = moved(to, &loaded.snapshot, &present, edit)?;
-    let report = reported(moved.report, &loaded, Some(&arrival));
+    let mut report = reported(moved.report, &loaded, Some(&arrival));
     let (mut left, mut arrived) = (moved.source, moved.destination);
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
     let leaving = StackSession::begin(from, loaded, &mut current, NAME).await?;
     let arriving = StackSession::begin(to, arrival, &mut present, NAME).await?;
+    warn(&mut report.source, leaving.notes());
+    warn(&mut report.destination, arriving.notes());
     left.manifest.clone_from(&current.manifest);
     arrived.manifest.clone_from(&present.manifest);
     // All secrets are encrypted before the first write.
@@ -145,12 +151,14 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     match moving.settle_locked(from, to).await {
         Ok(Settled::Done) => Ok(report),
         Ok(Settled::Undone) => {
-            // The error of the move is reported, not that of a host's journal.
-            if announced.0 {
-                drop(announce(destination, &present).await);
-            }
-            if announced.1 {
-                drop(announce(source, &current).await);
+            let mut error = error;
+            for (stack, former, is_announced) in [
+                (destination, &present, announced.0),
+                (source, &current, announced.1),
+            ] {
+                if is_announced {
+                    error = take_back(stack, Some(former), Ok(true), error).await;
+                }
             }
             Err(error)
         }
@@ -186,15 +194,9 @@ fn moved(to: &StackStorage, source: &Snapshot, destination: &Snapshot, edit: &Mo
 
 /// Adds the warnings about the loaded states to a report.
 fn reported(mut report: MoveReport, source: &LoadedStack, destination: Option<&LoadedStack>) -> MoveReport {
-    let add = |report: &mut EditReport, loaded: &LoadedStack| {
-        let warnings = loaded.warnings.iter();
-        report
-            .warnings
-            .extend(warnings.map(|warning| warning.message.library().to_owned()));
-    };
-    add(&mut report.source, source);
+    warn(&mut report.source, &source.warnings);
     if let Some(destination) = destination {
-        add(&mut report.destination, destination);
+        warn(&mut report.destination, &destination.warnings);
     }
     report
 }

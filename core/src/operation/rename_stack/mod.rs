@@ -1,11 +1,16 @@
 //! Renaming a stack: its URNs, and all that its store keeps of it.
 
-use super::{StackContext, change_secrets::unfinished, edit::announce, replace_state::new_name};
+use super::{
+    StackContext,
+    change_secrets::unfinished,
+    edit::{announce, take_back, warn},
+    replace_state::new_name,
+};
 use crate::{
     config::ConfigSource,
     error::{Error, Result},
     state::{
-        deployment::{SecretsShown, write_checkpoint},
+        deployment::{SecretsShown, content_hash, write_checkpoint},
         edit::{EditReport, Edited, rename_stack as rename_urns},
         integrity,
     },
@@ -65,16 +70,25 @@ async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStor
     }
     let source = check_target(stack, from, to).await?;
     let loaded = from.load(&*stack.secrets).await?;
-    let (edited, report) = renamed(from, to, &loaded)?;
+    let (edited, mut report) = renamed(from, to, &loaded)?;
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
-    drop(StackSession::begin(from, loaded, &mut current, "rename").await?);
+    let session = StackSession::begin(from, loaded, &mut current, "rename").await?;
+    warn(&mut report, session.notes());
     let checkpoint =
         write_checkpoint(&to.name().qualified(), &edited.snapshot, SecretsShown::Encrypted).await?;
     let base = from.read().await?.checkpoint;
+    let hash = content_hash(&checkpoint);
     announce(stack, &edited.snapshot).await?;
-    from.rename_locked(to, &base, checkpoint, source).await?;
-    Ok(report)
+    match from.rename_locked(to, &base, checkpoint, source).await {
+        Ok(()) => Ok(report),
+        Err(error) => {
+            // Once the state has the new name, the next opening finishes the renaming; until then, it undoes it.
+            let stored = to.hash().await;
+            let is_unchanged = stored.map(|stored| stored != Some(hash));
+            Err(take_back(stack, Some(&current), is_unchanged, error).await)
+        }
+    }
 }
 
 /// Refuses a stack with an unfinished change of its secrets manager, and a name that is taken. Returns the source of the
@@ -104,12 +118,8 @@ fn renamed(from: &StackStorage, to: &StackStorage, loaded: &LoadedStack) -> Resu
     let names = (old.project(), old.stack());
     edited.renames = rename_urns(&mut edited.snapshot, names, (new.project(), new.stack()));
     integrity::verify(&edited.snapshot)?;
-    let warnings = loaded
-        .warnings
-        .iter()
-        .map(|warning| warning.message.library().to_owned());
-    edited.warnings.extend(warnings);
-    let report = EditReport::of(&loaded.snapshot, &edited);
+    let mut report = EditReport::of(&loaded.snapshot, &edited);
+    warn(&mut report, &loaded.warnings);
     Ok((edited, report))
 }
 

@@ -20,7 +20,7 @@ use crate::{
     runtime::Runtime,
     state::edit::{Selection, StateEdit},
     store::{
-        MemoryStore, Store,
+        HistoryPoint, MemoryStore, Store,
         faulty::{Fault, FaultyStore},
     },
 };
@@ -212,7 +212,7 @@ async fn a_configuration_that_cannot_be_renamed_is_renamed_when_the_stack_is_nex
 }
 
 #[tokio::test]
-async fn a_dry_run_reports_the_unfinished_change_that_refuses_the_renaming() {
+async fn a_dry_run_reports_the_unfinished_change_that_refuses_the_edit() {
     let settings = Settings::of(&["dev"]);
     let (store, stack) = created(&settings).await;
     let other = open(Arc::clone(&store), None, "shop/other", Opening::Create)
@@ -229,6 +229,14 @@ async fn a_dry_run_reports_the_unfinished_change_that_refuses_the_renaming() {
         ..Selection::default()
     });
     let movement = crate::state::edit::Move::default();
+    let empty = br#"{"version":3,"checkpoint":{"stack":"organization/shop/dev"}}"#;
+    let entry = br#"{"kind":"update","startTime":1,"message":"","environment":{},"config":{},"result":"succeeded","endTime":2}"#;
+    for (ending, text) in [("checkpoint", &empty[..]), ("history", &entry[..])] {
+        let key = format!(".pulumi/history/shop/dev/dev-1.{ending}.json");
+        let put = store.put(&key, text.to_vec().into(), crate::store::Condition::Any);
+        put.await.unwrap();
+    }
+    let document = br#"{"version":3,"deployment":{"resources":[]}}"#;
     for dry_run in [true, false] {
         let errors = [
             stack.rename_stack("live", dry_run).await.map(drop),
@@ -239,6 +247,12 @@ async fn a_dry_run_reports_the_unfinished_change_that_refuses_the_renaming() {
             stack.move_resources(&other, &movement, dry_run).await.map(drop),
             other.move_resources(&stack, &movement, dry_run).await.map(drop),
             stack.edit(&all, dry_run).await.map(drop),
+            stack
+                .import_deployment_with(document, false, dry_run)
+                .await
+                .map(drop),
+            stack.restore(&HistoryPoint::Version(1), dry_run).await.map(drop),
+            stack.forget_pending("none", dry_run).await.map(drop),
         ];
         for (number, error) in errors.into_iter().enumerate() {
             let error = error.unwrap_err();

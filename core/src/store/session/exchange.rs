@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::{
+    diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     message::Text,
     secrets::SecretsProvider,
@@ -20,13 +21,32 @@ use crate::{
     urn::Urn,
 };
 
-/// The manager of the secrets of a state that replaces another one. One that cannot be opened is never chosen.
+/// What replaces a state. It determines the manager of the secrets; one that cannot be opened is never chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ManagerRule {
-    /// That of the new state; without one, the stack's.
-    OfDocument,
-    /// The stack's; without one, that of the new state.
-    OfStack,
+pub(crate) enum Replacement {
+    /// A deployment document: with its manager; without one, with the stack's.
+    Import,
+    /// A state of the history: with the stack's manager; without one, with its own.
+    Restore,
+}
+
+impl Replacement {
+    /// Returns the name of the operation in locks and journals.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Import => "import",
+            Self::Restore => "restore",
+        }
+    }
+}
+
+/// A state that was replaced, or would be.
+#[derive(Debug, Default)]
+pub(crate) struct Replaced {
+    /// Empty when it could not be read, or the stack did not exist.
+    pub before: Snapshot,
+    /// Warnings about it and its journal, for the user.
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl StackStorage {
@@ -84,49 +104,51 @@ impl StackStorage {
         }
     }
 
-    /// Replaces the state. The present one need not be readable. With `creates`, a missing stack is created. `announce` gets
-    /// the new state before it is written, and can refuse it. `rule` chooses the manager of its secrets.
+    /// Replaces the state, and returns the one before. That need not be readable: it is `None` for `write` then. With `creates`, a
+    /// missing stack is created. `write` makes the second state that of the stack. `replacement` determines the manager of its secrets.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] while the stack is locked elsewhere, and those of `announce`. The state is unchanged then.
+    /// [`ErrorKind::Conflict`] while the stack is locked elsewhere, and those of `write`.
     pub(crate) async fn replace_state(
         &self,
         secrets: &dyn SecretsProvider,
         imported: &mut Snapshot,
         creates: bool,
-        rule: ManagerRule,
-        announce: impl AsyncFnOnce(&Snapshot) -> Result<()>,
-    ) -> Result<Snapshot> {
-        let lock = self.lock_for("import").await?;
+        replacement: Replacement,
+        write: impl AsyncFnOnce(&StackSession, Option<&Snapshot>, &mut Snapshot) -> Result<()>,
+    ) -> Result<Replaced> {
+        let lock = self.lock_for(replacement.name()).await?;
         let result = async {
-            let loaded = match self.load(secrets).await {
+            let (loaded, is_read) = match self.load(secrets).await {
                 Err(error) if creates && error.kind() == ErrorKind::NotFound => match self.create().await {
                     Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
-                    _ => self.load(secrets).await?,
+                    _ => (self.load(secrets).await?, true),
                 },
-                Err(error) if is_unreadable(&error) => self.unread().await?,
-                loaded => loaded?,
+                Err(error) if is_unreadable(&error) => (self.unread().await?, false),
+                loaded => (loaded?, true),
             };
             let before = loaded.snapshot.clone();
+            let mut warnings = loaded.warnings.clone();
             let mut current = before.clone();
             let own = current.secrets.take().filter(|manager| manager.is_open());
             let given = imported.secrets.take().filter(|manager| manager.is_open());
-            let (first, second) = match rule {
-                ManagerRule::OfDocument => (given.clone(), own.clone()),
-                ManagerRule::OfStack => (own.clone(), given.clone()),
+            let (first, second) = match replacement {
+                Replacement::Import => (given.clone(), own.clone()),
+                Replacement::Restore => (own.clone(), given.clone()),
             };
             imported.secrets = match first.or(second) {
                 Some(manager) => Some(manager),
                 None => Some(secrets.create().await?),
             };
             current.secrets = own.or_else(|| given.is_none().then(|| imported.secrets.clone()).flatten());
-            let session = StackSession::begin(self, loaded, &mut current, "import").await?;
-            announce(imported).await?;
-            session.commit_edit(imported).await.map(|()| before)
+            let session = StackSession::begin(self, loaded, &mut current, replacement.name()).await?;
+            write(&session, is_read.then_some(&before), imported).await?;
+            warnings.extend_from_slice(session.notes());
+            Ok(Replaced { before, warnings })
         }
         .await;
         let released = lock.release().await;
-        result.and_then(|before| released.map(|()| before))
+        result.and_then(|replaced| released.map(|()| replaced))
     }
 
     /// Returns the present state for the comparison with one that replaces it: empty when it cannot be read, or is missing
@@ -138,11 +160,14 @@ impl StackStorage {
         &self,
         secrets: &dyn SecretsProvider,
         creates: bool,
-    ) -> Result<Snapshot> {
+    ) -> Result<Replaced> {
         match self.load_unlocked(secrets).await {
-            Err(error) if is_unreadable(&error) => Ok(Snapshot::default()),
-            Err(error) if creates && error.kind() == ErrorKind::NotFound => Ok(Snapshot::default()),
-            loaded => Ok(loaded?.snapshot),
+            Err(error) if is_unreadable(&error) => Ok(Replaced::default()),
+            Err(error) if creates && error.kind() == ErrorKind::NotFound => Ok(Replaced::default()),
+            loaded => loaded.map(|loaded| Replaced {
+                before: loaded.snapshot,
+                warnings: loaded.warnings,
+            }),
         }
     }
 
@@ -154,8 +179,10 @@ impl StackStorage {
         creates: bool,
     ) -> Result<()> {
         let (mut imported, _) = self.read_imported(secrets, document, false).await?;
-        let announce = async |_: &Snapshot| Ok(());
-        self.replace_state(secrets, &mut imported, creates, ManagerRule::OfDocument, announce)
+        let write = async |session: &StackSession, _: Option<&Snapshot>, imported: &mut Snapshot| {
+            session.commit_edit(imported).await
+        };
+        self.replace_state(secrets, &mut imported, creates, Replacement::Import, write)
             .await
             .map(drop)
     }

@@ -9,19 +9,20 @@ use crate::{
 
 impl StackStorage {
     /// Removes the pending operation with an id from the state, and returns it. With `dry_run`, nothing is written, and no
-    /// lock is taken. `announce` gets the new state before it is written, and can refuse it.
+    /// lock is taken. `write` makes the second state, which is the first one without the operation, that of the stack.
     ///
     /// # Errors
     /// As [`Self::load`]; [`crate::ErrorKind::NotFound`] when there is no such operation,
-    /// [`crate::ErrorKind::Conflict`] while the stack is locked elsewhere; those of `announce`. The state is unchanged then.
+    /// [`crate::ErrorKind::Conflict`] while the stack is locked elsewhere; those of `write`.
     pub(crate) async fn forget_pending(
         &self,
         secrets: &dyn SecretsProvider,
         id: &str,
         dry_run: bool,
-        announce: impl AsyncFnOnce(&Snapshot) -> Result<()>,
+        write: impl AsyncFnOnce(&StackSession, &Snapshot, &mut Snapshot) -> Result<()>,
     ) -> Result<PendingEntry> {
         if dry_run {
+            self.refuse_unsettled().await?;
             let loaded = self.load_unlocked(secrets).await?;
             let (_, entry) = PendingEntry::find(
                 &loaded.snapshot.pending_operations,
@@ -33,12 +34,15 @@ impl StackStorage {
         let lock = self.lock_for("forget").await?;
         let forgotten = async {
             let loaded = self.load(secrets).await?;
-            let mut snapshot = loaded.snapshot.clone();
-            let (place, entry) = PendingEntry::find(&snapshot.pending_operations, &snapshot.resources, id)?;
-            let session = StackSession::begin(self, loaded, &mut snapshot, "forget").await?;
-            snapshot.pending_operations.remove(place);
-            announce(&snapshot).await?;
-            session.commit_edit(&mut snapshot).await?;
+            let mut current = loaded.snapshot.clone();
+            let (place, entry) = PendingEntry::find(&current.pending_operations, &current.resources, id)?;
+            let session = StackSession::begin(self, loaded, &mut current, "forget").await?;
+            let mut edited = current.clone();
+            edited.pending_operations.remove(place);
+            write(&session, &current, &mut edited).await?;
+            for note in session.notes() {
+                tracing::warn!("{}", note.message.library());
+            }
             Ok(entry)
         }
         .await;

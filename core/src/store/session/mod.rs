@@ -9,12 +9,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::value::RawValue;
 
-pub(crate) use exchange::ManagerRule;
+pub(crate) use exchange::{Replaced, Replacement};
 pub(crate) use load::LoadedStack;
 pub(crate) use refresh::Refreshing;
 use tokio::sync::Mutex;
 
-use super::{HistoryEntry, StackStorage, StoreJournal, StoredStack, stack::Head};
+use super::{
+    HistoryEntry, StackStorage, StoreJournal, StoredStack,
+    stack::{CheckpointBase, Head},
+};
 use crate::{
     config::Config,
     diagnostic::Diagnostic,
@@ -40,6 +43,8 @@ pub(crate) struct StackSession {
     notes: Vec<Diagnostic>,
     journal: Arc<StoreJournal>,
     secrets: Option<Arc<dyn SecretsManager>>,
+    /// The checkpoint at the begin.
+    former: CheckpointBase,
 }
 
 /// The history record of an operation.
@@ -128,6 +133,7 @@ impl StackSession {
         .over(hash);
         Ok(Self {
             storage: storage.clone(),
+            former: head.base().clone(),
             head: Mutex::new(head),
             refreshed: refresh::Progress::default(),
             notes,
@@ -188,6 +194,16 @@ impl StackSession {
     pub(crate) async fn commit_checkpoint(&self, bytes: Vec<u8>) -> Result<()> {
         let mut head = self.head.lock().await;
         self.storage.commit(&mut head, bytes.into(), &self.journal).await
+    }
+
+    /// Returns whether a failed commit has left the checkpoint of the session's begin.
+    ///
+    /// # Errors
+    /// Those of the store; [`ErrorKind::Conflict`] when the checkpoint is neither that one nor the committed one.
+    pub(crate) async fn is_unchanged(&self) -> Result<bool> {
+        let mut head = self.head.lock().await;
+        self.storage.settle(&mut head).await?;
+        Ok(*head.base() == self.former)
     }
 
     /// Removes the journal of an operation without changes.

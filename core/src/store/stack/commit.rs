@@ -43,6 +43,10 @@ impl Head {
         }
     }
 
+    pub(in crate::store) const fn base(&self) -> &CheckpointBase {
+        &self.base
+    }
+
     pub(in crate::store) fn into_base(self) -> CheckpointBase {
         self.base
     }
@@ -120,7 +124,10 @@ impl StackStorage {
     }
 
     /// Determines whether a failed write has replaced the checkpoint.
-    async fn settle(&self, head: &mut Head) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the checkpoint is neither the known one nor the written one.
+    pub(in crate::store) async fn settle(&self, head: &mut Head) -> Result<()> {
         let Some(hash) = &head.unsettled else {
             return Ok(());
         };

@@ -253,7 +253,10 @@ impl StackStorage {
     }
 
     /// Returns the hash of the checkpoint; `None` when there is none.
-    pub(super) async fn hash(&self) -> Result<Option<String>> {
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn hash(&self) -> Result<Option<String>> {
         let Some(key) = self.checkpoint_key().await? else {
             return Ok(None);
         };
