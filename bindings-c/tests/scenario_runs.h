@@ -189,12 +189,17 @@ static void complete_body(sw_completion_t *completion, int is_method, sw_bytes_v
     char *response = is_method
         ? format("{\"result\": %s, \"resultDependencies\": %s, \"failures\": %s}", values, by_name, or_else(failures, "[]"))
         : format("{\"outputs\": %s, \"outputDependencies\": %s}", values, by_name);
+    sw_bytes_t *first = is_method ? NULL : json_at(line, "/failures/0");
     if (failure)
         sw_completion_fail(completion, SW_PROVIDER_STATUS_UNKNOWN, sw_bytes_view(failure));
-    else
+    else if (first) {
+        char *refused = format("{\"status\": 3, \"message\": \"the inputs are invalid\", \"inputErrors\": %s}", sw_bytes_data(failures));
+        sw_completion_fail_with(completion, sw_text(refused));
+        free(refused);
+    } else
         sw_completion_succeed(completion, sw_text(response));
     free(response);
-    sw_bytes_free(failure), sw_bytes_free(outputs), sw_bytes_free(dependencies), sw_bytes_free(failures);
+    sw_bytes_free(failure), sw_bytes_free(outputs), sw_bytes_free(dependencies), sw_bytes_free(failures), sw_bytes_free(first);
 }
 
 #endif

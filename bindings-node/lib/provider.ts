@@ -318,6 +318,7 @@ export interface Provider {
     /**
      * Constructs a component, which is registered already, and returns its outputs: an object of values, which may contain
      * outputs of what it has registered. What `context` registers is below the component. Secrets arrive as `Secret` in any case.
+     * It refuses inputs with a `ProviderError` that has `inputErrors`.
      */
     construct?(context: ProgramContext, request: ConstructRequest, signal: AbortSignal): Answer<Inputs>;
     /** Calls a method of a resource or a component; `context` registers what the method makes. */
@@ -365,6 +366,8 @@ export class ProviderError extends Error {
     constructor(
         message: string,
         readonly status: number = ProviderStatus.invalidArgument,
+        /** What is wrong with the inputs that `construct` or `call` refuses; reported with the path and the value of each. */
+        readonly inputErrors: readonly CheckFailure[] = [],
     ) {
         super(message);
         this.name = "ProviderError";
@@ -469,5 +472,6 @@ export function describeError(error: unknown): object {
         return { message, initFailure };
     }
     const status = attempt(() => (error as { status?: unknown } | null)?.status, undefined);
-    return { message, status: typeof status === "number" ? status : ProviderStatus.unknown };
+    const inputErrors = attempt(() => (error instanceof ProviderError ? error.inputErrors : undefined), undefined);
+    return { message, status: typeof status === "number" ? status : ProviderStatus.unknown, inputErrors };
 }

@@ -15,6 +15,7 @@ import {
     OutputValue,
     Policy,
     ProviderError,
+    ProviderStatus,
     secret,
     Secret,
     StackwrightError,
@@ -48,7 +49,11 @@ function forwarder(name, waitsForRegistrations, limits = {}) {
         const { dependsOn: dependencies, ...given } = options;
         await forward(name, "construct", { ...request, ...given, dependencies, inputs }, signal);
         const described = { package: name, method: "construct", token: request.type, name: request.name };
-        return (await runBody(context, described, inputs)).result;
+        const { result, failures } = await runBody(context, described, inputs);
+        if (failures.length > 0) {
+            throw new ProviderError("the inputs are invalid", ProviderStatus.invalidArgument, failures);
+        }
+        return result;
     };
     provider.call = async (context, { token, arguments: given, preview }, signal) => {
         const { __self__: self, ...inputs } = given;

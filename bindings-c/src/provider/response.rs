@@ -202,6 +202,7 @@ impl CapabilitiesDocument {
             accept_outputs_in_invoke: self
                 .accept_outputs_in_invoke
                 .unwrap_or(base.accept_outputs_in_invoke),
+            accept_outputs_in_call: base.accept_outputs_in_call,
             supports_preview: self.supports_preview.unwrap_or(base.supports_preview),
             supports_autonaming: self.supports_autonaming.unwrap_or(base.supports_autonaming),
             accept_byte_strings: self.accept_byte_strings.unwrap_or(base.accept_byte_strings),

@@ -106,7 +106,7 @@ fn reply(reader: &Reader, method: u32, value: Js, present: bool, inputs: Propert
         }),
         method::INVOKE if present => Reply::Invoke(InvokeResponse {
             result: reader.map_field(value, "result")?.unwrap_or_default(),
-            failures: failures(reader, value)?,
+            failures: failures(reader, value, "failures")?,
         }),
         method::INVOKE => Reply::Invoke(InvokeResponse::default()),
         method::GET_SCHEMA => Reply::Schema(package::schema(reader, value)?),
@@ -249,15 +249,16 @@ fn check(reader: &Reader, value: Option<Js>, inputs: PropertyMap) -> Result<Chec
     };
     Ok(CheckResponse {
         inputs: reader.map_field(value, "inputs")?.unwrap_or(inputs),
-        failures: failures(reader, value)?,
+        failures: failures(reader, value, "failures")?,
     })
 }
 
-pub(super) fn failures(reader: &Reader, value: Js) -> Result<Vec<CheckFailure>> {
-    let Some(list) = reader.field(value, "failures")? else {
+/// Reads a list of failures, which may be absent.
+pub(super) fn failures(reader: &Reader, value: Js, name: &str) -> Result<Vec<CheckFailure>> {
+    let Some(list) = reader.field(value, name)? else {
         return Ok(Vec::new());
     };
-    reader.elements(list, "failures", |failure| {
+    reader.elements(list, name, |failure| {
         refuse_unknown(reader, &["property", "reason"], failure)?;
         Ok(CheckFailure {
             property: reader.text_field(failure, "property")?.unwrap_or_default(),
@@ -393,5 +394,8 @@ fn read_error(reader: &Reader, value: Js) -> Result<ProviderError> {
     let status = reader
         .number_field(value, "status")?
         .map_or(2, |code| code as i32);
-    Ok(ProviderError::new(ProviderStatus::from_code(status), message))
+    Ok(ProviderError {
+        input_errors: failures(reader, value, "inputErrors")?,
+        ..ProviderError::new(ProviderStatus::from_code(status), message)
+    })
 }

@@ -160,7 +160,7 @@ pub(super) fn returned(reader: &Reader, value: Js) -> Result<Returned> {
     Ok(Returned {
         values: dependencies.attach(values),
         dependencies,
-        failures: answer::failures(reader, value)?,
+        failures: answer::failures(reader, value, "failures")?,
     })
 }
 

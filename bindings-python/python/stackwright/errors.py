@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
+    from .provider import CheckFailure
     from .result import Result
 
 __all__ = [
@@ -139,6 +140,7 @@ class ProviderError(StackwrightError):
         *,
         status: Status = Status.UNKNOWN,
         missing_keys: Mapping[str, str] | None = None,
+        input_errors: Sequence[CheckFailure] = (),
         urn: str | None = None,
         provider: str | None = None,
         phase: str | None = None,
@@ -146,6 +148,9 @@ class ProviderError(StackwrightError):
     ) -> None:
         super().__init__(message, urn=urn, provider=provider, phase=phase, hints=hints)
         self.status = status
+        self.input_errors = tuple(input_errors)
+        """What is wrong with the inputs that ``construct`` or ``call`` refuses. Each failure is reported with the path of its
+        property and the value there."""
         self.missing_keys = dict(missing_keys or {})
         """Configuration keys that are missing, with their descriptions."""
 

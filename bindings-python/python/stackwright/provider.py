@@ -318,9 +318,10 @@ class Provider:
 
     def construct(
         self, ctx: Context, request: ConstructRequest, /
-    ) -> Values | None | Awaitable[Values | None]:
+    ) -> InvokeResult | Values | None | Awaitable[InvokeResult | Values | None]:
         """Constructs a component, which is registered already, and returns its outputs. Secrets arrive as
-        :class:`~stackwright.Secret` in any case: what the component registers stays secret with them.
+        :class:`~stackwright.Secret` in any case: what the component registers stays secret with them. An
+        :class:`InvokeResult` with failures refuses the inputs, as a :class:`ProviderError` with ``input_errors`` does.
 
         What is registered with ``ctx`` is below the component; the returned outputs may contain outputs of it::
 

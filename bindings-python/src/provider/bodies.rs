@@ -217,6 +217,12 @@ impl PythonProvider {
             PyTuple::new(py, [Bound::new(py, request)?]).map(Bound::unbind)
         });
         let constructed = self.caller.ask("construct", method, build, returned).await?;
+        if !constructed.failures.is_empty() {
+            return Err(ProviderError {
+                input_errors: constructed.failures,
+                ..ProviderError::new(ProviderStatus::InvalidArgument, "the inputs are invalid")
+            });
+        }
         component.finish(constructed.values).await.map(Reply::Construct)
     }
 

@@ -133,6 +133,7 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
             .extract::<BTreeMap<String, String>>()?
             .into_iter()
             .collect();
+        error.input_errors = failures(&value.getattr("input_errors")?)?;
         return Ok(error);
     }
     // The texts of the exception and its causes may contain secrets: only the traceback is logged.

@@ -19,6 +19,8 @@ pub struct Capabilities {
     pub accept_outputs: bool,
     /// Requests of Invoke contain output values.
     pub accept_outputs_in_invoke: bool,
+    /// Requests of Call contain output values, also without [`Self::accept_outputs`].
+    pub accept_outputs_in_call: bool,
     /// Create and Update support previews.
     pub supports_preview: bool,
     /// The provider uses names that the engine proposes.
@@ -40,6 +42,7 @@ impl Capabilities {
             accept_resources: true,
             accept_outputs: true,
             accept_outputs_in_invoke: false,
+            accept_outputs_in_call: true,
             supports_preview: true,
             supports_autonaming: true,
             accept_byte_strings: true,

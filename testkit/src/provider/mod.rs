@@ -124,7 +124,7 @@ impl ScriptedProvider {
     }
 }
 
-/// A failure of a method's argument.
+/// A failure of an input of a component, or of a method's argument.
 #[derive(serde::Deserialize)]
 struct Failure {
     property: String,
@@ -138,6 +138,12 @@ impl From<Failure> for CheckFailure {
             reason: failure.reason,
         }
     }
+}
+
+/// Reads the failures that the code of a component or a method ends with.
+fn failures(answer: &Value) -> Vec<CheckFailure> {
+    let failures = serde_json::from_value::<Vec<Failure>>(answer["failures"].clone()).unwrap_or_default();
+    failures.into_iter().map(CheckFailure::from).collect()
 }
 
 /// Returns values in the engine's plain JSON form.
@@ -271,6 +277,13 @@ impl Provider for ScriptedProvider {
             .run(body)
             .await
             .map_err(|error| reply::failure(&error))?;
+        let input_errors = failures(&answer);
+        if !input_errors.is_empty() {
+            return Err(ProviderError {
+                input_errors,
+                ..ProviderError::new(ProviderStatus::InvalidArgument, "the inputs are invalid")
+            });
+        }
         component.finish(reply::outputs(&answer)?).await
     }
 
@@ -300,11 +313,10 @@ impl Provider for ScriptedProvider {
             .run(body)
             .await
             .map_err(|error| reply::failure(&error))?;
-        let failures = serde_json::from_value::<Vec<Failure>>(answer["failures"].clone()).unwrap_or_default();
         Ok(MethodResponse {
             result: reply::outputs(&answer)?,
             result_dependencies: reply::dependencies(&answer),
-            failures: failures.into_iter().map(CheckFailure::from).collect(),
+            failures: failures(&answer),
         })
     }
 

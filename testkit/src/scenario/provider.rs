@@ -106,7 +106,7 @@ pub struct BodyScript {
     pub program: Vec<Statement>,
     /// The outputs of the component, or the result of the method.
     pub outputs: Map<String, Value>,
-    /// Failures of the method's arguments: reasons by property.
+    /// Failures of the component's inputs or the method's arguments: reasons by property.
     pub failures: BTreeMap<String, String>,
 }
 

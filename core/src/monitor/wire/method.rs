@@ -66,3 +66,34 @@ fn response(result: MethodResult, bytes: bool, outputs: bool) -> Result<CallResp
         r#return: Some(options::answer_with(&result.result, true, true, bytes, outputs)?),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::property::{Output, PropertyMap, PropertyValue, wire::from_struct};
+
+    #[test]
+    fn a_program_gets_output_values_only_if_it_accepts_them_and_the_dependencies_in_any_case() {
+        let urn = Urn::root_stack("dev", "shop");
+        let output = PropertyValue::Output(Arc::new(Output {
+            element: Some("x".into()),
+            secret: true,
+            dependencies: vec![urn.clone()],
+        }));
+        let secret = PropertyValue::secret("x".into());
+        for (accepts, expected) in [(true, output.clone()), (false, secret)] {
+            let result = MethodResult {
+                result: PropertyMap::from_iter([("opened", output.clone())]),
+                result_dependencies: PropertyDependencies::sharing(["opened".into()], vec![urn.clone()]),
+                failures: Vec::new(),
+            };
+            let answer = response(result, true, accepts).unwrap();
+            let received = from_struct(answer.r#return.unwrap(), &DecodeOptions::all("return")).unwrap();
+            assert_eq!(received, PropertyMap::from_iter([("opened", expected)]));
+            let listed = &answer.return_dependencies["opened"].urns;
+            assert_eq!(listed, &[urn.to_string()]);
+        }
+    }
+}

@@ -146,6 +146,7 @@ impl GrpcProvider {
                         accept_resources: answer.accept_resources,
                         accept_outputs: answer.accept_outputs,
                         accept_outputs_in_invoke: false,
+                        accept_outputs_in_call: false,
                         supports_preview: answer.supports_preview,
                         supports_autonaming: answer.supports_autonaming_configuration,
                         accept_byte_strings: false,

@@ -149,6 +149,7 @@ impl GrpcProvider {
                     accept_resources: answer.accept_resources,
                     accept_outputs: answer.accept_outputs,
                     accept_outputs_in_invoke: answer.accepts_outputs_in_invoke,
+                    accept_outputs_in_call: answer.accepts_outputs_in_call,
                     supports_preview: true,
                     supports_autonaming: answer.supports_autonaming_configuration,
                     accept_byte_strings: answer.accepts_byte_string,

@@ -98,6 +98,14 @@ const fn sending_inputs(
     }
 }
 
+/// Returns the encoding of a method's arguments.
+const fn sending_arguments(capabilities: Capabilities, unknowns: Unknowns) -> EncodeOptions {
+    EncodeOptions {
+        keep_outputs: capabilities.accept_outputs || capabilities.accept_outputs_in_call,
+        ..sending_inputs("arguments", capabilities, unknowns)
+    }
+}
+
 fn decode_outputs(
     label: &'static str,
     message: Option<Struct>,
@@ -235,10 +243,7 @@ fn method_message(
     } = RunInfo::clone(&request.run);
     Ok(pulumirpc::CallRequest {
         tok: request.token,
-        args: encode(
-            &request.arguments,
-            &sending_inputs("arguments", capabilities, unknowns),
-        )?,
+        args: encode(&request.arguments, &sending_arguments(capabilities, unknowns))?,
         arg_dependencies,
         project,
         stack,

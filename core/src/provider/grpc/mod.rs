@@ -136,6 +136,7 @@ impl GrpcProvider {
             accept_resources: false,
             accept_outputs: false,
             accept_outputs_in_invoke: false,
+            accept_outputs_in_call: false,
             supports_preview: true,
             supports_autonaming: false,
             accept_byte_strings: false,

@@ -1,6 +1,7 @@
 //! Failures of a provider: messages, statuses and details.
 
-use super::*;
+use super::{methods::method, *};
+use crate::provider::CheckFailure;
 
 pub(super) fn with_detail(code: tonic::Code, message: &str, name: &str, detail: Vec<u8>) -> Status {
     let status = google::rpc::Status {
@@ -80,6 +81,40 @@ async fn a_failed_initialization_keeps_what_exists() {
     );
     assert_eq!(failure.outputs, inputs);
     assert!(failure.refresh_before_update);
+}
+
+#[tokio::test]
+async fn every_refused_input_is_read_with_its_path() {
+    let refused = |path: &str, reason: &str| rpc::input_properties_error::PropertyError {
+        property_path: path.into(),
+        reason: reason.into(),
+    };
+    let detail = rpc::InputPropertiesError {
+        errors: vec![refused("size", "is odd"), refused("keys[1].name", "is no name")],
+    };
+    let fake = FakeProvider {
+        call: Some(Box::new(move |_| {
+            let name = "pulumirpc.InputPropertiesError";
+            let code = tonic::Code::InvalidArgument;
+            Err(with_detail(code, "bad inputs", name, detail.encode_to_vec()))
+        })),
+        ..FakeProvider::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let request = method(PropertyMap::new(), false);
+    let error = provider.call_method(request).await.unwrap_err();
+    assert_eq!(
+        (error.status, error.message.as_str()),
+        (ProviderStatus::InvalidArgument, "bad inputs")
+    );
+    let failure = |property: &str, reason: &str| CheckFailure {
+        property: property.to_owned(),
+        reason: reason.to_owned(),
+    };
+    assert_eq!(
+        error.input_errors,
+        [failure("size", "is odd"), failure("keys[1].name", "is no name")]
+    );
 }
 
 #[tokio::test]

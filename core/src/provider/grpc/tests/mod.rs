@@ -3,6 +3,7 @@
 mod autonaming;
 mod configuration;
 mod failures;
+mod methods;
 mod process;
 mod unreadable;
 mod values;
