@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
 
-import { InvalidInputError, isUnknown, OutputValue, ProviderError, sdkProgram, Secret, secret } from "../index.mjs";
+import { InvalidInputError, isUnknown, OutputValue, ProviderError, ProviderStatus, sdkProgram, Secret, secret } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 /** Constructs boxes: a lid, and a floor below it. */
@@ -219,6 +219,29 @@ test("an exception of construct fails the operation with type, name and cause; w
     assert.deepEqual([error.cause?.message, error.phase], ["no more wood", "construct"]);
     assert.match(error.urn, /::box:index:Box::box$/);
     assert.ok((await records(stack)).made);
+});
+
+test("a component and a method refuse their inputs with every failure", async (t) => {
+    const refuse = () => {
+        throw new ProviderError("no such box", ProviderStatus.invalidArgument, [
+            { property: "size", reason: "is odd" },
+            { property: "wood", reason: "is required" },
+        ]);
+    };
+    const listed =
+        "no such box\n- property size with value '3' has a problem: is odd\n" +
+        "- property wood with value '<nil>' has a problem: is required";
+    const component = await stackOf(t, (context) => void context.remoteComponent("box:index:Box", "box", { size: 3 }), {
+        box: { construct: refuse },
+    });
+    const refused = await failureOf(component.up());
+    assert.ok(refused.message.includes(`box:index:Box resource 'box' has a problem: ${listed}`), refused.message);
+
+    const boxes = new Boxes();
+    boxes.call = refuse;
+    const method = await stackOf(t, (context) => void context.call("box:index:Box/open", box(context), { size: 3 }), { box: boxes });
+    const failed = await failureOf(method.up());
+    assert.ok(failed.message.includes(`call to function 'box:index:Box/open' failed: ${listed}`), failed.message);
 });
 
 test("an exception of a method ends the run", async (t) => {

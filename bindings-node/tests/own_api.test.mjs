@@ -714,3 +714,21 @@ test("an update is constrained by its preview or by a saved plan", async () => {
     const none = await stack.preview({ generatePlan: false });
     assert.throws(() => stack.up({ plan: none }), /the result has no plan/);
 });
+
+test("a call of a provider that does not return in time ends with an error that names the provider", { timeout: 60_000 }, async () => {
+    let aborted = false;
+    const hooks = {
+        create: (_request, signal) =>
+            new Promise(() => signal.addEventListener("abort", () => (aborted = true))),
+    };
+    const engine = memoryEngine(new Memory(hooks), { plugins: { callTimeouts: { mem: 0.5 } } });
+    const stack = await engine.stack("shop/dev", { program: (context) => void context.resource(THING, "first") });
+    const error = await failureOf(stack.up());
+    assert.ok(error instanceof FailedError);
+    const urn = `urn:pulumi:dev::shop::${THING}::first`;
+    const text = `provider \`mem\` did not return from create of ${urn} within 0.5 s`;
+    assert.ok(error.message.includes(text), error.message);
+    const { deployment } = await stack.exportDeployment();
+    assert.deepEqual(deployment.pending_operations.map(({ resource }) => resource.urn), [urn]);
+    assert.ok(aborted, "the call is aborted");
+});

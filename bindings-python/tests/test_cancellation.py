@@ -104,6 +104,34 @@ def test_a_second_cancellation_abandons_running_calls(make_engine: MakeEngine) -
     asyncio.run(run())
 
 
+def test_a_call_of_a_provider_that_does_not_return_in_time_ends_with_an_error_that_names_it(tmp_path: Path) -> None:
+    cancelled = threading.Event()
+
+    class Endless(Memory):
+        async def create(self, request: sw.CreateRequest) -> sw.CreateResult:  # type: ignore[override]
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+            raise AssertionError
+
+    async def run() -> None:
+        plugins = sw.Plugins(call_timeouts={"mem": 0.5})
+        store = f"file://{tmp_path / 'state'}"
+        async with sw.Engine(store=store, passphrase="test", plugins=plugins, providers={"mem": Endless()}) as engine:
+            stack = await engine.stack("shop/dev", chain)
+            with pytest.raises(sw.FailedError) as caught:
+                await stack.up()
+            urn = f"urn:pulumi:dev::shop::{THING}::first"
+            assert f"provider `mem` did not return from create of {urn} within 0.5 s" in str(caught.value)
+            pending = (await stack.export_deployment())["deployment"]["pending_operations"]
+            assert [item["resource"]["urn"] for item in pending] == [urn]
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    assert cancelled.wait(20), "the call is cancelled"
+
+
 def test_a_timeout_around_an_operation_cancels_it_and_waits_for_its_end(make_engine: MakeEngine) -> None:
     gate = Gate()
 

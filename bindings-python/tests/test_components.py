@@ -190,6 +190,38 @@ async def test_an_exception_in_construct_fails_the_operation_with_type_and_name(
 
 
 @on_loop
+@pytest.mark.parametrize("way", ["returned", "raised", "malformed"])
+async def test_a_component_refuses_its_inputs_with_every_failure(
+    make_engine: MakeEngine, memory: Memory, way: str
+) -> None:
+    class Strict(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> sw.InvokeResult:
+            failures = [sw.CheckFailure("is odd", "size"), sw.CheckFailure("is required", "wood")]
+            if way == "raised":
+                raise sw.ProviderError("no such box", input_errors=failures)
+            return sw.InvokeResult({}, failures if way == "returned" else 3)  # type: ignore[arg-type]
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.remote_component("box:index:Box", "box", {"size": 3})
+
+    texts = {
+        "returned": "the inputs are invalid",
+        "raised": "no such box",
+        "malformed": "Strict.construct returned failures of the type int, expected a sequence of CheckFailure",
+    }
+    listed = (
+        "\n- property size with value '3' has a problem: is odd"
+        "\n- property wood with value '<nil>' has a problem: is required"
+    )
+    async with make_engine(things=memory, box=Strict()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        with pytest.raises(sw.StackwrightError) as failed:
+            await stack.up()
+        expected = f"box:index:Box resource 'box' has a problem: {texts[way]}"
+        assert (expected if way == "malformed" else expected + listed) in str(failed.value)
+
+
+@on_loop
 async def test_an_exception_in_a_method_is_the_cause_of_the_error_which_has_the_component(
     make_engine: MakeEngine, memory: Memory
 ) -> None:

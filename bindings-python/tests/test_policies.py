@@ -243,7 +243,6 @@ PolicyPack("guard", [
 
 
 def test_a_pack_in_a_folder_is_started_by_the_engine(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> None:
-    pytest.importorskip("pulumi_policy")
     folder = tmp_path / "pack"
     folder.mkdir()
     (folder / "PulumiPolicy.yaml").write_text(f"runtime:\n  name: python\n  options:\n    virtualenv: {sys.prefix}\n")

@@ -351,6 +351,29 @@ def test_an_invoke_that_fails_raises_in_the_program(make_engine: MakeEngine) -> 
     assert len(caught) == 1 and "unknown region" in caught[0]
 
 
+EXISTS = getattr(pulumi.runtime, "exists_resource", None)
+
+
+@pytest.mark.skipif(EXISTS is None, reason="this version of the SDK cannot ask whether a resource exists")
+def test_a_program_can_ask_whether_a_resource_exists(make_engine: MakeEngine, memory: Memory) -> None:
+    memory.things["there"] = {"x": 1}
+
+    def program() -> None:
+        assert EXISTS is not None
+        for id in ("there", "gone"):
+            pulumi.export(id, EXISTS(None, "mem:index:Thing", id, {}, pulumi.ResourceOptions()))
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            result = await stack.up()
+            assert sw.unwrap(result.outputs) == {"there": True, "gone": False}
+            assert sorted(memory.calls) == [("read", "gone"), ("read", "there")]
+            assert states(await stack.export_deployment()).keys() == {"shop-dev"}, "nothing is recorded"
+
+    asyncio.run(run())
+
+
 def test_a_program_can_run_another_stack(make_engine: MakeEngine, memory: Memory) -> None:
     def inner() -> None:
         Thing("inner", {})

@@ -31,6 +31,8 @@ const KEY: &str = "railway-mania";
 /// Returns values without the marks that they came with, and keeps what the files of the store contain meanwhile.
 struct Forgetful {
     folder: PathBuf,
+    /// Whether Check returns the inputs with their marks.
+    keeps_inputs: bool,
     files: Mutex<Vec<String>>,
 }
 
@@ -46,8 +48,13 @@ impl Provider for Forgetful {
     }
 
     async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        let inputs = if self.keeps_inputs {
+            request.news
+        } else {
+            request.news.without_secrets()
+        };
         Ok(CheckResponse {
-            inputs: request.news.without_secrets(),
+            inputs,
             failures: Vec::new(),
         })
     }
@@ -144,10 +151,11 @@ struct Host {
     entries: Arc<Entries>,
 }
 
-async fn host(configure: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Host {
+async fn host(keeps_inputs: bool, configure: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Host {
     let folder = tempfile::tempdir().unwrap();
     let provider = Arc::new(Forgetful {
         folder: folder.path().to_owned(),
+        keeps_inputs,
         files: Mutex::default(),
     });
     let runtime = Runtime::system(tokio::runtime::Handle::current());
@@ -218,7 +226,7 @@ fn assert_sealed<'a>(what: &str, texts: impl IntoIterator<Item = &'a String>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_a_run_writes_or_emits_has_a_nested_secret_in_plaintext() {
     use stackwright::operation::OperationKind::{Destroy, Refresh, Update};
-    let host = host(|builder| builder).await;
+    let host = host(false, |builder| builder).await;
     let preview = OperationOptions {
         generate_plan: Some(true),
         ..OperationOptions::default().preview()
@@ -281,7 +289,7 @@ async fn nothing_that_a_run_writes_or_emits_has_a_nested_secret_in_plaintext() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_setting_only_outputs_of_secret_inputs_at_the_top_level_are_marked() {
-    let host = host(|builder| builder.nested_secrets(false)).await;
+    let host = host(true, |builder| builder.nested_secrets(false)).await;
     let program = from_fn(|context| async move {
         let mut registration = resource("a", "1");
         registration.inputs = inputs("me");
@@ -293,5 +301,9 @@ async fn without_the_setting_only_outputs_of_secret_inputs_at_the_top_level_are_
     let result = operation.ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let state = result.snapshot.resources.last().unwrap();
-    assert!(!state.inputs.contains_secrets() && !state.outputs.contains_secrets());
+    assert_eq!(state.inputs, inputs("me"));
+    let keys = PropertyValue::secret(object([("first", KEY.into())]));
+    let mut expected = inputs("me").without_secrets();
+    expected.insert("keys", keys);
+    assert_eq!(state.outputs, expected);
 }
