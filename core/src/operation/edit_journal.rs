@@ -348,7 +348,7 @@ async fn a_host_has_the_state_of_the_store_after_an_edit_that_could_not_be_writt
 }
 
 #[tokio::test]
-async fn the_error_of_an_import_over_an_unreadable_state_says_that_the_host_has_it() {
+async fn the_error_of_an_import_over_an_unreadable_state_has_a_hint_that_its_entry_stands() {
     let mut hinted = 0;
     for at in 0..MAX_WRITES {
         let store = prepared().await;
