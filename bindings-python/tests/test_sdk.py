@@ -369,7 +369,7 @@ def test_a_program_can_ask_whether_a_resource_exists(make_engine: MakeEngine, me
             result = await stack.up()
             assert sw.unwrap(result.outputs) == {"there": True, "gone": False}
             assert sorted(memory.calls) == [("read", "gone"), ("read", "there")]
-            assert states(await stack.export_deployment()).keys() == {"shop-dev"}, "nothing is recorded"
+            assert states(await stack.export_deployment()).keys() == {"shop-dev", "default"}, "no resource is recorded"
 
     asyncio.run(run())
 
