@@ -207,7 +207,7 @@ async def test_a_component_refuses_its_inputs_with_every_failure(
     texts = {
         "returned": "the inputs are invalid",
         "raised": "no such box",
-        "malformed": "Strict.construct returned failures of the type int, expected a sequence of CheckFailure",
+        "malformed": "InvalidInputError: Strict.construct returned failures of the type int, expected a sequence of CheckFailure",
     }
     listed = (
         "\n- property size with value '3' has a problem: is odd"

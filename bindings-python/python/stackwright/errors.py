@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
-    from .provider import CheckFailure
     from .result import Result
 
 __all__ = [
     "CancelledError",
+    "CheckFailure",
     "ConflictError",
     "DecryptError",
     "FailedError",
@@ -124,6 +125,15 @@ class Status(IntEnum):
     UNAVAILABLE = 14
     DATA_LOSS = 15
     UNAUTHENTICATED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFailure:
+    """One thing that is wrong with inputs."""
+
+    reason: str
+    property: str = ""
+    """The path of the property; empty for the whole resource."""
 
 
 class ProviderError(StackwrightError):

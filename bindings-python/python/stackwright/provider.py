@@ -34,7 +34,7 @@ from ._stackwright import (
     SchemaRequest,
     UpdateRequest,
 )
-from .errors import InitFailure, InvalidInputError, ProviderError, Status
+from .errors import CheckFailure, InitFailure, InvalidInputError, ProviderError, Status
 from .program import Context
 from .values import PropertyValue
 
@@ -115,15 +115,6 @@ ViewOp = Literal[
     "import-replacement",
 ]
 DiffKind = Literal["add", "add-replace", "delete", "delete-replace", "update", "update-replace"]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckFailure:
-    """One thing that is wrong with inputs."""
-
-    reason: str
-    property: str = ""
-    """The path of the property; empty for the whole resource."""
 
 
 @dataclass(frozen=True, slots=True)
