@@ -3,7 +3,7 @@
 #
 #   make quickstart              builds, installs into .venv, runs the Python example and shows the steps
 #   make test                    everything, all bindings
-#   make scenarios DIR= BINDING= plays a folder of scenarios through a binding: rust, c, python or node; or relay: each
+#   make scenarios DIR= BINDING= plays a folder of scenarios through a binding: rust, c, python, python-sync or node; or relay: each
 #                                operation through another binding, on one stack. SCOPE=binding keeps those that depend
 #                                on the binding, SCOPE=sample also a part of the others, another one at each commit
 #   make hunt NAME= CASES=       property tests with new cases
