@@ -593,8 +593,8 @@ function describe(error) {
     if (!(error instanceof StackwrightError)) {
         return { kind: "actor", message: error?.stack ?? String(error) };
     }
-    const { kind, message, urn, provider, phase, referenceMessage } = error;
-    return { kind, message, urn, provider, phase, referenceMessage };
+    const { kind, message, urn, provider, phase, referenceMessage, hints } = error;
+    return { kind, message, urn, provider, phase, referenceMessage, hints };
 }
 
 async function take(line) {

@@ -153,8 +153,12 @@ impl<'n> Rivals<'n> {
         let needed = pair.score - EQUAL_SCORES;
         let name = ComparedName::of(&member.name);
         let can_be_close = |other: &&Member| match of_old {
-            true => Member::can_reach((member, other), needed, &|needed| name.exceeds(&other.name, needed)),
-            false => Member::can_reach((other, member), needed, &|needed| name.exceeds(&other.name, needed)),
+            true => Member::can_reach((member, other), needed, &|needed| {
+                name.exceeds(&other.name, needed)
+            }),
+            false => Member::can_reach((other, member), needed, &|needed| {
+                name.exceeds(&other.name, needed)
+            }),
         };
         close.extend(others.iter().filter(can_be_close).map(|other| other.record));
         Some(close)
@@ -198,8 +202,7 @@ impl Member {
         let of_parent = if is_at_same_place { PARENT_WEIGHT } else { 0.0 };
         let rest = needed - TYPE_WEIGHT - of_parent - CONTENT_WEIGHT * old.content_bound(new);
         // Below a pair, a name that is derived from that of the parent counts as the same one.
-        rest < 0.0
-            || rest < NAME_WEIGHT && (is_below && is_at_same_place || are_alike(rest / NAME_WEIGHT))
+        rest < 0.0 || rest < NAME_WEIGHT && (is_below && is_at_same_place || are_alike(rest / NAME_WEIGHT))
     }
 
     /// Returns a bound that the likeness of inputs and children does not exceed.
