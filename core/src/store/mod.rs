@@ -36,9 +36,12 @@ pub(crate) use lock_owner::Holder;
 pub use lock_owner::LockHolder;
 pub use memory::MemoryStore;
 pub use open::open;
-pub(crate) use session::{HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession};
+pub(crate) use session::{
+    HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession, forget_pending,
+};
 pub(crate) use stack::{
-    BothLocks, Moving, Settled, StackStorage, StoredStack, is_one_store, list_stacks, summarize_stacks,
+    BothLocks, Moving, Rekeying, Rename, Settled, StackStorage, StoredStack, is_one_store, list_stacks,
+    refuse_renaming, remove_stack, settle_renaming, summarize_stacks,
 };
 pub use stack::{LastUpdate, StackSummary};
 

@@ -7,6 +7,7 @@ use crate::{
     policy::PolicyPackOption,
     property::PropertyMap,
     state::{Snapshot, edit::EditReport},
+    store::remove_stack,
 };
 
 impl Stack {
@@ -248,7 +249,7 @@ impl Stack {
     /// # }
     /// ```
     pub async fn remove(&self, force: bool) -> Result<()> {
-        let removed = self.context.storage.remove(force).await;
+        let removed = remove_stack(&self.context.storage, force).await;
         self.explained(removed).await
     }
 

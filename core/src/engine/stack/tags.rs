@@ -33,7 +33,7 @@ impl Stack {
     /// # }
     /// ```
     pub async fn list_tags(&self) -> Result<BTreeMap<String, String>> {
-        let tags = self.context.storage.tags().await;
+        let tags = self.context.storage.tags().all().await;
         self.explained(tags).await
     }
 
@@ -47,7 +47,7 @@ impl Stack {
     /// A dropped future leaves the old tags or the new ones.
     pub async fn set_tag(&self, name: &str, value: &str) -> Result<()> {
         check_tag(name, value)?;
-        let changed = self.context.storage.change_tag(name, Some(value)).await;
+        let changed = self.context.storage.tags().change(name, Some(value)).await;
         self.explained(changed).await.map(drop)
     }
 
@@ -59,7 +59,7 @@ impl Stack {
     /// # Cancel safety
     /// As [`Self::set_tag`].
     pub async fn remove_tag(&self, name: &str) -> Result<bool> {
-        let changed = self.context.storage.change_tag(name, None).await;
+        let changed = self.context.storage.tags().change(name, None).await;
         self.explained(changed).await
     }
 }

@@ -165,7 +165,7 @@ impl StackSession {
         let Rebase {
             checkpoint, sequence, ..
         } = draft.rebase;
-        self.storage.replace(&mut head, draft.bytes, checkpoint).await?;
+        head.replace(&self.storage, draft.bytes, checkpoint).await?;
         self.refreshed.sequence.store(sequence, Ordering::Release);
         Ok(())
     }

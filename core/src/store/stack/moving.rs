@@ -239,7 +239,7 @@ impl Moving {
         let checkpoint = write_checkpoint(&from.name.qualified(), &snapshot, SecretsShown::Sealed).await?;
         let hash = content_hash(&checkpoint);
         let mut head = Head::new(left.stored.base);
-        from.replace(&mut head, checkpoint.into(), hash).await
+        head.replace(from, checkpoint.into(), hash).await
     }
 
     /// Returns how many of the records a state has, under the URNs that `urn` selects.
