@@ -180,10 +180,10 @@ impl Engine {
     /// Creates a stack. An existing one is an error.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
-    /// As [`Self::stack`].
+    /// That of [`Self::stack`].
     ///
     /// # Examples
     /// ```
@@ -209,7 +209,7 @@ impl Engine {
     /// Selects a stack. An absent one is an error.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -237,10 +237,10 @@ impl Engine {
     /// Selects a stack; an absent one is created.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
-    /// As [`Self::stack`].
+    /// That of [`Self::stack`].
     ///
     /// # Examples
     /// ```

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_before_which_the_host_must_be_deleted_is_recorded_by_itself() {
+    fn a_deletion_whose_dependency_is_deleted_before_the_host_is_recorded_by_itself() {
         // 1 is deleted with 0, 2 is a dependency of 1 that depends on the host.
         let (hosts, order) = planned(&[None, Some(0), None], &[&[1, 2], &[], &[1]]);
         assert_eq!(hosts, [None, None, None]);

@@ -59,7 +59,7 @@ impl Monitor {
     /// Handles the methods that never wait, without a future. `Unimplemented` for all others.
     ///
     /// # Errors
-    /// As [`Self::call`].
+    /// Those of [`Self::call`].
     pub fn call_at_once(&self, method: &str, request: Bytes) -> Answer {
         match method {
             "Engine/Log" => {

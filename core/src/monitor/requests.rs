@@ -37,7 +37,7 @@ impl Monitor {
     /// Registers the root stack, for programs without an SDK; further calls return the same one.
     ///
     /// # Errors
-    /// As [`Self::register`].
+    /// Those of [`Self::register`].
     ///
     /// # Cancel safety
     /// The registration continues when the future is dropped.
@@ -74,7 +74,7 @@ impl Monitor {
     /// Reads a resource without managing it.
     ///
     /// # Errors
-    /// As [`Self::register`].
+    /// Those of [`Self::register`].
     ///
     /// # Cancel safety
     /// The read continues when the future is dropped.
@@ -120,7 +120,7 @@ impl Monitor {
     /// planned.
     ///
     /// # Errors
-    /// As [`Self::invoke`].
+    /// Those of [`Self::invoke`].
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
@@ -179,7 +179,7 @@ impl Monitor {
     /// Registers a hook that decides whether a failed step is tried again, for the rest of the run.
     ///
     /// # Errors
-    /// As [`Self::register_resource_hook`].
+    /// Those of [`Self::register_resource_hook`].
     pub fn register_error_hook(&self, name: &str, hook: Arc<dyn ErrorHook>) -> crate::Result<()> {
         self.register_hook(name, Hook::Error(hook))
     }

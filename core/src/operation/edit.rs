@@ -112,7 +112,7 @@ pub(super) async fn take_back(
 /// Removes a pending operation from a stack's state, and returns it.
 ///
 /// # Errors
-/// As [`crate::Stack::forget_pending`]; those of the host's journal.
+/// Those of [`crate::Stack::forget_pending`], and of the host's journal.
 pub(crate) async fn forget_pending(stack: &StackContext, id: &str, dry_run: bool) -> Result<PendingEntry> {
     let write = async |session: &StackSession, former: &Snapshot, edited: &mut Snapshot| {
         write(stack, session, Some(former), edited).await

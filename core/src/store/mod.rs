@@ -111,11 +111,11 @@ pub trait Store: Send + Sync + 'static {
     /// [`crate::ErrorKind::Conflict`] when the condition does not hold.
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version>;
 
-    /// As [`Self::put`]; the replaced content becomes the object `kept`, without a copy where the store supports that.
+    /// Replaces an object as a whole. The replaced content becomes the object `kept`, without a copy where the store supports that.
     /// After a failure both objects may have the old content.
     ///
     /// # Errors
-    /// As for [`Self::put`], and [`ErrorKind::NotFound`] when there is nothing to replace.
+    /// Those of [`Self::put`], and [`ErrorKind::NotFound`] when there is nothing to replace.
     async fn put_keeping(
         &self,
         key: &str,

@@ -40,7 +40,7 @@ impl Stack {
     /// Sets a tag that is kept with the stack.
     ///
     /// # Errors
-    /// As [`Self::list_tags`]; [`crate::ErrorKind::InvalidInput`] for a name of more than 40 characters, or with others than
+    /// Those of [`Self::list_tags`]; [`crate::ErrorKind::InvalidInput`] for a name of more than 40 characters, or with others than
     /// alphanumerics, hyphens, underscores, periods and colons, and for a value of more than 256 characters.
     ///
     /// # Cancel safety
@@ -54,10 +54,10 @@ impl Stack {
     /// Removes a tag; returns whether there was one.
     ///
     /// # Errors
-    /// As [`Self::list_tags`].
+    /// Those of [`Self::list_tags`].
     ///
     /// # Cancel safety
-    /// As [`Self::set_tag`].
+    /// That of [`Self::set_tag`].
     pub async fn remove_tag(&self, name: &str) -> Result<bool> {
         let changed = self.context.storage.tags().change(name, None).await;
         self.explained(changed).await

@@ -166,10 +166,10 @@ impl StackSession {
         self.commit_checkpoint(checkpoint).await
     }
 
-    /// As [`Self::commit`], for an edit: the manifest has the writer and the time of the last operation, as before.
+    /// Makes an edited `snapshot` the stack's state. Its manifest has the writer and the time of the last operation, as before.
     ///
     /// # Errors
-    /// As for [`Self::commit`].
+    /// Those of [`Self::commit`].
     pub(crate) async fn commit_edit(&self, snapshot: &mut Snapshot) -> Result<()> {
         let checkpoint = self.edited_checkpoint(snapshot).await?;
         self.commit_checkpoint(checkpoint).await
@@ -191,7 +191,7 @@ impl StackSession {
     /// Makes a written checkpoint the stack's state, as [`Self::commit`] does.
     ///
     /// # Errors
-    /// As for [`Self::commit`].
+    /// Those of [`Self::commit`].
     pub(crate) async fn commit_checkpoint(&self, bytes: Vec<u8>) -> Result<()> {
         let mut head = self.head.lock().await;
         head.commit(&self.storage, bytes.into(), &self.journal).await

@@ -116,7 +116,7 @@ impl StackSession {
     /// Writes a checkpoint with the entries of `journal` so far. The commit at the end replaces it.
     ///
     /// # Errors
-    /// As for [`Self::commit`]. Checkpoint and journal still define the state.
+    /// Those of [`Self::commit`]. Checkpoint and journal still define the state.
     #[cfg(test)]
     pub(crate) async fn refresh(&self, journal: &Journal) -> Result<()> {
         match self.draft(journal).await? {

@@ -297,7 +297,7 @@ impl StackStorage {
     /// Refuses a stack with an interrupted move of resources, which its next opening finishes.
     ///
     /// # Errors
-    /// As for [`Self::refuse_unsettled`].
+    /// Those of [`Self::refuse_unsettled`].
     pub(crate) async fn refuse_moving(&self) -> Result<()> {
         match Moving::of(self).await? {
             Some(moving) => Err(moving.unfinished()),

@@ -201,10 +201,10 @@ impl Moving {
         forgotten.and(released)
     }
 
-    /// As [`Self::settle`], by a caller that holds both locks. Returns what has become of the move.
+    /// Finishes or forgets an interrupted move. The caller holds both locks. Returns what has become of the move.
     ///
     /// # Errors
-    /// As for [`Self::settle`].
+    /// Those of [`Self::settle`].
     pub(crate) async fn settle_locked(&self, from: &StackStorage, to: &StackStorage) -> Result<Settled> {
         let noted =
             Self::of(from).await?.as_ref() == Some(self) && Self::of(to).await?.as_ref() == Some(self);
