@@ -65,8 +65,8 @@ pub(crate) fn run(invocation: &Invocation, command: &PluginCommand) -> Result {
                     "please pass --all if you'd like to remove all plugins",
                 ));
             }
-            let wanted = Wanted::new(kind.as_deref(), name.as_deref(), version.as_deref())?;
-            remove(invocation, &cache, &wanted, *yes)
+            let filter = PluginFilter::new(kind.as_deref(), name.as_deref(), version.as_deref())?;
+            remove(invocation, &cache, &filter, *yes)
         }
         PluginCommand::Install {
             kind,
@@ -173,13 +173,13 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// Which plugins are removed.
-struct Wanted<'a> {
+struct PluginFilter<'a> {
     kind: Option<&'static str>,
     name: Option<&'a str>,
     versions: Option<VersionReq>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> PluginFilter<'a> {
     fn new(kind: Option<&str>, name: Option<&'a str>, versions: Option<&str>) -> Result<Self> {
         let range = |text: &str| {
             // A version without an operator is that version alone.
@@ -206,9 +206,9 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn remove(invocation: &Invocation, cache: &Path, wanted: &Wanted<'_>, confirmed: bool) -> Result {
+fn remove(invocation: &Invocation, cache: &Path, filter: &PluginFilter<'_>, confirmed: bool) -> Result {
     let mut plugins = installed(cache)?;
-    plugins.retain(|plugin| wanted.includes(plugin));
+    plugins.retain(|plugin| filter.includes(plugin));
     if plugins.is_empty() {
         invocation.note("no plugins found to uninstall");
         return Ok(());

@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     operation::{EngineParts, Opening, settle_secrets},
     secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
-    store::{StackName, StackStorage, StackSummary, summarize_stacks},
+    store::{StackName, StackStorage, StackSummary, settle_renaming, summarize_stacks},
 };
 
 pub use builder::EngineBuilder;
@@ -143,7 +143,7 @@ impl Engine {
     pub async fn settle_config(&self, name: &str, source: &dyn ConfigSource) -> Result<()> {
         let (store, runtime) = (Arc::clone(&self.0.store), self.0.runtime.clone());
         let storage = StackStorage::new(store, StackName::parse(name)?, self.0.host.clone(), runtime);
-        storage.settle_renaming(Some(source)).await?;
+        settle_renaming(&storage, Some(source)).await?;
         settle_secrets(&storage, source).await
     }
 
@@ -180,10 +180,10 @@ impl Engine {
     /// Creates a stack. An existing one is an error.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
-    /// As [`Self::stack`].
+    /// That of [`Self::stack`].
     ///
     /// # Examples
     /// ```
@@ -209,7 +209,7 @@ impl Engine {
     /// Selects a stack. An absent one is an error.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -237,10 +237,10 @@ impl Engine {
     /// Selects a stack; an absent one is created.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
-    /// As [`Self::stack`].
+    /// That of [`Self::stack`].
     ///
     /// # Examples
     /// ```

@@ -38,7 +38,7 @@ pub(crate) use activity::Activity;
 pub(crate) use control::{AbandonedCall, Control, Failure};
 pub(crate) use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::{run_cascades, run_in_order};
-pub(crate) use step::{PlannedImport, Step, StepDetail, is_default_provider_name};
+pub(crate) use step::{PlannedImport, Step, StepDetail};
 
 use apply::Applier;
 use call_limits::{CallLimits, CallTurn};

@@ -287,7 +287,7 @@ impl Stack {
         self.begin(kind, options, program, None, PendingWork::default())
     }
 
-    /// As [`Self::start`], with the request of an import and the pending operation that an adoption is about.
+    /// Starts an operation, with the request of an import and the pending operation that an adoption is about.
     fn begin(
         &self,
         kind: OperationKind,

@@ -19,6 +19,7 @@ use crate::{
     store::{
         Condition, HostFacts, MemoryStore, StackName, Store,
         faulty::{Fault, FaultyStore},
+        remove_stack,
     },
     urn::Urn,
 };
@@ -238,8 +239,11 @@ async fn a_forced_removal_keeps_the_journal_of_an_interrupted_operation() {
         create(&journal, "a").await;
     }
     let journal = store.get(&stack.name().journal()).await.unwrap().unwrap().bytes;
-    assert_eq!(stack.remove(false).await.unwrap_err().kind(), ErrorKind::Conflict);
-    stack.remove(true).await.unwrap();
+    assert_eq!(
+        remove_stack(&stack, false).await.unwrap_err().kind(),
+        ErrorKind::Conflict
+    );
+    remove_stack(&stack, true).await.unwrap();
     assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
     let kept = store.get(&stack.name().orphan(1)).await.unwrap().unwrap().bytes;
     assert_eq!(kept, journal);
