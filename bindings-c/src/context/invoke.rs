@@ -18,7 +18,7 @@ use crate::{
     status::sw_status_t,
 };
 
-fn invoke(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+fn begin_invoke(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
     let invoke = binding::invoke(json, Language::C)?;
     let invoking = match context.component() {
         Some(component) => Either::Left(component.invoke(invoke)),
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn sw_context_invoke(
             result,
             error,
             || invoke.bytes("the invoke"),
-            invoke,
+            begin_invoke,
         )
     }
 }
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn sw_context_invoke_async(
             user_data,
             error,
             || invoke.bytes("the invoke"),
-            invoke,
+            begin_invoke,
         )
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     status::sw_status_t,
 };
 
-fn call_method(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+fn begin_method(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
     let call = binding::method_call(json, Language::C)?;
     let calling = context.program.monitor.call_method(call);
     Ok(async move {
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn sw_context_call_method(
             result,
             error,
             || call.bytes("the call"),
-            call_method,
+            begin_method,
         )
     }
 }
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn sw_context_call_method_async(
             user_data,
             error,
             || call.bytes("the call"),
-            call_method,
+            begin_method,
         )
     }
 }

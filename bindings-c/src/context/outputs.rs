@@ -22,7 +22,7 @@ use crate::{
     status::sw_status_t,
 };
 
-fn register_outputs(
+fn begin_outputs(
     context: &sw_context_t,
     urn: &str,
     json: &[u8],
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn sw_context_register_outputs(
             std::ptr::null_mut(),
             error,
             both,
-            |context, (urn, json)| register_outputs(context, urn, json),
+            |context, (urn, json)| begin_outputs(context, urn, json),
         )
     }
 }
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn sw_context_register_outputs_async(
             user_data,
             error,
             both,
-            |context, (urn, json)| register_outputs(context, urn, json),
+            |context, (urn, json)| begin_outputs(context, urn, json),
         )
     }
 }

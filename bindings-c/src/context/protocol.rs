@@ -16,7 +16,11 @@ use crate::{
     status::sw_status_t,
 };
 
-fn call(context: &sw_context_t, method: &str, request: &[u8]) -> impl Future<Output = Answer> + Send + use<> {
+fn begin_call(
+    context: &sw_context_t,
+    method: &str,
+    request: &[u8],
+) -> impl Future<Output = Answer> + Send + use<> {
     let calling = context
         .program
         .monitor
@@ -46,7 +50,7 @@ pub unsafe extern "C" fn sw_context_call(
             response,
             error,
             both,
-            |context, (method, request)| Ok(call(context, method, request)),
+            |context, (method, request)| Ok(begin_call(context, method, request)),
         )
     }
 }
@@ -74,7 +78,7 @@ pub unsafe extern "C" fn sw_context_call_async(
             user_data,
             error,
             both,
-            |context, (method, request)| Ok(call(context, method, request)),
+            |context, (method, request)| Ok(begin_call(context, method, request)),
         )
     }
 }

@@ -42,7 +42,10 @@ impl sw_context_t {
     }
 }
 
-fn register(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+fn begin_registration(
+    context: &sw_context_t,
+    json: &[u8],
+) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
     let registration = binding::registration_with(json, Language::C, &|name| context.transform(name))?;
     let registering = match context.component() {
         Some(component) => Either::Left(component.register_child(registration)),
@@ -54,7 +57,7 @@ fn register(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output =
     })
 }
 
-fn read(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+fn begin_read(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
     let read = binding::read_request(json, Language::C)?;
     let reading = match context.component() {
         Some(component) => Either::Left(component.read_child(read)),
@@ -110,7 +113,7 @@ pub unsafe extern "C" fn sw_context_register(
             registered,
             error,
             || registration.bytes("the registration"),
-            register,
+            begin_registration,
         )
     }
 }
@@ -137,7 +140,7 @@ pub unsafe extern "C" fn sw_context_register_async(
             user_data,
             error,
             || registration.bytes("the registration"),
-            register,
+            begin_registration,
         )
     }
 }
@@ -167,7 +170,7 @@ pub unsafe extern "C" fn sw_context_read(
             registered,
             error,
             || read.bytes("the read"),
-            read,
+            begin_read,
         )
     }
 }
@@ -193,7 +196,7 @@ pub unsafe extern "C" fn sw_context_read_async(
             user_data,
             error,
             || read.bytes("the read"),
-            read,
+            begin_read,
         )
     }
 }

@@ -374,7 +374,7 @@ async fn a_store_of_an_unknown_layout_is_left_alone() {
 }
 
 async fn replace(stack: &StackStorage, head: &mut Head, text: &'static str) -> Result<()> {
-    let hash = crate::state::deployment::content_hash(text.as_bytes());
+    let hash = content_hash(text.as_bytes());
     head.replace(stack, text.into(), hash).await
 }
 

@@ -425,7 +425,7 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
         foreign.create().await.unwrap();
         let error = foreign.import(&right, document, false).await.unwrap_err();
         assert!(error.message().contains("belongs to stack"), "{error}");
-        foreign.remove(false).await.unwrap();
+        remove_stack(&foreign, false).await.unwrap();
         let fresh = storage(&elsewhere, "fixtures/dev");
         fresh.create().await.unwrap();
         fresh.import(&right, document, false).await.unwrap();
@@ -437,6 +437,6 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
         }
         assert_eq!(again, expected);
         assert!(fresh.import(&right, b"{\"version\":3}", false).await.is_err());
-        fresh.remove(true).await.unwrap();
+        remove_stack(&fresh, true).await.unwrap();
     }
 }
