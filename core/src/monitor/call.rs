@@ -26,6 +26,10 @@ impl Monitor {
     /// # Errors
     /// The status of the call; `Unimplemented` for a method that is not known, `InvalidArgument` for a request that
     /// cannot be decoded.
+    ///
+    /// # Cancel safety
+    /// That of the method: registrations, reads and publications of outputs continue when the future is dropped; calls of
+    /// functions and methods are cancelled.
     pub fn call(&self, method: &str, request: Bytes) -> BoxFuture<'static, Answer> {
         let monitor = &Self {
             shared: Arc::clone(&self.shared),

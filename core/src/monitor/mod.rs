@@ -13,6 +13,7 @@ mod exists;
 mod exports;
 mod failed_call;
 mod features;
+mod functions;
 mod goal;
 mod grpc;
 mod hooks;
@@ -207,6 +208,28 @@ impl Monitor {
     }
 
     /// Sets one of the stack's outputs; they are recorded when the program has ended.
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{program::{self, ProgramContext}, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// async fn site(context: ProgramContext) -> Result<()> {
+    ///     context.monitor.export("url", "https://example.com".into());
+    ///     Ok(())
+    /// }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let settings = StackSettings { program: Some(program::from_fn(site)), ..StackSettings::default() };
+    /// # let stack = engine.create_stack("shop/dev", settings).await?;
+    /// let update = stack.update(OperationOptions::default()).wait().await;
+    /// assert_eq!(update.outputs.get("url"), Some(&"https://example.com".into()));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn export(&self, name: &str, value: PropertyValue) {
         self.redactor().learn_value(&value);
         self.shared.exports.set(name, value);

@@ -1,12 +1,11 @@
-//! The typed API: registrations, reads, calls of functions and methods, and functions of the program.
+//! The requests of the typed API: registrations, reads, and calls of functions and methods.
 
-use std::{future::Future, sync::Arc};
+use std::future::Future;
 
 use crate::{
-    callback::{ErrorHook, Hook, HookOptions, ResourceHook},
     monitor::{
-        Exists, Invoke, InvokeTransform, MethodCall, MethodResult, Monitor, Read, Registered, Registration,
-        ResourceTransform, WireStatus, exists, invoke, method, read, register,
+        Exists, Invoke, MethodCall, MethodResult, Monitor, Read, Registered, Registration, WireStatus,
+        exists, invoke, method, read, register,
     },
     property::PropertyMap,
     token::TypeToken,
@@ -27,6 +26,36 @@ impl Monitor {
     ///
     /// # Cancel safety
     /// The registration continues when the future is dropped.
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{program::{self, ProgramContext}, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// use stackwright::monitor::Registration;
+    ///
+    /// async fn site(context: ProgramContext) -> Result<()> {
+    ///     let site = Registration {
+    ///         resource_type: "my:index:Site".into(),
+    ///         name: "site".to_owned(),
+    ///         ..Registration::default()
+    ///     };
+    ///     let registered = context.monitor.register(site).await?;
+    ///     assert_eq!(registered.urn.name(), "site");
+    ///     Ok(())
+    /// }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let settings = StackSettings { program: Some(program::from_fn(site)), ..StackSettings::default() };
+    /// # let stack = engine.create_stack("shop/dev", settings).await?;
+    /// # let update = stack.update(OperationOptions::default()).wait().await;
+    /// # assert!(update.error.is_none(), "{:?}", update.error);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn register(
         &self,
         registration: Registration,
@@ -63,6 +92,37 @@ impl Monitor {
     ///
     /// # Cancel safety
     /// The outputs are published also when the future is dropped.
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{program::{self, ProgramContext}, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// use stackwright::monitor::Registration;
+    ///
+    /// async fn site(context: ProgramContext) -> Result<()> {
+    ///     let site = Registration {
+    ///         resource_type: "my:index:Site".into(),
+    ///         name: "site".to_owned(),
+    ///         ..Registration::default()
+    ///     };
+    ///     let urn = context.monitor.register(site).await?.urn;
+    ///     let outputs = [("url", "https://example.com".into())].into_iter().collect();
+    ///     context.monitor.register_outputs(&urn, outputs).await?;
+    ///     Ok(())
+    /// }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let settings = StackSettings { program: Some(program::from_fn(site)), ..StackSettings::default() };
+    /// # let stack = engine.create_stack("shop/dev", settings).await?;
+    /// # let update = stack.update(OperationOptions::default()).wait().await;
+    /// # assert!(update.error.is_none(), "{:?}", update.error);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn register_outputs(
         &self,
         urn: &Urn,
@@ -78,6 +138,61 @@ impl Monitor {
     ///
     /// # Cancel safety
     /// The read continues when the future is dropped.
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{program::{self, ProgramContext}, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # use stackwright::provider::{
+    /// #     Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, InvokeRequest, InvokeResponse,
+    /// #     Provider, ProviderResult, ReadRequest, ReadResponse,
+    /// # };
+    /// # struct Zones;
+    /// # impl Provider for Zones {
+    /// #     async fn handshake(&self, _: HandshakeRequest) -> ProviderResult<Capabilities> {
+    /// #         Ok(Capabilities::all())
+    /// #     }
+    /// #     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+    /// #         Ok(CreateResponse { id: request.name.into(), outputs: request.inputs, ..CreateResponse::default() })
+    /// #     }
+    /// #     async fn delete(&self, _: DeleteRequest) -> ProviderResult<()> {
+    /// #         Ok(())
+    /// #     }
+    /// #     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
+    /// #         let exists = request.id.as_str() == "z-1";
+    /// #         let outputs = exists.then(|| [("region", "north".into())].into_iter().collect());
+    /// #         Ok(ReadResponse { id: request.id, outputs, ..ReadResponse::default() })
+    /// #     }
+    /// #     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+    /// #         Ok(InvokeResponse { result: request.arguments, ..InvokeResponse::default() })
+    /// #     }
+    /// # }
+    /// use stackwright::monitor::Read;
+    ///
+    /// async fn zone(context: ProgramContext) -> Result<()> {
+    ///     let zone = Read {
+    ///         resource_type: "zones:index:Zone".into(),
+    ///         name: "zone".to_owned(),
+    ///         id: "z-1".into(),
+    ///         ..Read::default()
+    ///     };
+    ///     let zone = context.monitor.read(zone).await?;
+    ///     assert_eq!(zone.outputs.get("region"), Some(&"north".into()));
+    ///     Ok(())
+    /// }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store).provider("zones", Arc::new(Zones));
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let settings = StackSettings { program: Some(program::from_fn(zone)), ..StackSettings::default() };
+    /// # let stack = engine.create_stack("shop/dev", settings).await?;
+    /// # let update = stack.update(OperationOptions::default()).wait().await;
+    /// # assert!(update.error.is_none(), "{:?}", update.error);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
         read::read(self, read)
     }
@@ -93,6 +208,60 @@ impl Monitor {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the read.
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{program::{self, ProgramContext}, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # use stackwright::provider::{
+    /// #     Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, InvokeRequest, InvokeResponse,
+    /// #     Provider, ProviderResult, ReadRequest, ReadResponse,
+    /// # };
+    /// # struct Zones;
+    /// # impl Provider for Zones {
+    /// #     async fn handshake(&self, _: HandshakeRequest) -> ProviderResult<Capabilities> {
+    /// #         Ok(Capabilities::all())
+    /// #     }
+    /// #     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+    /// #         Ok(CreateResponse { id: request.name.into(), outputs: request.inputs, ..CreateResponse::default() })
+    /// #     }
+    /// #     async fn delete(&self, _: DeleteRequest) -> ProviderResult<()> {
+    /// #         Ok(())
+    /// #     }
+    /// #     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
+    /// #         let exists = request.id.as_str() == "z-1";
+    /// #         let outputs = exists.then(|| [("region", "north".into())].into_iter().collect());
+    /// #         Ok(ReadResponse { id: request.id, outputs, ..ReadResponse::default() })
+    /// #     }
+    /// #     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+    /// #         Ok(InvokeResponse { result: request.arguments, ..InvokeResponse::default() })
+    /// #     }
+    /// # }
+    /// use stackwright::monitor::Exists;
+    ///
+    /// async fn zone(context: ProgramContext) -> Result<()> {
+    ///     let zone = |id: &str| Exists {
+    ///         resource_type: "zones:index:Zone".into(),
+    ///         id: id.into(),
+    ///         ..Exists::default()
+    ///     };
+    ///     assert_eq!(context.monitor.exists(zone("z-1")).await?, Some(true));
+    ///     assert_eq!(context.monitor.exists(zone("z-2")).await?, Some(false));
+    ///     Ok(())
+    /// }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store).provider("zones", Arc::new(Zones));
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let settings = StackSettings { program: Some(program::from_fn(zone)), ..StackSettings::default() };
+    /// # let stack = engine.create_stack("shop/dev", settings).await?;
+    /// # let update = stack.update(OperationOptions::default()).wait().await;
+    /// # assert!(update.error.is_none(), "{:?}", update.error);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn exists(
         &self,
         exists: Exists,
@@ -108,6 +277,60 @@ impl Monitor {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{program::{self, ProgramContext}, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # use stackwright::provider::{
+    /// #     Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, InvokeRequest, InvokeResponse,
+    /// #     Provider, ProviderResult, ReadRequest, ReadResponse,
+    /// # };
+    /// # struct Zones;
+    /// # impl Provider for Zones {
+    /// #     async fn handshake(&self, _: HandshakeRequest) -> ProviderResult<Capabilities> {
+    /// #         Ok(Capabilities::all())
+    /// #     }
+    /// #     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+    /// #         Ok(CreateResponse { id: request.name.into(), outputs: request.inputs, ..CreateResponse::default() })
+    /// #     }
+    /// #     async fn delete(&self, _: DeleteRequest) -> ProviderResult<()> {
+    /// #         Ok(())
+    /// #     }
+    /// #     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
+    /// #         let exists = request.id.as_str() == "z-1";
+    /// #         let outputs = exists.then(|| [("region", "north".into())].into_iter().collect());
+    /// #         Ok(ReadResponse { id: request.id, outputs, ..ReadResponse::default() })
+    /// #     }
+    /// #     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+    /// #         Ok(InvokeResponse { result: request.arguments, ..InvokeResponse::default() })
+    /// #     }
+    /// # }
+    /// use stackwright::monitor::Invoke;
+    ///
+    /// async fn regions(context: ProgramContext) -> Result<()> {
+    ///     let regions = Invoke {
+    ///         token: "zones:index:regions".to_owned(),
+    ///         arguments: [("near", "north".into())].into_iter().collect(),
+    ///         ..Invoke::default()
+    ///     };
+    ///     let result = context.monitor.invoke(regions).await?;
+    ///     assert_eq!(result.get("near"), Some(&"north".into()), "this function returns its arguments");
+    ///     Ok(())
+    /// }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store).provider("zones", Arc::new(Zones));
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let settings = StackSettings { program: Some(program::from_fn(regions)), ..StackSettings::default() };
+    /// # let stack = engine.create_stack("shop/dev", settings).await?;
+    /// # let update = stack.update(OperationOptions::default()).wait().await;
+    /// # assert!(update.error.is_none(), "{:?}", update.error);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn invoke(
         &self,
         invoke: Invoke,
@@ -148,46 +371,5 @@ impl Monitor {
         call: MethodCall,
     ) -> impl Future<Output = Result<MethodResult, WireStatus>> + Send + use<> {
         method::call_method(self, call)
-    }
-
-    /// Adds a transform of the stack: it applies to every resource that is registered from now on, after the
-    /// transforms of the resource itself and of those above it.
-    pub fn add_transform(&self, transform: Arc<dyn ResourceTransform>) {
-        self.shared.transforms.add(transform);
-    }
-
-    /// Adds a transform of the stack's calls of functions: it applies to every call from now on.
-    pub fn add_invoke_transform(&self, transform: Arc<dyn InvokeTransform>) {
-        self.shared.transforms.add_invoke(transform);
-    }
-
-    /// Registers a hook that runs before or after steps, for the rest of the run. Resources name it in their options, by
-    /// the moment at which it runs, from then on; records that name it from an earlier run are deleted with it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an empty name, or one that a hook of either kind
-    /// has; [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the run has ended.
-    pub fn register_resource_hook(
-        &self,
-        name: &str,
-        hook: Arc<dyn ResourceHook>,
-        options: HookOptions,
-    ) -> crate::Result<()> {
-        self.register_hook(name, Hook::Resource(hook, options))
-    }
-
-    /// Registers a hook that decides whether a failed step is tried again, for the rest of the run.
-    ///
-    /// # Errors
-    /// Those of [`Self::register_resource_hook`].
-    pub fn register_error_hook(&self, name: &str, hook: Arc<dyn ErrorHook>) -> crate::Result<()> {
-        self.register_hook(name, Hook::Error(hook))
-    }
-
-    fn register_hook(&self, name: &str, hook: Hook) -> crate::Result<()> {
-        if self.is_closed() {
-            return Err(WireStatus::shut_down("registering a hook").into());
-        }
-        self.shared.generator.executor().hooks().register(name, hook)
     }
 }

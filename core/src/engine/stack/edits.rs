@@ -259,6 +259,22 @@ impl Stack {
     ///
     /// # Cancel safety
     /// That of [`Self::change_secrets`].
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let report = stack.change_passphrase("battery staple", true).await?;
+    /// assert!(report.dry_run);
+    /// stack.change_passphrase("battery staple", false).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn change_passphrase(&self, passphrase: &str, dry_run: bool) -> Result<EditReport> {
         if passphrase.is_empty() {
             return Err(Error::invalid("the new passphrase of a stack is empty"));

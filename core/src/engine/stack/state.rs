@@ -183,6 +183,23 @@ impl Stack {
     ///
     /// # Cancel safety
     /// That of [`Self::import_deployment`].
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let document = stack.export_deployment(false).await?;
+    /// let other = engine.create_stack("shop/other", StackSettings::default()).await?;
+    /// let report = other.import_deployment_with(&document, true, true).await?;
+    /// assert!(report.dry_run);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn import_deployment_with(
         &self,
         document: &[u8],

@@ -45,6 +45,21 @@ impl Stack {
     ///
     /// # Cancel safety
     /// A dropped future leaves the old tags or the new ones.
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.set_tag("owner", "payments").await?;
+    /// assert_eq!(stack.list_tags().await?["owner"], "payments");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn set_tag(&self, name: &str, value: &str) -> Result<()> {
         check_tag(name, value)?;
         let changed = self.context.storage.tags().change(name, Some(value)).await;
@@ -58,6 +73,22 @@ impl Stack {
     ///
     /// # Cancel safety
     /// That of [`Self::set_tag`].
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.set_tag("owner", "payments").await?;
+    /// assert!(stack.remove_tag("owner").await?);
+    /// assert!(!stack.remove_tag("owner").await?, "it is gone");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn remove_tag(&self, name: &str) -> Result<bool> {
         let changed = self.context.storage.tags().change(name, None).await;
         self.explained(changed).await
