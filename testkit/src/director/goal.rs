@@ -26,10 +26,10 @@ pub enum References {
 pub type Answers = BTreeMap<String, Value>;
 
 /// Makes goals from statements.
-pub(super) struct GoalMaker<'a> {
-    pub(super) references: References,
-    pub(super) preview: bool,
-    pub(super) answers: &'a Answers,
+pub(crate) struct GoalMaker<'a> {
+    pub(crate) references: References,
+    pub(crate) preview: bool,
+    pub(crate) answers: &'a Answers,
 }
 
 impl GoalMaker<'_> {
@@ -176,7 +176,7 @@ impl GoalMaker<'_> {
         value::to_plain(&self.value(&Value::Object(inputs.clone())))
     }
 
-    pub(super) fn value(&self, value: &Value) -> Value {
+    pub(crate) fn value(&self, value: &Value) -> Value {
         replace_references(value, &mut |reference| match self.references {
             References::Native => {
                 let way = std::iter::once(reference.handle).chain(reference.path);

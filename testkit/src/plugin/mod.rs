@@ -1,5 +1,6 @@
 //! Served providers of scenarios: gRPC servers on loopback, reached at an address or as plugin processes.
 
+mod body;
 mod message;
 mod server;
 

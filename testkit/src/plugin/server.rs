@@ -7,15 +7,19 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use stackwright_proto::pulumirpc::{self as rpc, parameterize_request::Parameters};
+use stackwright_proto::{
+    pulumirpc::{self as rpc, parameterize_request::Parameters},
+    values::Struct,
+};
 use tonic::{Code, Request, Response, Status};
 
 use super::{
-    Stage,
+    Stage, body,
     message::{check, checked, compared, diff, failures, read, text, write},
 };
 use crate::{
     fake::ProviderCalls,
+    scenario::BodyScript,
     script::{ProviderCall, Providers},
 };
 
@@ -38,6 +42,12 @@ impl Served {
             stage,
             engines: Mutex::default(),
         }
+    }
+
+    /// Returns the code of a component or of a method.
+    fn body(&self, method: &str, token: &str) -> Result<BodyScript, Status> {
+        let code = self.providers.body(&self.package, method, token);
+        code.ok_or_else(|| Status::unimplemented(format!("the scenario has no code for {token}")))
     }
 
     /// Plays a call. What an answer has that this server cannot send is a problem of the scenario.
@@ -227,6 +237,35 @@ impl ProviderCalls for Served {
             r#return: write(&answer["result"])?,
             failures: failures(&answer),
         }))
+    }
+
+    async fn construct(
+        &self,
+        request: Request<rpc::ConstructRequest>,
+    ) -> Answered<rpc::ConstructResponse> {
+        let client = request.remote_addr();
+        let request = request.into_inner();
+        self.play(client, "construct", body::construct_facts(&request)?)
+            .await?;
+        let code = self.body("construct", &request.r#type)?;
+        body::construct(request, code).await.map(Response::new)
+    }
+
+    async fn call(&self, request: Request<rpc::CallRequest>) -> Answered<rpc::CallResponse> {
+        let client = request.remote_addr();
+        let mut request = request.into_inner();
+        let mut arguments = request.args.take().unwrap_or_default();
+        let this = arguments.fields.remove("__self__");
+        let this = this.map(|this| body::values(Some(Struct {
+            fields: [("of".to_owned(), this)].into(),
+        })));
+        let asked = json!({
+            "token": request.tok, "arguments": body::values(Some(arguments.clone()))?, "self": this.transpose()?,
+            "preview": request.dry_run,
+        });
+        self.play(client, "call", asked).await?;
+        let code = self.body("call", &request.tok)?;
+        body::call(request, arguments, code).await.map(Response::new)
     }
 
     async fn cancel(&self, request: Request<()>) -> Answered<()> {
