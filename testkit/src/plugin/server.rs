@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     fake::ProviderCalls,
-    scenario::BodyScript,
+    scenario::{BodyScript, PackageScript},
     script::{ProviderCall, Providers},
 };
 
@@ -28,6 +28,7 @@ pub(super) struct Served {
     package: String,
     providers: Arc<Providers>,
     stage: Stage,
+    accepts_secrets: bool,
     /// The engine's address by connection.
     engines: Mutex<HashMap<SocketAddr, String>>,
 }
@@ -35,11 +36,12 @@ pub(super) struct Served {
 type Answered<T> = Result<Response<T>, Status>;
 
 impl Served {
-    pub(super) fn new(package: &str, providers: Arc<Providers>, stage: Stage) -> Self {
+    pub(super) fn new(package: &str, script: &PackageScript, providers: Arc<Providers>, stage: Stage) -> Self {
         Self {
             package: package.to_owned(),
             providers,
             stage,
+            accepts_secrets: !script.declines_secrets,
             engines: Mutex::default(),
         }
     }
@@ -98,7 +100,7 @@ impl ProviderCalls for Served {
             engines.insert(client, request.into_inner().engine_address);
         }
         Ok(Response::new(rpc::ProviderHandshakeResponse {
-            accept_secrets: true,
+            accept_secrets: self.accepts_secrets,
             accept_resources: true,
             accept_outputs: true,
             ..rpc::ProviderHandshakeResponse::default()
@@ -147,7 +149,7 @@ impl ProviderCalls for Served {
         let asked = json!({ "urn": request.urn, "name": request.name, "id": request.id, "inputs": inputs });
         self.play(client, "configure", asked).await?;
         Ok(Response::new(rpc::ConfigureResponse {
-            accept_secrets: true,
+            accept_secrets: self.accepts_secrets,
             accept_resources: true,
             accept_outputs: true,
             supports_preview: true,
