@@ -5,7 +5,7 @@ use std::future::Future;
 use crate::{
     executor::AbandonedCall,
     generator::RunEnded,
-    monitor::{Invoke, Monitor, WireStatus, defaults::ProviderUse, register::Refused},
+    monitor::{Invoke, Monitor, WireStatus, defaults::ProviderUse, method::reasons, register::Refused},
     property::PropertyMap,
     provider::{InvokeRequest, InvokeResponse},
     resource::ProviderReference,
@@ -56,17 +56,13 @@ impl Monitor {
             let Invoked::Answer(answer) = invoking.await? else {
                 return Ok(None);
             };
-            match answer.failures.first() {
-                None => Ok(Some(answer.result.collapse_outputs())),
-                Some(failure) if failure.property.is_empty() => Err(WireStatus::invalid(format!(
-                    "invocation of {token} returned an error: {}",
-                    failure.reason
-                ))),
-                Some(failure) => Err(WireStatus::invalid(format!(
-                    "invocation of {token} returned an error: {}: {}",
-                    failure.property, failure.reason
-                ))),
+            if answer.failures.is_empty() {
+                return Ok(Some(answer.result.collapse_outputs()));
             }
+            let reasons = reasons(&answer.failures);
+            Err(WireStatus::invalid(format!(
+                "invocation of {token} returned an error: {reasons}"
+            )))
         }
     }
 

@@ -54,20 +54,25 @@ impl MethodResult {
     /// Returns the plain values of the result.
     ///
     /// # Errors
-    /// `InvalidArgument` with the first failure, under the name of the method.
+    /// `InvalidArgument` with all failures, each after its property, under the name of the method.
     pub fn into_values(self, token: &str) -> Result<PropertyMap, WireStatus> {
-        let Some(CheckFailure { property, reason }) = self.failures.into_iter().next() else {
+        if self.failures.is_empty() {
             return Ok(self.result.collapse_outputs());
-        };
-        let place = if property.is_empty() {
-            property
-        } else {
-            format!("{property}: ")
-        };
+        }
+        let reasons = reasons(&self.failures);
         Err(WireStatus::invalid(format!(
-            "call to function '{token}' failed: {place}{reason}"
+            "call to function '{token}' failed: {reasons}"
         )))
     }
+}
+
+/// Returns the failures of arguments as one text: each reason after its property.
+pub(super) fn reasons(failures: &[CheckFailure]) -> String {
+    let reason = |CheckFailure { property, reason }: &CheckFailure| match property.is_empty() {
+        true => reason.clone(),
+        false => format!("{property}: {reason}"),
+    };
+    failures.iter().map(reason).collect::<Vec<_>>().join("; ")
 }
 
 impl Monitor {

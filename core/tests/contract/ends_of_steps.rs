@@ -60,7 +60,10 @@ async fn a_component_whose_code_fails_is_created_as_far_as_it_is_registered_and_
         ("fine", vec![created], "it is stuck"),
     ];
     for (name, steps, cause) in table {
-        let engine = engine().provider("box", Arc::new(FakeBoxes::default())).build().unwrap();
+        let engine = engine()
+            .provider("box", Arc::new(FakeBoxes::default()))
+            .build()
+            .unwrap();
         let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
         let options = OperationOptions::default();
         let result = stack.start(OperationKind::Update, options.clone(), Some(with_box(name)));

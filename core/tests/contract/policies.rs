@@ -193,7 +193,10 @@ async fn a_pack_that_dies_while_it_analyzes_is_named_with_the_resource() {
     let error = result.error.as_ref().unwrap();
     assert!(error.message().contains(&head), "{error}");
     let recorded = result.snapshot.resources.iter();
-    assert!(recorded.clone().all(|state| state.urn.name() != "a"), "{recorded:?}");
+    assert!(
+        recorded.clone().all(|state| state.urn.name() != "a"),
+        "{recorded:?}"
+    );
     assert!(result.snapshot.pending_operations.is_empty());
 }
 

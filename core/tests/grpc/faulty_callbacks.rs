@@ -386,6 +386,10 @@ async fn a_transform_of_functions_that_answers_after_its_deadline_has_refused_on
     let result = stack.update(options).ended().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let names = result.snapshot.resources.iter().map(|state| state.urn.name());
-    assert!(names.clone().any(|name| name == "a"), "{:?}", names.collect::<Vec<_>>());
+    assert!(
+        names.clone().any(|name| name == "a"),
+        "{:?}",
+        names.collect::<Vec<_>>()
+    );
     assert_eq!(provider.take(), ["create a"]);
 }

@@ -57,7 +57,9 @@ pub(super) async fn construct(
     body: BodyScript,
 ) -> Result<rpc::ConstructResponse, Status> {
     if !body.failures.is_empty() {
-        return Err(Status::internal("a served provider cannot refuse inputs of a component"));
+        return Err(Status::internal(
+            "a served provider cannot refuse inputs of a component",
+        ));
     }
     let program = named(&body, &request.name)?;
     let mut code = Code::new(&request.monitor_endpoint, request.dry_run, request.inputs.clone()).await?;
@@ -116,7 +118,8 @@ struct Code {
 impl Code {
     async fn new(monitor: &str, preview: bool, inputs: Option<Struct>) -> Result<Self, Status> {
         let client = Client::connect(format!("http://{monitor}")).await;
-        let client = client.map_err(|error| Status::unavailable(format!("no monitor at {monitor}: {error}")))?;
+        let client =
+            client.map_err(|error| Status::unavailable(format!("no monitor at {monitor}: {error}")))?;
         let inputs = json!({ "outputs": values(inputs)? });
         Ok(Self {
             client: client.max_decoding_message_size(MESSAGE_LIMIT),
@@ -129,7 +132,9 @@ impl Code {
     async fn play(&mut self, program: &[Statement], parent: Option<&str>) -> Result<(), Status> {
         for statement in program {
             let StatementKind::Resource(token) = statement.kind().map_err(Status::internal)? else {
-                return Err(Status::internal("the code of a served provider only registers resources"));
+                return Err(Status::internal(
+                    "the code of a served provider only registers resources",
+                ));
             };
             let request = rpc::RegisterResourceRequest {
                 r#type: token,
@@ -177,15 +182,17 @@ fn registration(request: rpc::ConstructRequest) -> rpc::RegisterResourceRequest 
         delete: limits.delete,
         read: limits.read,
     });
-    let hooks = request.resource_hooks.map(|hooks| register::ResourceHooksBinding {
-        before_create: hooks.before_create,
-        after_create: hooks.after_create,
-        before_update: hooks.before_update,
-        after_update: hooks.after_update,
-        before_delete: hooks.before_delete,
-        after_delete: hooks.after_delete,
-        on_error: hooks.on_error,
-    });
+    let hooks = request
+        .resource_hooks
+        .map(|hooks| register::ResourceHooksBinding {
+            before_create: hooks.before_create,
+            after_create: hooks.after_create,
+            before_update: hooks.before_update,
+            after_update: hooks.after_update,
+            before_delete: hooks.before_delete,
+            after_delete: hooks.after_delete,
+            on_error: hooks.on_error,
+        });
     rpc::RegisterResourceRequest {
         r#type: request.r#type,
         name: request.name,

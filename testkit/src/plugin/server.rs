@@ -36,7 +36,12 @@ pub(super) struct Served {
 type Answered<T> = Result<Response<T>, Status>;
 
 impl Served {
-    pub(super) fn new(package: &str, script: &PackageScript, providers: Arc<Providers>, stage: Stage) -> Self {
+    pub(super) fn new(
+        package: &str,
+        script: &PackageScript,
+        providers: Arc<Providers>,
+        stage: Stage,
+    ) -> Self {
         Self {
             package: package.to_owned(),
             providers,
@@ -241,10 +246,7 @@ impl ProviderCalls for Served {
         }))
     }
 
-    async fn construct(
-        &self,
-        request: Request<rpc::ConstructRequest>,
-    ) -> Answered<rpc::ConstructResponse> {
+    async fn construct(&self, request: Request<rpc::ConstructRequest>) -> Answered<rpc::ConstructResponse> {
         let client = request.remote_addr();
         let request = request.into_inner();
         self.play(client, "construct", body::construct_facts(&request)?)
@@ -258,9 +260,11 @@ impl ProviderCalls for Served {
         let mut request = request.into_inner();
         let mut arguments = request.args.take().unwrap_or_default();
         let this = arguments.fields.remove("__self__");
-        let this = this.map(|this| body::values(Some(Struct {
-            fields: [("of".to_owned(), this)].into(),
-        })));
+        let this = this.map(|this| {
+            body::values(Some(Struct {
+                fields: [("of".to_owned(), this)].into(),
+            }))
+        });
         let asked = json!({
             "token": request.tok, "arguments": body::values(Some(arguments.clone()))?, "self": this.transpose()?,
             "preview": request.dry_run,

@@ -148,7 +148,10 @@ impl Scenario {
     #[must_use]
     pub fn hidden_texts(&self) -> Vec<String> {
         let settings = self.operations.iter().map(|operation| operation.nested_secrets);
-        match settings.chain([self.nested_secrets]).any(|set| set == Some(false)) {
+        match settings
+            .chain([self.nested_secrets])
+            .any(|set| set == Some(false))
+        {
             true => Vec::new(),
             false => self.secret_texts(),
         }
