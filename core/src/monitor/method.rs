@@ -151,11 +151,13 @@ impl Monitor {
             argument_dependencies,
             stack_trace_handle: trace.text(),
         };
+        let awaiting = self.0.generator.executor().awaiting_code();
         let answer = unless_panicked(provider.provider.call_method(request));
         let answer = self.within_limit(&provider, "call", &token, answer);
         let answer = self
             .unless_ended(answer, || AbandonedCall::of(&token, "call"))
             .await?;
+        drop(awaiting);
         let sanitizer = self.0.generator.executor().sanitizer();
         match answer.and_then(|response| sanitizer.sanitize_method(response)) {
             Ok(response) => Ok(MethodResult {

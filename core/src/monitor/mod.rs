@@ -446,10 +446,10 @@ impl Monitor {
         self.0.closed.is_cancelled()
     }
 
-    /// Waits until the session is released, for a request without an answer. A component that is being constructed
-    /// learns of the end at once: running calls of its provider may wait for what it registers, and the end for them.
+    /// Waits until the session is released, for a request without an answer. The code of components, methods and hooks learns of
+    /// the end at once: the end waits for that code, and running calls of a provider may wait for what its component registers.
     async fn unanswered(&self, waiting: &str) -> WireStatus {
-        if !self.0.generator.executor().is_constructing() {
+        if !self.0.generator.executor().is_awaiting_code() {
             self.0.closed.cancelled().await;
         }
         WireStatus::shut_down(waiting)

@@ -8,14 +8,24 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     generator::{ClaimGuard, RegisterOutcome},
     monitor::{
-        Monitor, Read, Registered, Registration, WireStatus, defaults::ProviderUse, goal::goal_of,
-        in_flight::Flight, register::Refused,
+        Monitor, PackageChoice, Read, Registered, Registration, WireStatus, defaults::ProviderUse,
+        goal::goal_of, in_flight::Flight, register::Refused,
     },
     resource::{Goal, PropertyDependencies, ResourceOptions},
 };
 
+/// Who chooses the provider of a read that names none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    /// The parent hands down its own, as to a registration.
+    Parent,
+    /// The program has chosen the default provider: an SDK knows the providers of the parent.
+    Program,
+}
+
 impl Monitor {
-    /// Reads a resource without managing it.
+    /// Reads a resource without managing it. One that names no provider has that of its parent for the package, as a
+    /// registration has.
     ///
     /// # Errors
     /// As [`Self::register`].
@@ -23,26 +33,46 @@ impl Monitor {
     /// # Cancel safety
     /// The read continues when the future is dropped.
     pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        self.read_by(read, Choice::Parent)
+    }
+
+    /// As [`Self::read`], for an SDK: it names the provider of the parent itself.
+    pub(super) fn read_as_named(
+        &self,
+        read: Read,
+    ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        self.read_by(read, Choice::Program)
+    }
+
+    fn read_by(
+        &self,
+        read: Read,
+        choice: Choice,
+    ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
         self.learn(&read.inputs);
         let awaited = self
             .0
             .transforms
             .announced(read.parent.iter().chain(&read.dependencies));
         if !awaited.is_empty() {
-            return Either::Left(self.spawn_work(self.defer_read(read, awaited)));
+            return Either::Left(self.spawn_work(self.defer_read(read, choice, awaited)));
         }
         let work = self.enter("sending resource registration");
-        Either::Right(self.spawn_work(work.and_then(|flight| self.begin_read(read, flight))))
+        Either::Right(self.spawn_work(work.and_then(|flight| self.begin_read(read, choice, flight))))
     }
 
     /// Claims the URN of a read, and returns its work.
     fn begin_read(
         &self,
         mut read: Read,
+        choice: Choice,
         flight: Flight,
     ) -> Result<impl Future<Output = Result<Registered, WireStatus>> + Send + use<>, Refused> {
         self.name_package(&mut read.package)?;
-        let (claim, goal) = self.prepare_read(&read)?;
+        let (claim, goal, inherited) = self.prepare_read(&read)?;
+        if choice == Choice::Parent {
+            read.package = inherited;
+        }
         let monitor = self.clone();
         Ok(async move {
             let outcome = monitor.read_claimed(read, claim, goal).await;
@@ -54,6 +84,7 @@ impl Monitor {
     fn defer_read(
         &self,
         read: Read,
+        choice: Choice,
         awaited: Vec<CancellationToken>,
     ) -> Result<impl Future<Output = Result<Registered, WireStatus>> + Send + use<>, Refused> {
         let flight = self.enter("sending resource registration")?;
@@ -62,7 +93,7 @@ impl Monitor {
         let announcement = self.0.transforms.announce(urn);
         Ok(async move {
             let begun = match monitor.until_claimed(awaited).await {
-                Ok(()) => monitor.begin_read(read, flight),
+                Ok(()) => monitor.begin_read(read, choice, flight),
                 Err(refused) => {
                     drop(flight);
                     Err(refused)
@@ -95,7 +126,8 @@ impl Monitor {
         outcome.map_err(Refused::Unanswered)
     }
 
-    fn prepare_read(&self, read: &Read) -> Result<(ClaimGuard, Box<Goal>), Refused> {
+    /// Claims the URN of a read; returns its goal, and the choice of its provider after that of the parent.
+    fn prepare_read(&self, read: &Read) -> Result<(ClaimGuard, Box<Goal>, PackageChoice), Refused> {
         if !read.resource_type.is_full() {
             return Err(Refused::Invalid(WireStatus::invalid(format!(
                 "Type '{}' is not a valid type token (must have format '*:*:*')",
@@ -131,6 +163,6 @@ impl Monitor {
         let generator = &self.0.generator;
         generator.expect_provider(|| self.0.defaults.default_asked_for(&registration));
         let claim = self.claim(&goal)?;
-        Ok((claim, goal))
+        Ok((claim, goal, registration.package))
     }
 }
