@@ -58,7 +58,9 @@ impl GoalMaker<'_> {
                 self.property_dependencies(&statement.inputs),
             );
         }
-        if let Some(provider) = &statement.provider {
+        if let Some(text) = &statement.provider_reference {
+            put("provider", text.clone().into());
+        } else if let Some(provider) = &statement.provider {
             put("provider", self.provider(provider));
         }
         if !statement.providers.is_empty() {
