@@ -120,10 +120,10 @@ impl Admission {
         }
     }
 
-    /// Waits until the session is released, for a request without an answer. A component that is being constructed
-    /// learns of the end at once: running calls of its provider may wait for what it registers, and the end for them.
+    /// Waits until the session is released, for a request without an answer. The code of components, methods and hooks learns of
+    /// the end at once: the end waits for that code, and running calls of a provider may wait for what its component registers.
     async fn after_the_end(&self, waiting: &str) -> WireStatus {
-        if !self.executor.is_constructing() {
+        if !self.executor.is_awaiting_code() {
             self.closed.cancelled().await;
         }
         WireStatus::shut_down(waiting)

@@ -5,8 +5,8 @@ use std::{future::Future, sync::Arc};
 use crate::{
     executor::AbandonedCall,
     monitor::{
-        Invoke, Monitor, PackageChoice, WireStatus, providers::ProviderUse, request_error::RequestError,
-        shared::Shared, transforms::transform_invoke,
+        Invoke, Monitor, PackageChoice, WireStatus, method::reasons, providers::ProviderUse,
+        request_error::RequestError, shared::Shared, transforms::transform_invoke,
     },
     property::PropertyMap,
     provider::{InvokeRequest, InvokeResponse, ProviderHandle},
@@ -27,22 +27,17 @@ impl Invoked {
     /// Returns the values of the answer; `None` where there is none yet.
     ///
     /// # Errors
-    /// `InvalidArgument` with the first failure, under the name of the function.
+    /// `InvalidArgument` with all failures, each after its property, under the name of the function.
     pub(super) fn into_values(self, token: &str) -> Result<Option<PropertyMap>, WireStatus> {
         let Self::Answer(answer) = self else {
             return Ok(None);
         };
-        let Some(failure) = answer.failures.first() else {
+        if answer.failures.is_empty() {
             return Ok(Some(answer.result.collapse_outputs()));
-        };
-        let (property, reason) = (&failure.property, &failure.reason);
-        let place = if property.is_empty() {
-            String::new()
-        } else {
-            format!("{property}: ")
-        };
+        }
+        let reasons = reasons(&answer.failures);
         Err(WireStatus::invalid(format!(
-            "invocation of {token} returned an error: {place}{reason}"
+            "invocation of {token} returned an error: {reasons}"
         )))
     }
 }

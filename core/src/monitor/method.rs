@@ -55,20 +55,25 @@ impl MethodResult {
     /// Returns the plain values of the result.
     ///
     /// # Errors
-    /// `InvalidArgument` with the first failure, under the name of the method.
+    /// `InvalidArgument` with all failures, each after its property, under the name of the method.
     pub fn into_values(self, token: &str) -> Result<PropertyMap, WireStatus> {
-        let Some(CheckFailure { property, reason }) = self.failures.into_iter().next() else {
+        if self.failures.is_empty() {
             return Ok(self.result.collapse_outputs());
-        };
-        let place = if property.is_empty() {
-            property
-        } else {
-            format!("{property}: ")
-        };
+        }
+        let reasons = reasons(&self.failures);
         Err(WireStatus::invalid(format!(
-            "call to function '{token}' failed: {place}{reason}"
+            "call to function '{token}' failed: {reasons}"
         )))
     }
+}
+
+/// Returns the failures of arguments as one text: each reason after its property.
+pub(super) fn reasons(failures: &[CheckFailure]) -> String {
+    let reason = |CheckFailure { property, reason }: &CheckFailure| match property.is_empty() {
+        true => reason.clone(),
+        false => format!("{property}: {reason}"),
+    };
+    failures.iter().map(reason).collect::<Vec<_>>().join("; ")
 }
 
 /// Calls a method; the secrets in its arguments are registered with the redactor before the future is polled.
@@ -116,12 +121,14 @@ async fn call_provider(monitor: &Monitor, mut call: MethodCall) -> Result<Method
         argument_dependencies,
         stack_trace_handle: trace.text(),
     };
+    let awaiting = shared.generator.executor().awaiting_code();
     let answer = unless_panicked(provider.provider.call_method(request));
     let answer = shared.admission.within_limit(&provider, "call", &token, answer);
     let answer = shared
         .admission
         .unless_ended(answer, || AbandonedCall::of(&token, "call"))
         .await?;
+    drop(awaiting);
     let sanitizer = shared.generator.executor().sanitizer();
     match answer.and_then(|response| sanitizer.sanitize_method(response)) {
         Ok(response) => Ok(MethodResult {

@@ -8,28 +8,38 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     generator::{ClaimGuard, RegisterOutcome},
     monitor::{
-        Monitor, Read, Registered, Registration, WireStatus, check::check_type, goal::goal_of,
+        Monitor, PackageChoice, Read, Registered, Registration, WireStatus, check::check_type, goal::goal_of,
         in_flight::Flight, providers::ProviderUse, register::answer, request_error::RequestError,
         shared::Shared,
     },
     resource::{Goal, PropertyDependencies, ResourceOptions},
 };
 
+/// What chooses the provider of a read that names none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// The parent hands down its own, as to a registration.
+    Parent,
+    /// The program has chosen the default provider: an SDK knows the providers of the parent.
+    Program,
+}
+
 /// Claims the URN of a read, or announces it, and starts its work.
 pub(super) fn read(
     monitor: &Monitor,
     read: Read,
+    choice: Choice,
 ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
     let Monitor { shared, start } = monitor;
     shared.values.learn(&read.inputs);
     let referred = read.parent.iter().chain(&read.dependencies);
     let awaited = shared.transforms.announced(referred);
     if !awaited.is_empty() {
-        let work = defer(shared, read, awaited);
+        let work = defer(shared, read, choice, awaited);
         return Either::Left(shared.admission.begin(*start, work));
     }
     let work = shared.admission.enter("sending resource registration");
-    let work = work.and_then(|flight| begin(shared, read, flight));
+    let work = work.and_then(|flight| begin(shared, read, choice, flight));
     Either::Right(shared.admission.begin(*start, work))
 }
 
@@ -37,10 +47,14 @@ pub(super) fn read(
 fn begin(
     shared: &Arc<Shared>,
     mut read: Read,
+    choice: Choice,
     flight: Flight,
 ) -> Result<impl Future<Output = Result<Registered, WireStatus>> + Send + use<>, RequestError> {
     shared.providers.name_package(&mut read.package)?;
-    let (claim, goal) = claim(shared, &read)?;
+    let (claim, goal, inherited) = claim(shared, &read)?;
+    if choice == Choice::Parent {
+        read.package = inherited;
+    }
     let shared = Arc::clone(shared);
     Ok(async move {
         let outcome = read_claimed(&shared, read, claim, goal).await;
@@ -52,6 +66,7 @@ fn begin(
 fn defer(
     shared: &Arc<Shared>,
     read: Read,
+    choice: Choice,
     awaited: Vec<CancellationToken>,
 ) -> Result<impl Future<Output = Result<Registered, WireStatus>> + Send + use<>, RequestError> {
     let flight = shared.admission.enter("sending resource registration")?;
@@ -62,7 +77,7 @@ fn defer(
     let announcement = shared.transforms.announce(urn);
     Ok(async move {
         let begun = match shared.admission.until_all(awaited).await {
-            Ok(()) => begin(&shared, read, flight),
+            Ok(()) => begin(&shared, read, choice, flight),
             Err(error) => {
                 drop(flight);
                 Err(error)
@@ -97,7 +112,8 @@ async fn read_claimed(
     Ok(generator.read(claim, *goal, read.id).await?)
 }
 
-fn claim(shared: &Shared, read: &Read) -> Result<(ClaimGuard, Box<Goal>), RequestError> {
+/// Claims the URN of a read; returns its goal, and the choice of its provider after that of the parent.
+fn claim(shared: &Shared, read: &Read) -> Result<(ClaimGuard, Box<Goal>, PackageChoice), RequestError> {
     let mut registration = Registration {
         resource_type: read.resource_type.clone(),
         name: read.name.clone(),
@@ -128,5 +144,5 @@ fn claim(shared: &Shared, read: &Read) -> Result<(ClaimGuard, Box<Goal>), Reques
     let generator = &shared.generator;
     generator.expect_provider(|| shared.providers.default_asked_for(&registration));
     let claim = generator.claim(&goal)?;
-    Ok((claim, goal))
+    Ok((claim, goal, registration.package))
 }

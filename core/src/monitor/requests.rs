@@ -5,7 +5,9 @@ use std::future::Future;
 use crate::{
     monitor::{
         Exists, Invoke, MethodCall, MethodResult, Monitor, Read, Registered, Registration, WireStatus,
-        exists, invoke, method, read, register,
+        exists, invoke, method,
+        read::{self, Choice},
+        register,
     },
     property::PropertyMap,
     token::TypeToken,
@@ -131,7 +133,8 @@ impl Monitor {
         register::register_outputs(self, urn, outputs)
     }
 
-    /// Reads a resource without managing it.
+    /// Reads a resource without managing it. One that names no provider has that of its parent for the package, as a
+    /// registration has.
     ///
     /// # Errors
     /// Those of [`Self::register`].
@@ -194,7 +197,15 @@ impl Monitor {
     /// # }
     /// ```
     pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
-        read::read(self, read)
+        read::read(self, read, Choice::Parent)
+    }
+
+    /// Reads a resource for an SDK, which names the provider of the parent itself.
+    pub(super) fn read_as_named(
+        &self,
+        read: Read,
+    ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        read::read(self, read, Choice::Program)
     }
 
     /// Returns whether a resource exists; `None` while that cannot be known, as in a preview in which its id or the

@@ -245,6 +245,9 @@ impl Session {
         if !addresses.is_empty() {
             builder = builder.resolver(Arc::new(Addresses(addresses)));
         }
+        if let Some(nested) = message["nestedSecrets"].as_bool() {
+            builder = builder.nested_secrets(nested);
+        }
         let plugins = PluginSettings {
             commands: commands(&message["commands"]),
             ..PluginSettings::default()

@@ -17,7 +17,7 @@ pub(in crate::monitor) fn read_resource(
         request.accept_resources,
         request.accepts_byte_string,
     );
-    let reading = read_of(monitor, request).map(|read| monitor.read(read));
+    let reading = read_of(monitor, request).map(|read| monitor.read_as_named(read));
     async move {
         let read = reading?.await?;
         Ok(ReadResourceResponse {
