@@ -4,6 +4,7 @@ mod display;
 mod event_log;
 mod facts;
 mod import;
+mod import_file;
 mod options;
 mod run;
 
@@ -17,6 +18,7 @@ use stackwright::{
 };
 
 use event_log::EventLog;
+use import_file::ImportFile;
 use options::Unprotected;
 use run::{Runner, Work};
 
@@ -26,7 +28,6 @@ use crate::{
         ProgramArguments, RefreshArguments, UpdateArguments,
     },
     failure::{Failure, Result},
-    program::of_folder,
     session::Session,
 };
 
@@ -76,9 +77,13 @@ pub(crate) async fn preview(
         ..StackSettings::default()
     };
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
+    runner.import_file = arguments.import_file.is_some().then(ImportFile::default);
     let ended = run(&mut runner, &Work::Update, options, Mode::Preview).await;
     runner.log.close().await;
     let result = ended?;
+    if let (Some(file), Some(collected)) = (&arguments.import_file, runner.import_file.take()) {
+        collected.write(session.invocation, file)?;
+    }
     if let Some(file) = &arguments.save_plan {
         let plan = result
             .plan
@@ -251,6 +256,11 @@ async fn runner<'a>(
     if arguments.event_log.is_some() && !invocation.is_enabled(DEBUG_COMMANDS) {
         return Err(Failure::new("unknown flag: --event-log"));
     }
+    if arguments.attach_debugger.is_some() {
+        return Err(Failure::new(
+            "--attach-debugger is not supported: start an inline program in the debugger of its language",
+        ));
+    }
     if arguments.display.is_ambiguous() {
         return Err(Failure::new(
             "if any flags in the group [json output] are set none of the others can be; [json output] were all set",
@@ -270,7 +280,7 @@ async fn runner<'a>(
         _ if !needs_program => None,
         (Some(_), Some(program)) => Some(Arc::clone(program)),
         (Some(address), None) => Some(Arc::new(LanguageRuntimeProgram::inline(address)) as Arc<dyn Program>),
-        (None, _) => Some(of_folder(invocation, project.folder(), &file)?),
+        (None, _) => Some(project.program(Some(invocation.process_environment())).await?),
     };
     // The folder of an inline program is that of the process which runs it.
     let settings = StackSettings {
@@ -297,6 +307,7 @@ async fn runner<'a>(
         display: &arguments.display,
         program,
         log: EventLog::open(invocation, arguments.event_log.as_deref()).await,
+        import_file: None,
     })
 }
 

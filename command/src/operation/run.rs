@@ -14,6 +14,7 @@ use stackwright::{
 use super::{
     display::{Display, Outcome, Progress, Shown},
     event_log::EventLog,
+    import_file::ImportFile,
 };
 use crate::{
     arguments::Display as DisplayArguments,
@@ -33,6 +34,8 @@ pub(super) struct Runner<'a> {
     pub(super) display: &'a DisplayArguments,
     pub(super) program: Option<Arc<dyn Program>>,
     pub(super) log: EventLog,
+    /// Collects what a preview would create.
+    pub(super) import_file: Option<ImportFile>,
 }
 
 /// What an operation does.
@@ -124,6 +127,7 @@ impl Runner<'_> {
             debug: self.display.debug,
             outputs: !self.display.suppress_outputs,
             progress: !self.display.suppress_progress,
+            remediations: self.display.show_policy_remediations,
         };
         Display::Progress(Box::new(Progress::new(headline, root, shown)))
     }
@@ -150,6 +154,9 @@ impl Runner<'_> {
             };
             if let EventPayload::Diagnostic(diagnostic) = &event.payload {
                 has_errors |= diagnostic.severity == Severity::Error;
+            }
+            if let Some(file) = &mut self.import_file {
+                file.event(&event);
             }
             if self.log.is_open() {
                 self.log.write(&json.line(&event));
