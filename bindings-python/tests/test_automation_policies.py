@@ -109,7 +109,7 @@ def test_advice_and_rewritten_inputs_are_shown(open_stack: Open, tmp_path: Path)
     stack.set_config("size", auto.ConfigValue("5"))
     up = stack.up(policy_packs=[str(pack)])
     assert f"Policies:\n    ⚠️ advice@v1.0.0 (local: {pack})\n        - [remediate]  tagged  (2 resources)\n" in up.stdout
-    assert "        - [advisory]  not-large  (mem:index:Thing: size)\n          rather large:\n          consider size\n" in up.stdout
+    assert "        - [advisory]  not-large  (mem:index:Thing: size)\n          Things are small.\n          rather large:\n          consider size\n" in up.stdout
     assert "    + 3 created" in up.stdout
     stack.set_config("size", auto.ConfigValue("1"))
-    assert f"    ✅ advice@v1.0.0 (local: {pack})" in stack.preview(policy_packs=[str(pack)]).stdout
+    assert f"    ✅ advice@v1.0.0 (local: {pack})" in stack.up(policy_packs=[str(pack)]).stdout

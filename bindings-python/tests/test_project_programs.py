@@ -124,7 +124,7 @@ async def test_a_flood_of_output_arrives_and_a_long_line_is_cut(write: Write, ma
         await stack.up(on_event=lambda event: texts.append(str(event)))
         assert any("line 19999" in text for text in texts) and any("the end" in text for text in texts)
         long = [text for text in texts if "word word" in text]
-        assert len(long) == 1 and "bytes of this line are left out" in long[0] and len(long[0]) < 100_000
+        assert len(long) == 1 and "bytes of this line are left out" in long[0] and len(long[0]) < 150_000
 
 
 @on_loop

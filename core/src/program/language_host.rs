@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -20,6 +21,9 @@ use crate::{
     },
     program::{Program, ProgramContext},
 };
+
+/// How long to wait for the end of a process after one of its calls has failed.
+const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// The program of a folder whose language has a host of its own.
 #[derive(Clone, Debug)]
@@ -146,20 +150,22 @@ impl Program for LanguageHostProgram {
             () = context.ended() => return Ok(()),
             started = starting => started?,
         };
+        let ended = |exit: String| {
+            let text = format!("{} ended while it ran the program: {exit}", calls.label);
+            Error::new(ErrorKind::Plugin, text)
+        };
         let verdict = tokio::select! {
             biased;
             verdict = calls.run(client, &context, server, place, cancellation_guard) => verdict,
-            exit = process.exited() => Err(Error::new(
-                ErrorKind::Plugin,
-                format!("{} ended while it ran the program: {exit}", calls.label),
-            )),
+            exit = process.exited() => Err(ended(exit)),
         };
-        // A call that failed because the process has ended says less than how it ended.
-        let verdict = match (verdict, process.exit()) {
-            (Err(error), Some(exit)) if error.kind() == ErrorKind::Plugin => {
-                Err(error.with_hint(format!("its process ended: {exit}")))
-            }
-            (verdict, _) => verdict,
+        let verdict = match verdict {
+            // A call fails before it is known how the process has ended.
+            Err(error) if error.kind() == ErrorKind::Plugin => tokio::select! {
+                exit = process.exited() => Err(ended(exit)),
+                () = runtime.clock.wait(EXIT_GRACE) => Err(error),
+            },
+            verdict => verdict,
         };
         process.close().await;
         verdict

@@ -43,15 +43,15 @@ pub(super) async fn environment(folder: &ProgramFolder) -> Result<PathBuf> {
             return Err(failed(&folder.root, &format!("it took longer than {} s", TIMEOUT.as_secs())));
         }
     };
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    match said(&answer.stdout) {
+    let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match text_of(&answer.stdout) {
         path if answer.status.success() && !path.is_empty() => Ok(PathBuf::from(path)),
         _ => {
-            let said = said(&answer.stderr);
-            let why = if said.is_empty() {
+            let errors = text_of(&answer.stderr);
+            let why = if errors.is_empty() {
                 "there is none: create it with `poetry install`"
             } else {
-                &said
+                &errors
             };
             Err(failed(&folder.root, why))
         }

@@ -28,8 +28,8 @@ impl Project {
         self.stack_with(name, settings, Vec::new()).await
     }
 
-    /// Returns what supplies the configuration of a stack of this project, by its name within the project: a stack that has it takes
-    /// its settings file along when it gets another name or passphrase.
+    /// Returns what supplies the configuration of a stack of this project, by its name within the project: the settings
+    /// file of a stack that has it follows its name and its passphrase.
     #[must_use]
     pub fn config_source(&self, stack: &str) -> Arc<dyn ConfigSource> {
         Arc::new(FileSource {
