@@ -358,6 +358,7 @@ test("resources are imported with every option", async (t) => {
         generateCode: false,
         showSecrets: false,
         color: "never",
+        tracing: "file:trace.json",
         debug: true,
         logFlow: true,
         logVerbosity: 3,
@@ -385,7 +386,7 @@ test("renames refuse the options of operations, as the executable does", async (
     await assert.rejects(stack.rename({ stackName, suppressOutputs: true }), /unknown flag: --suppress-outputs/);
     await assert.rejects(stack.rename({ stackName, suppressProgress: true }), /unknown flag: --suppress-progress/);
     /** @type {auto.GlobalOpts} */
-    const known = { color: "never" };
+    const known = { color: "never", tracing: "file:trace.json" };
     await stack.rename({ stackName, ...known });
     assert.equal(stack.name, "live");
 });

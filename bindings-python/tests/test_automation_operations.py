@@ -354,6 +354,7 @@ Operation = Callable[[auto.Stack], object]
 
 
 TRACED: list[Operation] = [
+    lambda stack: stack.preview(tracing="file:trace.json"),
     lambda stack: stack.up(tracing="file:trace.json"),
     lambda stack: stack.refresh(tracing="file:trace.json"),
     lambda stack: stack.preview_refresh(tracing="file:trace.json"),

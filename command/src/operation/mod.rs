@@ -1,7 +1,6 @@
 //! `up`, `preview`, `refresh`, `destroy` and `import`.
 
 mod display;
-mod event_log;
 mod facts;
 mod import;
 mod import_file;
@@ -12,12 +11,14 @@ use std::{fs, sync::Arc};
 
 use stackwright::{
     StackSettings,
+    event::EventLog,
     operation::{OperationOptions, OperationResult},
     plan::GivenPlan,
     program::{LanguageRuntimeProgram, Program},
+    runtime::Runtime,
 };
+use tokio::runtime::Handle;
 
-use event_log::EventLog;
 use import_file::ImportFile;
 use options::Unprotected;
 use run::{Runner, Work};
@@ -79,9 +80,10 @@ pub(crate) async fn preview(
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
     runner.import_file = arguments.import_file.is_some().then(ImportFile::default);
     let ended = run(&mut runner, &Work::Update, options, Mode::Preview).await;
-    runner.log.close().await;
+    let collected = runner.import_file.take();
+    runner.close_log().await;
     let result = ended?;
-    if let (Some(file), Some(collected)) = (&arguments.import_file, runner.import_file.take()) {
+    if let (Some(file), Some(collected)) = (&arguments.import_file, collected) {
         collected.write(session.invocation, file)?;
     }
     if let Some(file) = &arguments.save_plan {
@@ -124,7 +126,7 @@ pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags
     };
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
     let ended = run(&mut runner, &Work::Update, options, mode).await;
-    runner.log.close().await;
+    runner.close_log().await;
     unchanged(arguments.program.expect_no_changes, &*ended?, "update")
 }
 
@@ -149,7 +151,7 @@ pub(crate) async fn refresh(
     };
     let mut runner = runner(session, &arguments.operation, settings, runs_program).await?;
     let ended = run(&mut runner, &Work::Refresh, options, mode).await;
-    runner.log.close().await;
+    runner.close_log().await;
     unchanged(arguments.expect_no_changes, &*ended?, "update")
 }
 
@@ -194,7 +196,7 @@ pub(crate) async fn destroy(
         }
     }
     let ended = run(&mut runner, &Work::Destroy, options, mode).await;
-    runner.log.close().await;
+    runner.close_log().await;
     let result = ended?;
     if mode != Mode::Preview
         && !arguments.operation.display.is_document()
@@ -224,7 +226,7 @@ pub(crate) async fn import(
     };
     let mut runner = runner(session, &arguments.operation, settings, false).await?;
     let ended = run(&mut runner, &Work::Import(request), options, mode).await;
-    runner.log.close().await;
+    runner.close_log().await;
     import::write_code(session, arguments, &*ended?)
 }
 
@@ -300,13 +302,20 @@ async fn runner<'a>(
         true => failure,
         false => failure.after(unconfigured),
     })?;
+    let log = match &arguments.event_log {
+        Some(place) => {
+            let runtime = Runtime::system(Handle::current());
+            EventLog::open(place, &invocation.directory, &runtime).await
+        }
+        None => None,
+    };
     Ok(Runner {
         invocation,
         stack,
         shown: named.name.stack().to_owned(),
         display: &arguments.display,
         program,
-        log: EventLog::open(invocation, arguments.event_log.as_deref()).await,
+        log,
         import_file: None,
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stackwright::{
     Stack,
     diagnostic::Severity,
-    event::{EventPayload, OperationOutcome},
+    event::{EventLog, EventPayload, OperationOutcome},
     operation::{ImportRequest, Operation, OperationKind, OperationOptions, OperationResult},
     program::Program,
     urn::Urn,
@@ -13,7 +13,6 @@ use stackwright::{
 
 use super::{
     display::{Display, Outcome, Progress, Shown},
-    event_log::EventLog,
     import_file::ImportFile,
 };
 use crate::{
@@ -33,7 +32,7 @@ pub(super) struct Runner<'a> {
     pub(super) shown: String,
     pub(super) display: &'a DisplayArguments,
     pub(super) program: Option<Arc<dyn Program>>,
-    pub(super) log: EventLog,
+    pub(super) log: Option<EventLog>,
     /// Collects what a preview would create.
     pub(super) import_file: Option<ImportFile>,
 }
@@ -85,7 +84,7 @@ impl Runner<'_> {
     ) -> Result<Arc<OperationResult>> {
         let is_preview = options.dry_run;
         let options = OperationOptions {
-            debug: self.display.debug || self.display.json || self.log.is_open(),
+            debug: self.display.debug || self.display.json || self.log.is_some(),
             ..options
         };
         let program = self.program.clone();
@@ -108,6 +107,13 @@ impl Runner<'_> {
             Some(_) if result.outcome == OperationOutcome::Canceled => Err(Failure::canceled()),
             Some(_) if has_errors => Err(Failure::reported()),
             Some(error) => Err(error.clone().into()),
+        }
+    }
+
+    /// Ends the event log.
+    pub(super) async fn close_log(&mut self) {
+        if let Some(log) = self.log.take() {
+            log.close().await;
         }
     }
 
@@ -158,8 +164,8 @@ impl Runner<'_> {
             if let Some(file) = &mut self.import_file {
                 file.event(&event);
             }
-            if self.log.is_open() {
-                self.log.write(&json.line(&event));
+            if let Some(log) = &mut self.log {
+                log.write(&json.line(&event));
             }
             display.event(self.invocation, &event, &json);
         }

@@ -2,6 +2,7 @@
 
 mod changes;
 mod counts;
+mod event_log;
 mod json;
 mod moves;
 mod policy;
@@ -16,6 +17,7 @@ use crate::{diagnostic::Diagnostic, runtime::Timestamp};
 
 pub use changes::PropertyChange;
 pub use counts::ChangeCounts;
+pub use event_log::EventLog;
 pub use json::EventJson;
 pub use moves::{MovedResource, SuggestedMove};
 pub use policy::EnforcementLevel;
