@@ -83,11 +83,7 @@ impl Progress {
             }
             EventPayload::Diagnostic(diagnostic) => self.diagnostic(invocation, diagnostic, json),
             EventPayload::Stdout { message } => invocation.print(message.trim_end()),
-            EventPayload::PolicyLoad => {
-                if self.policies.load() {
-                    invocation.print("Loading policy packs...\n");
-                }
-            }
+            EventPayload::PolicyLoad if self.policies.load() => invocation.print("Loading policy packs...\n"),
             EventPayload::PolicyViolation(violation) => self.policies.violation(violation),
             EventPayload::PolicyRemediation(remediation) => self.policies.remediation(remediation),
             EventPayload::Summary(ended) => self.summary(invocation, ended, json),
