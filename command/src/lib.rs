@@ -39,7 +39,6 @@ mod account;
 mod plugins;
 mod stack;
 mod config;
-mod program;
 mod operation;
 mod command;
 

@@ -23,6 +23,7 @@ mod stack_file;
 mod project_file;
 mod file;
 mod project;
+mod program;
 pub mod binding;
 
 pub use config::AsYaml;

@@ -2,6 +2,7 @@
 
 mod builder;
 mod fetch;
+mod programs;
 mod settings;
 mod stack;
 mod supplied;

@@ -206,9 +206,14 @@ impl Session {
         };
         let name = format!("{}/{}", text(message, "project"), text(message, "stack"));
         let folder = message["projectFolder"].as_str();
-        let stack = open_stack(&engine, &name, folder.map(Into::into), settings)
-            .await
-            .map_err(|it| error(&it))?;
+        let stack = open_stack(
+            &engine,
+            &name,
+            folder.map(|folder| Path::new(folder).to_owned().into()),
+            settings,
+        )
+        .await
+        .map_err(|it| error(&it))?;
         *locked(&self.engine) = Some(engine);
         locked(&self.stacks).insert(text(message, "stack").to_owned(), stack);
         Ok(json!({}))
