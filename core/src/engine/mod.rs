@@ -2,6 +2,7 @@
 
 mod builder;
 mod fetch;
+mod plugins;
 mod settings;
 mod stack;
 mod supplied;

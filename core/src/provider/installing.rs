@@ -1,4 +1,4 @@
-//! Installing plugins through the host's hooks; concurrent requests for one plugin share an installation.
+//! Installing plugins through the host's hooks, else by a download; concurrent requests for one plugin share an installation.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,8 @@ use std::{
 use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared, join_all};
 
 use super::{
-    Installation, LoaderParts, ProviderLoader, ProviderSpec, ResolutionRequest, builtin, loader::look_up,
+    Installation, LoaderParts, ProviderLoader, ProviderSpec, ResolutionRequest, builtin,
+    downloading::download, loader::look_up,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -110,7 +111,7 @@ async fn work(
         found => return found,
     };
     let Some(installer) = &parts.installer else {
-        return Err(missing);
+        return download(&parts, &request, missing).await;
     };
     if check == InstalledCheck::Pending && installer.is_installed(request.clone()).await? {
         return look_again(&parts, &request, "is reported as installed by the host").await;
@@ -129,16 +130,19 @@ async fn work(
     match installer.install(request.clone()).await? {
         Installation::Done => look_again(&parts, &request, "was installed by the host").await,
         Installation::Declined => {
-            let declined = |text: &str| {
-                format!("{text}\n  the installer of the host: it declined to install the plugin")
-            };
-            let text = missing.text().map(str::to_owned, declined);
-            Err(missing.with_text(text))
+            let declined = "the installer of the host: it declined to install the plugin";
+            download(&parts, &request, also_tried(&missing, declined)).await
         }
     }
 }
 
-async fn look_again(
+/// Adds a place where the plugin was searched, with the reason why it is not there.
+pub(super) fn also_tried(missing: &Error, place: &str) -> Error {
+    let tried = |text: &str| format!("{text}\n  {place}");
+    missing.clone().with_text(missing.text().map(str::to_owned, tried))
+}
+
+pub(super) async fn look_again(
     parts: &Arc<LoaderParts>,
     request: &ResolutionRequest,
     claim: &str,
@@ -190,7 +194,7 @@ impl ProviderLoader {
     /// Returns whether plugins are installed before they are needed. Independent of a resolver: the host decides in
     /// each hook which plugins it handles.
     pub(crate) fn installs_beforehand(&self) -> bool {
-        self.parts().installer.is_some()
+        self.parts().installs()
     }
 
     /// Installs missing plugins before they are needed. Failures are not reported here, but when the plugin is loaded.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Weak},
 };
 
@@ -58,6 +58,13 @@ pub(crate) struct LoaderParts {
     pub pool: ProviderPool,
     /// The endpoints at which plugins call the engine.
     pub engine: Arc<dyn EngineEndpoints>,
+}
+
+impl LoaderParts {
+    /// Returns whether plugins that are not found are installed.
+    pub(super) const fn installs(&self) -> bool {
+        self.installer.is_some() || self.plugins.download
+    }
 }
 
 /// The provider to load.
@@ -318,6 +325,16 @@ impl ProviderLoader {
         self.parts.plugins.host_environment()
     }
 
+    /// Returns the folder of installed plugins.
+    pub(crate) fn plugin_cache(&self) -> Option<&Path> {
+        self.parts.plugins.cache.as_deref()
+    }
+
+    /// Returns the server from which plugins are downloaded.
+    pub(crate) fn plugin_server(&self) -> Option<&str> {
+        self.parts.plugins.server.as_deref()
+    }
+
     /// Returns the shell that guards the processes of plugins.
     pub(crate) fn guard_shell(&self) -> Option<PathBuf> {
         self.parts.plugins.guard_shell.clone()
@@ -327,7 +344,7 @@ impl ProviderLoader {
     async fn find(&self, spec: &ProviderSpec) -> Result<FoundPlugin> {
         let request = spec.request();
         match look_up(&self.parts, &request).await {
-            Err(missing) if missing.kind() == ErrorKind::Plugin && self.parts.installer.is_some() => {
+            Err(missing) if missing.kind() == ErrorKind::Plugin && self.parts.installs() => {
                 installing::install(&self.parts, request).await
             }
             found => found,

@@ -8,6 +8,7 @@ mod call;
 mod check_failure;
 mod comparison;
 mod construct;
+mod downloading;
 mod endpoint;
 mod error;
 mod extensible;
