@@ -12,6 +12,7 @@ use stackwright::{
 use stackwright_project::Project;
 
 use crate::{
+    downloads,
     failure::{Failure, Result},
     home::Home,
     invocation::Invocation,
@@ -242,17 +243,20 @@ fn environment_engine(
     let environment = invocation.environment.iter();
     let environment = environment.map(|(name, value)| (name.into(), value.into()));
     let host = HostEnvironment::new(environment.collect(), invocation.directory.clone());
-    let path = match invocation.is_enabled("PULUMI_IGNORE_AMBIENT_PLUGINS") {
-        true => None,
-        false => invocation.variable("PATH"),
-    };
     let plugins = PluginSettings {
-        path: path.map(Into::into),
+        path: None,
         cache: Some(home.plugins()),
-        environment: Some(host),
         ..components.plugins.clone()
     };
-    let engine = Engine::builder(components.handle.clone())
+    let plugins = PluginSettings {
+        environment: Some(host.clone()),
+        ..plugins.or_from(&host)
+    };
+    let mut builder = Engine::builder(components.handle.clone());
+    if let Some(installer) = downloads::on_demand(&components.handle, invocation)? {
+        builder = builder.installer(installer);
+    }
+    let engine = builder
         .runtime(runtime)
         .store(store)
         .secrets(Arc::new(secrets.clone()))

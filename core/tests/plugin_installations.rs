@@ -111,7 +111,10 @@ fn installer_process(cache: &Path, url: &str) -> std::process::Child {
 async fn a_plugin_is_installed_from_a_file_listed_and_removed() {
     let folder = Folder::new();
     let file = folder.file(&packed("shelf"));
-    let installed = folder.install(shop(PluginArchive::File(file.clone()))).await.unwrap();
+    let installed = folder
+        .install(shop(PluginArchive::File(file.clone())))
+        .await
+        .unwrap();
     assert_eq!(installed.path, folder.cache().join("resource-shop-v1.0.0"));
     assert_eq!((installed.size, content(&installed).as_str()), (5, "shelf"));
     assert!(installed.installed.is_some() && installed.last_used.is_some());
@@ -124,7 +127,10 @@ async fn a_plugin_is_installed_from_a_file_listed_and_removed() {
     assert_eq!(cache.list(other.clone()).await.unwrap(), []);
     let all = cache.list(PluginSelection::default()).await.unwrap();
     assert_eq!(all.len(), 1);
-    assert_eq!((all[0].kind, all[0].name.as_str()), (PluginKind::Resource, "shop"));
+    assert_eq!(
+        (all[0].kind, all[0].name.as_str()),
+        (PluginKind::Resource, "shop")
+    );
     assert_eq!(cache.remove(other).await.unwrap(), []);
     let only = PluginSelection {
         kind: Some(PluginKind::Resource),
@@ -132,16 +138,26 @@ async fn a_plugin_is_installed_from_a_file_listed_and_removed() {
         versions: Some(PluginSelection::parse_versions("v1.0.0").unwrap()),
     };
     assert_eq!(cache.remove(only).await.unwrap().len(), 1);
-    assert_eq!(fs::read_dir(folder.cache()).unwrap().count(), 0, "the lock file is removed, too");
+    assert_eq!(
+        fs::read_dir(folder.cache()).unwrap().count(),
+        0,
+        "the lock file is removed, too"
+    );
 }
 
 #[tokio::test]
 async fn an_installed_plugin_stays_unless_it_is_installed_again() {
     let folder = Folder::new();
     let file = folder.file(&packed("shelf"));
-    folder.install(shop(PluginArchive::File(file.clone()))).await.unwrap();
+    folder
+        .install(shop(PluginArchive::File(file.clone())))
+        .await
+        .unwrap();
     folder.file(&packed("counter"));
-    let kept = folder.install(shop(PluginArchive::File(file.clone()))).await.unwrap();
+    let kept = folder
+        .install(shop(PluginArchive::File(file.clone())))
+        .await
+        .unwrap();
     assert_eq!(content(&kept), "shelf");
     let again = PluginInstallation {
         reinstall: true,
@@ -170,11 +186,19 @@ async fn an_unfinished_installation_of_the_reference_engine_is_replaced() {
 #[tokio::test]
 async fn a_download_reports_its_progress_and_is_tried_again() {
     let folder = Folder::new();
-    let noise: String = (0..400_000_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
+    let noise: String = (0..400_000_u32)
+        .map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761)))
+        .collect();
     let bytes = packed(&noise);
     let size = bytes.len() as u64;
-    assert!(size > 1 << 20, "the archive of {size} bytes has no progress in between");
-    let cut = Answer { declared: Some(bytes.len()), ..Answer::ok(bytes[..1000].to_vec()) };
+    assert!(
+        size > 1 << 20,
+        "the archive of {size} bytes has no progress in between"
+    );
+    let cut = Answer {
+        declared: Some(bytes.len()),
+        ..Answer::ok(bytes[..1000].to_vec())
+    };
     let server = ArchiveServer::new(vec![Answer::status(503), cut, Answer::ok(bytes.clone())]).await;
     let seen: Arc<Mutex<Vec<InstallProgress>>> = Arc::default();
     let sink: ProgressSink = {
@@ -197,9 +221,12 @@ async fn a_download_reports_its_progress_and_is_tried_again() {
     let retried: Vec<_> = seen
         .iter()
         .filter_map(|progress| match progress {
-            InstallProgress::Retrying { attempt, attempts, pause, reason } => {
-                Some((*attempt, *attempts, pause.as_millis(), reason.as_str()))
-            }
+            InstallProgress::Retrying {
+                attempt,
+                attempts,
+                pause,
+                reason,
+            } => Some((*attempt, *attempts, pause.as_millis(), reason.as_str())),
             _ => None,
         })
         .collect();
@@ -214,9 +241,18 @@ async fn a_download_reports_its_progress_and_is_tried_again() {
             _ => None,
         })
         .collect();
-    assert!(received.contains(&0) && received.ends_with(&[size]), "{received:?}");
-    assert!(received.iter().any(|bytes| (1 << 20..size).contains(bytes)), "{received:?}");
-    assert!(seen.contains(&InstallProgress::Unpacking { unpacked: size, total: Some(size) }));
+    assert!(
+        received.contains(&0) && received.ends_with(&[size]),
+        "{received:?}"
+    );
+    assert!(
+        received.iter().any(|bytes| (1 << 20..size).contains(bytes)),
+        "{received:?}"
+    );
+    assert!(seen.contains(&InstallProgress::Unpacking {
+        unpacked: size,
+        total: Some(size)
+    }));
     assert_eq!(seen.last(), Some(&InstallProgress::Installed));
 }
 
@@ -227,7 +263,10 @@ async fn a_server_that_never_has_the_archive_is_named() {
     let refused = folder.install(shop(PluginArchive::Server(server.url()))).await;
     let error = refused.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.message().contains(&server.url()) && error.message().contains("404"), "{error}");
+    assert!(
+        error.message().contains(&server.url()) && error.message().contains("404"),
+        "{error}"
+    );
     assert_eq!(server.asked().len(), 5);
     assert_eq!(folder.entries(), [""; 0]);
 }
@@ -240,7 +279,11 @@ async fn archives_that_are_wrong_leave_nothing_and_the_error_says_why() {
     let outside = archive(&[("../shop", "x")]);
     let other = archive(&[("pulumi-resource-other", "x")]);
     for (bytes, checksum, texts) in [
-        (&good[..], Some(wrong.as_str()), &[sha256(&good).as_str(), &wrong][..]),
+        (
+            &good[..],
+            Some(wrong.as_str()),
+            &[sha256(&good).as_str(), &wrong][..],
+        ),
         (&good[..good.len() - 20], None, &["cannot be unpacked"]),
         (b"no archive", None, &["cannot be unpacked"]),
         (&outside, None, &["its entry ../shop is outside of it"]),
@@ -259,7 +302,9 @@ async fn archives_that_are_wrong_leave_nothing_and_the_error_says_why() {
         assert!(error.message().contains(&file.display().to_string()), "{error}");
         assert_eq!(folder.entries(), [""; 0], "{error}");
     }
-    let absent = folder.install(shop(PluginArchive::File("/nowhere/shop.tar.gz".into()))).await;
+    let absent = folder
+        .install(shop(PluginArchive::File("/nowhere/shop.tar.gz".into())))
+        .await;
     assert_eq!(absent.unwrap_err().kind(), ErrorKind::NotFound);
     let short = PluginInstallation {
         checksum: Some("abc".to_owned()),
@@ -274,14 +319,21 @@ async fn of_two_processes_that_install_a_plugin_one_downloads_it() {
     let folder = Folder::new();
     let server = ArchiveServer::held(vec![Answer::ok(packed("shelf"))]).await;
     let mut other = installer_process(&folder.cache(), &server.url());
-    server.wait_for_request().within("the request of the other process").await;
+    server
+        .wait_for_request()
+        .within("the request of the other process")
+        .await;
     let url = PluginArchive::Url(server.url());
     let installing = folder.install(shop(url));
     let (installed, ()) = tokio::join!(installing, async { server.release() });
     assert_eq!(content(&installed.unwrap()), "shelf");
     let ended = blocking("the end of the other process", move || other.wait().unwrap());
     assert!(ended.success());
-    assert_eq!(server.asked().len(), 1, "the second one finds the plugin of the first");
+    assert_eq!(
+        server.asked().len(),
+        1,
+        "the second one finds the plugin of the first"
+    );
     assert_eq!(folder.entries(), ["resource-shop-v1.0.0"]);
 }
 
@@ -290,14 +342,20 @@ async fn what_a_killed_installation_leaves_is_no_plugin_and_is_removed_by_the_ne
     let folder = Folder::new();
     let server = ArchiveServer::held(vec![Answer::ok(packed("shelf")), Answer::ok(packed("shelf"))]).await;
     let mut killed = installer_process(&folder.cache(), &server.url());
-    server.wait_for_request().within("the request of the process").await;
+    server
+        .wait_for_request()
+        .within("the request of the process")
+        .await;
     killed.kill().unwrap();
     blocking("the end of the process", move || killed.wait().unwrap());
     assert_eq!(folder.entries().len(), 1, "the temporary folder stays");
     let cache = PluginCache::new(folder.cache(), Runtime::system(Handle::current()));
     assert_eq!(cache.list(PluginSelection::default()).await.unwrap(), []);
     server.release();
-    let installed = folder.install(shop(PluginArchive::Url(server.url()))).await.unwrap();
+    let installed = folder
+        .install(shop(PluginArchive::Url(server.url())))
+        .await
+        .unwrap();
     assert_eq!(content(&installed), "shelf");
     assert_eq!(folder.entries(), ["resource-shop-v1.0.0"]);
 }

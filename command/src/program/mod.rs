@@ -10,6 +10,7 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use python::folders as python_folders;
 use stackwright::program::Program;
 use stackwright_project::ProjectFile;
 

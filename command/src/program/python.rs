@@ -1,8 +1,15 @@
 //! Programs in Python: the interpreter of the project.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
 
-use stackwright::moves::ProgramLanguage;
+use stackwright::{
+    moves::ProgramLanguage,
+    runtime::{Clock as _, SystemClock},
+};
 use stackwright_project::{ProjectFile, yaml::Node};
 
 use super::{folder::FolderProgram, on_path};
@@ -13,6 +20,10 @@ use crate::{
 
 /// Runs a program, whose facts come from the standard input.
 const LAUNCHER: &str = include_str!("launch.py");
+/// Prints the folders of packages, without the working directory.
+const PATH_QUESTION: &str = "import json, sys; print(json.dumps([folder for folder in sys.path if folder]))";
+/// How long the interpreter may take for that.
+const PATH_LIMIT: Duration = Duration::from_secs(60);
 /// The folder of the virtual environment that the tool `uv` makes.
 const UV_ENVIRONMENT: &str = ".venv";
 
@@ -29,6 +40,37 @@ pub(super) fn find(invocation: &Invocation, folder: &Path, file: &ProjectFile) -
         root: folder.to_owned(),
         environment: invocation.environment.clone(),
     })
+}
+
+/// Returns the folders in which the interpreter of a project finds packages.
+pub(crate) async fn folders(
+    invocation: &Invocation,
+    folder: &Path,
+    file: &ProjectFile,
+) -> Result<Vec<PathBuf>> {
+    let interpreter = interpreter(invocation, folder, file)?;
+    let failed = |reason: &str| {
+        Failure::new(format!(
+            "the interpreter {} does not say where its packages are: {reason}",
+            interpreter.display()
+        ))
+    };
+    let answer = tokio::process::Command::new(&interpreter)
+        .args(["-c", PATH_QUESTION])
+        .env_clear()
+        .envs(&invocation.environment)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let answer = tokio::select! {
+        answer = answer => answer.map_err(|error| failed(&error.to_string()))?,
+        () = SystemClock.wait(PATH_LIMIT) => return Err(failed("it did not end in time")),
+    };
+    if !answer.status.success() {
+        return Err(failed(String::from_utf8_lossy(&answer.stderr).trim()));
+    }
+    serde_json::from_slice(&answer.stdout).map_err(|error| failed(&error.to_string()))
 }
 
 fn interpreter(invocation: &Invocation, folder: &Path, file: &ProjectFile) -> Result<PathBuf> {

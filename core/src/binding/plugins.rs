@@ -39,7 +39,7 @@ struct SelectionDocument {
     kind: Option<KindDocument>,
     /// The name.
     name: Option<String>,
-    /// A range of versions: `>=1.2.0, <2.0.0`, or a version, which is that version alone.
+    /// A range of versions: `>=1.2.0 <2.0.0`, or a version, which is that version alone.
     versions: Option<String>,
 }
 
@@ -264,5 +264,10 @@ pub async fn plugins(
             ));
         }
     };
-    to_vec(&listed.iter().map(InstalledPluginDocument::from).collect::<Vec<_>>())
+    to_vec(
+        &listed
+            .iter()
+            .map(InstalledPluginDocument::from)
+            .collect::<Vec<_>>(),
+    )
 }

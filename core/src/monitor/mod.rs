@@ -32,7 +32,6 @@ mod server;
 mod status;
 mod traces;
 mod transforms;
-mod version_range;
 mod wire;
 
 use std::sync::{

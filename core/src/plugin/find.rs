@@ -159,15 +159,13 @@ fn misfit_of_cache(cache: &Path, query: &PluginQuery) -> String {
             continue;
         };
         let version = version.map_or_else(|| "a version that is not named".to_owned(), |it| it.to_string());
-        others.push(
-            if is_unfinished(cache, folder) {
-                format!("the installation of {version} was not completed")
-            } else if executable(entry.path().join(query.file_name())).is_none() {
-                format!("{folder}: {}", misfit(&entry.path(), &query.file_name()))
-            } else {
-                format!("it has {version}")
-            },
-        );
+        others.push(if is_unfinished(cache, folder) {
+            format!("the installation of {version} was not completed")
+        } else if executable(entry.path().join(query.file_name())).is_none() {
+            format!("{folder}: {}", misfit(&entry.path(), &query.file_name()))
+        } else {
+            format!("it has {version}")
+        });
     }
     others.sort_unstable();
     match others.is_empty() {
@@ -237,9 +235,9 @@ impl Fit {
             (Some(requested), Some(installed)) if requested.cmp_precedence(installed).is_eq() => {
                 Some(Self::Exact)
             }
-            (Some(requested), Some(installed)) => {
-                compatible_with(requested).matches(installed).then_some(Self::Compatible)
-            }
+            (Some(requested), Some(installed)) => compatible_with(requested)
+                .matches(installed)
+                .then_some(Self::Compatible),
         }
     }
 }

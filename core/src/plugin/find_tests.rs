@@ -103,7 +103,10 @@ fn incompatible_versions_are_not_taken() {
 #[test]
 fn a_slash_in_a_name_is_an_underscore_in_files() {
     let folders = Folders::new();
-    let executable = folders.file("cache/resource-acme_files-v1.0.0/pulumi-resource-acme_files", 0o755);
+    let executable = folders.file(
+        "cache/resource-acme_files-v1.0.0/pulumi-resource-acme_files",
+        0o755,
+    );
     let query = PluginQuery {
         name: "acme/files".into(),
         ..query(Some("1.0.0"))
@@ -111,7 +114,10 @@ fn a_slash_in_a_name_is_an_underscore_in_files() {
     let found = find(&folders.settings(), &query).unwrap();
     assert_eq!(found.command.program, executable);
     let executable = folders.file("first/pulumi-resource-acme_files", 0o755);
-    assert_eq!(find(&folders.settings(), &query).unwrap().command.program, executable);
+    assert_eq!(
+        find(&folders.settings(), &query).unwrap().command.program,
+        executable
+    );
 }
 
 #[test]

@@ -182,7 +182,9 @@ mod tests {
             cache: Some("/cache".into()),
             ..PluginSettings::default()
         };
-        let kept = own.clone().or_from(&of(&[("HOME", "/home/me"), ("PATH", "/bin")]));
+        let kept = own
+            .clone()
+            .or_from(&of(&[("HOME", "/home/me"), ("PATH", "/bin")]));
         assert_eq!((kept.path, kept.cache), (own.path, own.cache));
     }
 

@@ -11,6 +11,7 @@ mod host_environment;
 mod output;
 mod port;
 mod process;
+mod version_range;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,10 +20,9 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use cache::platform;
 pub use cache::{
     InstallProgress, InstalledPlugin, PluginArchive, PluginCache, PluginInstallation, PluginSelection,
-    ProgressSink,
+    ProgressSink, platform,
 };
 pub(crate) use code::PluginCode;
 pub(crate) use environment::PluginEnvironment;
@@ -31,6 +31,7 @@ pub use host_environment::HostEnvironment;
 pub(crate) use host_environment::HostEnvironmentDigest;
 pub(crate) use output::{DiagnosticSink, OutputRoute};
 pub use process::{PluginProcess, Start};
+pub use version_range::VersionRange;
 
 /// The kind of a plugin; its name is part of the plugin's file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

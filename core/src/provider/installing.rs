@@ -139,7 +139,9 @@ async fn work(
 /// Adds a place where the plugin was searched, with the reason why it is not there.
 pub(super) fn also_tried(missing: &Error, place: &str) -> Error {
     let tried = |text: &str| format!("{text}\n  {place}");
-    missing.clone().with_text(missing.text().map(str::to_owned, tried))
+    missing
+        .clone()
+        .with_text(missing.text().map(str::to_owned, tried))
 }
 
 pub(super) async fn look_again(

@@ -16,8 +16,8 @@ use tokio::{
 /// An answer of the server.
 #[derive(Clone)]
 pub(crate) struct Answer {
-    status: u16,
-    body: Vec<u8>,
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
     /// The declared length of the body, where it is another one.
     pub(crate) declared: Option<usize>,
 }
@@ -147,8 +147,10 @@ pub(crate) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
 
 /// Returns the SHA-256 checksum in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap();
-        text
-    })
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").unwrap();
+            text
+        })
 }

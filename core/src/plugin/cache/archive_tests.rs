@@ -68,7 +68,10 @@ fn files_folders_and_links_are_unpacked_without_special_permissions() {
     assert_eq!(text("pulumi-resource-shop"), "shelf");
     assert_eq!(text("bin/link"), "shelf");
     assert_eq!(text("copy"), "#!/bin/sh\n");
-    let mode = fs::metadata(unpacked.path("bin/tool")).unwrap().permissions().mode();
+    let mode = fs::metadata(unpacked.path("bin/tool"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o7700, 0o700);
 }
 
@@ -76,7 +79,10 @@ fn files_folders_and_links_are_unpacked_without_special_permissions() {
 fn entries_and_links_that_lead_out_are_refused_by_name() {
     for (entries, named) in [
         (&[(FILE, "../shop", "")][..], "its entry ../shop is outside of it"),
-        (&[(FILE, "a/../../shop", "")], "its entry a/../../shop is outside of it"),
+        (
+            &[(FILE, "a/../../shop", "")],
+            "its entry a/../../shop is outside of it",
+        ),
         (&[(FILE, "/shop", "")], "its entry /shop is outside of it"),
         (
             &[(EntryType::Symlink, "a", "/etc")],

@@ -24,7 +24,8 @@ const NETWORK_TIMEOUT: Duration = Duration::from_secs(60);
 const BUFFER_SIZE: usize = 64 << 10;
 
 /// Returns the name of this platform in the names of archives: `linux-amd64`.
-pub(crate) fn platform() -> String {
+#[must_use]
+pub fn platform() -> String {
     let system = match std::env::consts::OS {
         "macos" => "darwin",
         other => other,
@@ -144,7 +145,10 @@ mod tests {
         let plugin = PluginId::new(PluginKind::Resource, "shop", Version::new(1, 0, 0)).unwrap();
         check_url("http://127.0.0.1:80/a", &plugin).unwrap();
         for (url, named) in [
-            ("github://api.example.com/acme", "its scheme github is not supported"),
+            (
+                "github://api.example.com/acme",
+                "its scheme github is not supported",
+            ),
             ("example.com", "relative URL"),
         ] {
             let error = check_url(url, &plugin).unwrap_err();

@@ -23,6 +23,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// After how many bytes progress is reported again.
 const REPORT_INTERVAL: u64 = 1 << 20;
+/// The size of the buffer of checksums, in bytes.
+const BUFFER_SIZE: usize = 128 << 10;
 /// The file that a downloaded archive is written to, in the temporary folder.
 const ARCHIVE_FILE: &str = "archive.tar.gz";
 /// The folder that an archive is unpacked to, in the temporary folder.
@@ -139,9 +141,8 @@ impl Job {
         put().map_err(|error| self.cannot_write(&self.place(), &error))?;
         self.clean();
         self.report(InstallProgress::Installed);
-        installed_at(&self.cache, &folder).ok_or_else(|| {
-            Error::internal(format!("{} is not where it was installed", self.plugin.shown()))
-        })
+        installed_at(&self.cache, &folder)
+            .ok_or_else(|| Error::internal(format!("{} is not where it was installed", self.plugin.shown())))
     }
 
     /// Removes the temporary folder. What stays is removed by the next installation.
@@ -162,7 +163,11 @@ impl Job {
         remove().map_err(|error| {
             Error::new(
                 ErrorKind::Plugin,
-                format!("{} cannot be removed from {}: {error}", self.plugin.shown(), self.cache.display()),
+                format!(
+                    "{} cannot be removed from {}: {error}",
+                    self.plugin.shown(),
+                    self.cache.display()
+                ),
             )
         })
     }
@@ -181,7 +186,11 @@ impl Job {
             };
             Error::new(
                 kind,
-                format!("the archive {} of {} cannot be read: {error}", path.display(), self.plugin.shown()),
+                format!(
+                    "the archive {} of {} cannot be read: {error}",
+                    path.display(),
+                    self.plugin.shown()
+                ),
             )
         })
     }
@@ -190,10 +199,8 @@ impl Job {
         let Some(expected) = &self.checksum else {
             return Ok(());
         };
-        let mut digest = Sha256::new();
-        let digested = io::copy(packed, &mut digest).and_then(|_| packed.rewind());
-        digested.map_err(|error| self.bad_archive(&error))?;
-        let actual = hexadecimal(&digest.finalize());
+        let digested = sha256(packed).and_then(|digest| packed.rewind().map(|()| digest));
+        let actual = digested.map_err(|error| self.bad_archive(&error))?;
         if actual == *expected {
             return Ok(());
         }
@@ -250,7 +257,11 @@ impl Job {
     pub(super) fn cannot_write(&self, place: &Path, error: &io::Error) -> Error {
         Error::new(
             ErrorKind::Plugin,
-            format!("{} cannot be installed in {}: {error}", self.plugin.shown(), place.display()),
+            format!(
+                "{} cannot be installed in {}: {error}",
+                self.plugin.shown(),
+                place.display()
+            ),
         )
         .with_hint("the folder of installed plugins must be writable, and have room")
     }
@@ -286,13 +297,23 @@ fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Returns the SHA-256 digest of a file in hexadecimal digits.
+fn sha256(file: &mut File) -> io::Result<String> {
     use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
+    let mut digest = Sha256::new();
+    let mut buffer = vec![0; BUFFER_SIZE];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            read => digest.update(buffer.get(..read).unwrap_or_default()),
+        }
+    }
+    let digits = digest.finalize();
+    Ok(digits.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string does not fail.
         write!(text, "{byte:02x}").unwrap_or_default();
         text
-    })
+    }))
 }
 
 /// Counts bytes, reports them at the beginning, at the end and at intervals, and ends a cancelled installation.

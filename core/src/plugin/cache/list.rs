@@ -6,12 +6,12 @@ use std::{
     time::SystemTime,
 };
 
-use semver::{Version, VersionReq};
+use semver::Version;
 
 use super::name::{PluginId, is_unfinished};
 use crate::{
     error::{Error, ErrorKind, Result},
-    plugin::PluginKind,
+    plugin::{PluginKind, VersionRange},
     runtime::Timestamp,
 };
 
@@ -43,21 +43,16 @@ pub struct PluginSelection {
     /// Those of a name.
     pub name: Option<String>,
     /// Those in a range of versions.
-    pub versions: Option<VersionReq>,
+    pub versions: Option<VersionRange>,
 }
 
 impl PluginSelection {
-    /// Parses a range of versions: `>=1.2.0, <2`, or a version, which is that version alone.
+    /// Parses a range of versions: `>=1.2.0 <2.0.0`, or a version, with or without a leading `v`, which is that version alone.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] if it is no range.
-    pub fn parse_versions(text: &str) -> Result<VersionReq> {
-        let plain = text.strip_prefix('v').unwrap_or(text);
-        let exact = match plain.starts_with(|first: char| first.is_ascii_digit()) {
-            true => format!("={plain}"),
-            false => plain.to_owned(),
-        };
-        VersionReq::parse(&exact)
+    pub fn parse_versions(text: &str) -> Result<VersionRange> {
+        VersionRange::parse(text.strip_prefix('v').unwrap_or(text))
             .map_err(|error| Error::invalid(format!("{text:?} is no range of versions: {error}")))
     }
 
@@ -68,7 +63,7 @@ impl PluginSelection {
             && self
                 .versions
                 .as_ref()
-                .is_none_or(|versions| versions.matches(&plugin.version))
+                .is_none_or(|versions| versions.contains(&plugin.version))
     }
 }
 
@@ -77,7 +72,10 @@ pub(super) fn list(cache: &Path, selection: &PluginSelection) -> Result<Vec<Inst
     let entries = match fs::read_dir(cache) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(|error| {
-            let text = format!("the folder of plugins {} cannot be read: {error}", cache.display());
+            let text = format!(
+                "the folder of plugins {} cannot be read: {error}",
+                cache.display()
+            );
             Error::new(ErrorKind::Plugin, text)
         })?,
     };
@@ -89,9 +87,7 @@ pub(super) fn list(cache: &Path, selection: &PluginSelection) -> Result<Vec<Inst
             installed_at(cache, folder)
         })
         .collect();
-    let order = |plugin: &InstalledPlugin| {
-        (plugin.name.clone(), plugin.kind.name(), plugin.version.clone())
-    };
+    let order = |plugin: &InstalledPlugin| (plugin.name.clone(), plugin.kind.name(), plugin.version.clone());
     plugins.sort_by_key(order);
     Ok(plugins)
 }

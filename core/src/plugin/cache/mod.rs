@@ -28,12 +28,12 @@ use crate::{
     runtime::Runtime,
 };
 
-pub(crate) use download::platform;
+pub use download::platform;
 use job::{Archive, Job};
 pub use list::{InstalledPlugin, PluginSelection};
 use lock::PluginLock;
-pub(super) use name::{executable_name, is_unfinished, version_of};
 use name::PluginId;
+pub(super) use name::{executable_name, is_unfinished, version_of};
 
 /// How often a download is tried.
 const DOWNLOAD_ATTEMPTS: u32 = 5;
@@ -183,7 +183,10 @@ impl PluginCache {
         let job = Arc::new(Job {
             cache: self.folder.clone(),
             archive,
-            checksum: installation.checksum.map(|text| checksum(&text, &plugin)).transpose()?,
+            checksum: installation
+                .checksum
+                .map(|text| checksum(&text, &plugin))
+                .transpose()?,
             reinstall: installation.reinstall,
             limits: archive::Limits::default(),
             progress,

@@ -34,7 +34,10 @@ impl PluginId {
     pub(in crate::plugin) fn new(kind: PluginKind, name: &str, version: Version) -> Result<Self> {
         let is_plain =
             |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.' | '/');
-        let first = name.chars().next().is_some_and(|first| first.is_ascii_alphanumeric());
+        let first = name
+            .chars()
+            .next()
+            .is_some_and(|first| first.is_ascii_alphanumeric());
         if !first || name.len() > MAX_NAME || !name.chars().all(is_plain) {
             return Err(Error::invalid(format!(
                 "the name of a plugin has 1 to {MAX_NAME} letters, digits, hyphens, underscores, periods and slashes, and begins \
@@ -152,7 +155,12 @@ mod tests {
                 "1.0.0-v1",
                 "language-my-v2-thing-v1.0.0-v1",
             ),
-            (PluginKind::Tool, "acme/shop", "1.0.0+b", "tool-acme_shop-v1.0.0+b"),
+            (
+                PluginKind::Tool,
+                "acme/shop",
+                "1.0.0+b",
+                "tool-acme_shop-v1.0.0+b",
+            ),
         ] {
             let id = PluginId::new(kind, name, Version::parse(version).unwrap()).unwrap();
             assert_eq!(id.folder(), folder);
