@@ -272,7 +272,7 @@ async fn a_server_that_never_has_the_archive_is_named() {
 }
 
 #[tokio::test]
-async fn archives_that_are_wrong_leave_nothing_and_the_error_says_why() {
+async fn archives_that_are_wrong_leave_nothing_and_the_error_has_the_reason() {
     let folder = Folder::new();
     let good = packed("shelf");
     let wrong = "0".repeat(64);

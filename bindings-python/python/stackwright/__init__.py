@@ -8,7 +8,7 @@ from . import output as _output
 from . import resource as _resource
 from ._stackwright import from_json, to_json
 from ._runner import LanguageRuntime, Program, PulumiProgram, pulumi_program
-from .engine import Engine
+from .engine import Engine, PluginKind
 from .errors import (
     CancelledError,
     ConflictError,
@@ -116,10 +116,12 @@ from ._results import (
     EditReport,
     GraphEdge,
     GraphNode,
+    InstalledPlugin,
     LastUpdate,
     LockHolder,
     MoveReport,
     PendingOperation,
+    PluginProgress,
     RemovedReference,
     ResourceGraph,
     ResourceRecord,
@@ -201,6 +203,7 @@ __all__ = [
     "HookResourceOptions",
     "Hooks",
     "InitFailure",
+    "InstalledPlugin",
     "Installer",
     "InternalError",
     "InvalidInputError",
@@ -237,6 +240,8 @@ __all__ = [
     "PendingOperation",
     "PluginError",
     "PluginInstaller",
+    "PluginKind",
+    "PluginProgress",
     "Plugins",
     "Policy",
     "PolicyAnalysis",

@@ -21,6 +21,7 @@ mod handle;
 mod hints;
 mod import;
 mod migrate;
+mod missing;
 mod move_resources;
 mod moves;
 mod opening;

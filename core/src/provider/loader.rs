@@ -22,6 +22,7 @@ use crate::{
         Installations, PackageSource, PluginInstaller, PluginOperation, ProviderBackend, ProviderError,
         ProviderPool, Reply, Resolution, ResolutionRequest, Resolver,
         backend::mismatch,
+        builtin,
         grpc::{GrpcProvider, Parameter, StatusService},
         installing,
         launch::Launch,
@@ -349,6 +350,19 @@ impl ProviderLoader {
             }
             found => found,
         }
+    }
+
+    /// Looks for a plugin, and returns the error of a missing one; `None` for code of the host, and where the host's resolver
+    /// decides.
+    pub(super) async fn missing(&self, spec: &ProviderSpec) -> Option<Error> {
+        let parts = &self.parts;
+        let is_ours = [spec.package(), &spec.plugin]
+            .iter()
+            .any(|name| *name == builtin::PACKAGE || parts.in_process.contains_key(*name));
+        if is_ours || parts.resolver.is_some() {
+            return None;
+        }
+        self.find(spec).await.err()
     }
 
     async fn attach(

@@ -134,6 +134,14 @@ impl ProviderSource for RunSource {
         }
     }
 
+    async fn missing(&self, spec: &ProviderSpec) -> Option<Error> {
+        // Plugins that are installed only when they are needed are not missed before.
+        if self.skip_pre_install && self.loader.installs_beforehand() {
+            return None;
+        }
+        self.loader.missing(spec).await
+    }
+
     fn in_process(&self) -> Vec<ProviderSpec> {
         self.loader.in_process().collect()
     }

@@ -28,6 +28,10 @@ impl Default for Limits {
     }
 }
 
+/// The most bytes of a tar for one entry, beside its content: its header, its padding and a long name.
+const MAX_TAR_ENTRY_OVERHEAD: u64 = 16 << 10;
+/// The most bytes at the end of a tar.
+const TAR_END_SIZE: u64 = 10 << 10;
 /// The size of the buffer of copies, in bytes.
 const BUFFER_SIZE: usize = 128 << 10;
 /// The permissions of files that an archive can set, and those that each file has.
@@ -40,8 +44,8 @@ const OWNER_PERMISSIONS: u32 = 0o600;
 /// permissions of folders are not taken over.
 pub(super) fn unpack(packed: impl Read, folder: &Path, limits: Limits) -> io::Result<()> {
     fs::create_dir(folder)?;
-    // A tar has a header of 512 bytes for each entry.
-    let most = limits.bytes.saturating_add(limits.entries.saturating_mul(1024));
+    let most = limits.bytes.saturating_add(TAR_END_SIZE);
+    let most = most.saturating_add(limits.entries.saturating_mul(MAX_TAR_ENTRY_OVERHEAD));
     let mut archive = tar::Archive::new(Limited {
         inner: MultiGzDecoder::new(packed),
         left: most,
