@@ -72,6 +72,7 @@ export {
     type PolicyRemediateSummaryEvent,
     type PolicyRemediationEvent,
     type PreludeEvent,
+    type ProgressEvent,
     type PropertyDifference,
     type ResourceFailedEvent,
     type ResourceOutputsEvent,

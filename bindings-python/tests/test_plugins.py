@@ -122,8 +122,14 @@ def test_a_missing_plugin_is_downloaded_when_that_is_allowed(tmp_path: Path, gof
                         stack.up()
                     assert server.asked == []
                 else:
-                    stack.up()
+                    events: list[sw.Event] = []
+                    stack.up(on_event=events.append)
                     assert (tmp_path / "a.txt").read_text() == "hello\n" and len(server.asked) == 1
+                    progress = [event for event in events if isinstance(event, sw.ProgressEvent)]
+                    assert {event.type for event in progress} == {"plugin-download", "plugin-install"}
+                    assert {event.id for event in progress} == {"resource-gofiles-v1.2.3"}
+                    assert progress[1].received == progress[1].total == len(content) and progress[1].done
+                    assert progress[-1].type == "plugin-install" and progress[-1].done
 
 
 def test_all_missing_plugins_of_a_state_are_named_before_anything_changes(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ mod counts;
 mod json;
 mod moves;
 mod policy;
+mod progress;
 mod resource;
 mod step_result;
 mod stream;
@@ -25,6 +26,7 @@ pub use policy::PolicyQuestion;
 pub use policy::PolicyRemediation;
 pub use policy::PolicySeverity;
 pub use policy::PolicyViolation;
+pub use progress::{Progress, ProgressKind};
 pub use resource::StateMetadata;
 pub use resource::StepEvent;
 pub use resource::StepMetadata;
@@ -78,6 +80,8 @@ pub enum EventPayload {
         /// The text.
         message: String,
     },
+    /// A plugin is downloaded or installed. Only the operation that has begun that has these events, not others that wait for it.
+    Progress(Progress),
     /// Policy packs are being loaded.
     PolicyLoad,
     /// A policy is violated.

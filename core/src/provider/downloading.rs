@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{
     LoaderParts, ResolutionRequest,
-    installing::{also_tried, look_again},
+    installing::{InstallationSink, also_tried, look_again},
 };
 use crate::{
     error::{Error, Result},
-    plugin::{FoundPlugin, PluginArchive, PluginCache, PluginInstallation, platform},
+    plugin::{FoundPlugin, PluginArchive, PluginCache, PluginInstallation, ProgressSink, platform},
 };
 
 /// Downloads a plugin into the folder of installed plugins, and finds it. Without permission it is missing.
@@ -16,6 +16,7 @@ pub(super) async fn download(
     parts: &Arc<LoaderParts>,
     request: &ResolutionRequest,
     missing: Error,
+    progress: Option<InstallationSink>,
 ) -> Result<FoundPlugin> {
     let settings = &parts.plugins;
     if !settings.download {
@@ -44,7 +45,11 @@ pub(super) async fn download(
         reinstall: false,
     };
     let cache = PluginCache::new(cache, parts.runtime.clone());
-    let installed = cache.install(installation, None).await;
+    let sink = progress.map(|progress| -> ProgressSink {
+        let request = request.clone();
+        Arc::new(move |reported| progress(&request, reported))
+    });
+    let installed = cache.install(installation, sink).await;
     installed.map_err(|error| error.with_provider(request.name.as_str()).with_phase("load"))?;
     look_again(parts, request, "was downloaded").await
 }

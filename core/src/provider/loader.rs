@@ -19,8 +19,8 @@ use crate::{
     },
     provider::{
         Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, Extensible, HandshakeRequest,
-        Installations, PackageSource, PluginInstaller, PluginOperation, ProviderBackend, ProviderError,
-        ProviderPool, Reply, Resolution, ResolutionRequest, Resolver,
+        InstallationSink, Installations, PackageSource, PluginInstaller, PluginOperation, ProviderBackend,
+        ProviderError, ProviderPool, Reply, Resolution, ResolutionRequest, Resolver,
         backend::mismatch,
         builtin,
         grpc::{GrpcProvider, Parameter, StatusService},
@@ -134,6 +134,8 @@ pub(crate) struct PluginContext {
     pub environment: PluginEnvironment,
     /// Receives its output, and warnings about it.
     pub sink: Option<DiagnosticSink>,
+    /// Receives the progress of its installation.
+    pub progress: Option<InstallationSink>,
     /// Cancels the start of a plugin; a running installation is not cancelled.
     pub cancelled: CancellationToken,
     /// The operation that it works for; empty for requests about a package only.
@@ -247,7 +249,7 @@ impl ProviderLoader {
                     .await;
             }
         }
-        let plugin = self.find(spec).await?;
+        let plugin = self.find(spec, context.progress.as_ref()).await?;
         if plugin.origin == PluginOrigin::Path
             && let Some(sink) = &context.sink
         {
@@ -342,11 +344,11 @@ impl ProviderLoader {
     }
 
     /// Finds a plugin, or installs a missing one through the host.
-    async fn find(&self, spec: &ProviderSpec) -> Result<FoundPlugin> {
+    async fn find(&self, spec: &ProviderSpec, progress: Option<&InstallationSink>) -> Result<FoundPlugin> {
         let request = spec.request();
         match look_up(&self.parts, &request).await {
             Err(missing) if missing.kind() == ErrorKind::Plugin && self.parts.installs() => {
-                installing::install(&self.parts, request).await
+                installing::install(&self.parts, request, progress.cloned()).await
             }
             found => found,
         }
@@ -354,7 +356,7 @@ impl ProviderLoader {
 
     /// Looks for a plugin, and returns the error of a missing one; `None` for code of the host, and where the host's resolver
     /// decides.
-    pub(super) async fn missing(&self, spec: &ProviderSpec) -> Option<Error> {
+    pub(super) async fn missing(&self, spec: &ProviderSpec, context: &PluginContext) -> Option<Error> {
         let parts = &self.parts;
         let is_ours = [spec.package(), &spec.plugin]
             .iter()
@@ -362,7 +364,7 @@ impl ProviderLoader {
         if is_ours || parts.resolver.is_some() {
             return None;
         }
-        self.find(spec).await.err()
+        self.find(spec, context.progress.as_ref()).await.err()
     }
 
     async fn attach(
