@@ -1,6 +1,9 @@
 //! The installed plugins of an engine.
 
-use std::{ffi::c_void, sync::Arc};
+use std::{
+    ffi::c_void,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use stackwright::{
     Language,
@@ -19,6 +22,15 @@ use crate::{
 /// Receives the progress of an installation (JSON), which is borrowed for the duration of the call.
 pub type sw_plugin_progress_t =
     Option<unsafe extern "C" fn(user_data: *mut c_void, progress: sw_bytes_view_t)>;
+
+/// The host's pointer while its function may be called: dropping this waits for a running call, and ends them.
+struct Reports(Arc<Mutex<Option<Pointer>>>);
+
+impl Drop for Reports {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
 
 /// Lists, installs or removes plugins in the engine's folder of installed plugins (`cache` of its plugins), and gives an answer (JSON).
 ///
@@ -66,10 +78,12 @@ pub unsafe extern "C" fn sw_engine_plugins(
         let parts = Arc::clone(&unsafe { live(engine, "the engine") }?.parts);
         // SAFETY: readable by this function's contract.
         let request = unsafe { request.bytes("the request") }?;
-        let user_data = Pointer(user_data);
+        let reports = Reports(Arc::new(Mutex::new(Some(Pointer(user_data)))));
         let sink = progress.map(|function| -> ProgressTextSink {
+            let user_data = Arc::clone(&reports.0);
             Arc::new(move |text| {
-                let user_data = user_data;
+                let user_data = user_data.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(user_data) = &*user_data else { return };
                 let _inside = Inside::enter(Place::Callback);
                 // SAFETY: the host supplied the function for this pointer, and the text lives during the call.
                 unsafe { function(user_data.0, sw_bytes_view_t::new(text.as_bytes())) };
@@ -85,7 +99,10 @@ pub unsafe extern "C" fn sw_engine_plugins(
             );
             Ok(answered.await?)
         };
-        let content = parts.shared.block_on(answering)?;
+        let answered = parts.shared.block_on(answering);
+        // An installation that the end of the runtime has cut off may still run.
+        drop(reports);
+        let content = answered?;
         place.fill(sw_bytes_t::boxed(content));
         Ok(())
     };

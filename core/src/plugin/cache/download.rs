@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read, Write as _},
+    io::{self, Read as _, Write as _},
     path::Path,
     time::Duration,
 };
