@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ def test_failed_downloads_and_wrong_checksums_have_the_texts_of_the_command(
         assert "[resource plugin shop-1.0.0] installing\n" in text
         assert "warning: Error downloading plugin: " in text and "Will retry in 80ms [1/5]\n" in text
         failed = "failed to download plugin: shop-1.0.0: failed all 5 attempts"
-        assert f"error: [resource plugin shop-1.0.0] downloading from {server.url}: {failed}\n" in text
+        assert f"error: [resource plugin shop-1.0.0] downloading from {server.url}: {failed}" in text
         assert len(server.asked) == 5
         content = shop_server(server)
         command = ["plugin", "install", "resource", "shop", "1.0.0", "--server", server.url, "--checksum"]
@@ -92,7 +91,10 @@ def test_the_plugins_of_a_project_are_installed(environment: dict[str, str], tmp
             manifest = {"resource": True, "name": name, "version": "1.0.0", "server": own}
             (packages / f"pulumi_{name}" / "pulumi-plugin.json").write_text(json.dumps(manifest))
             shop_server(server, name)
-        python = {**environment, "PULUMI_PYTHON_CMD": sys.executable, "PYTHONPATH": str(packages)}
+        interpreter = tmp_path / "python"
+        interpreter.write_text(f"#!/bin/sh\necho '{json.dumps([str(packages)])}'\n")
+        interpreter.chmod(0o755)
+        python = {**environment, "PULUMI_PYTHON_CMD": str(interpreter)}
         workspace = workspace_of(tmp_path, {**python, OVERRIDES: "^nothing$=http://127.0.0.1:1"})
         with pytest.raises(auto.CommandError, match=r"plugins of the project are not installed: .*\[resource plugin files-1.0.0\]"):
             workspace.install(no_dependencies=True)
@@ -100,8 +102,8 @@ def test_the_plugins_of_a_project_are_installed(environment: dict[str, str], tmp
         workspace = workspace_of(tmp_path, {**python, OVERRIDES: f".={server.url}"})
         for reinstall in (False, True, False):
             workspace.install(no_dependencies=True, reinstall=reinstall)
-        assert set(versions(workspace)) >= {"files-1.0.0", "shop-1.0.0"}
-        assert sorted(path.split("-v")[0] for path in server.asked if "shop" in path or "files" in path) == [
+        assert versions(workspace) == ["files-1.0.0", "shop-1.0.0"]
+        assert sorted(path.split("-v")[0] for path in server.asked) == [
             "/pulumi-resource-files",
             "/pulumi-resource-files",
             "/pulumi-resource-shop",

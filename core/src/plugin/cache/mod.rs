@@ -220,7 +220,11 @@ impl PluginCache {
                     pause = pause.saturating_mul(2);
                 }
                 Err(error) => {
-                    self.step(lock, job, |job| Ok(job.clean())).await?.1?;
+                    let cleaned = |job: &Job| {
+                        job.clean();
+                        Ok(())
+                    };
+                    self.step(lock, job, cleaned).await?.1?;
                     return Err(error);
                 }
             }
