@@ -28,6 +28,7 @@ export const {
     Output,
     OutputValue,
     PluginError,
+    Plugins,
     Policy,
     ProgramContext,
     ProgramError,

@@ -873,7 +873,16 @@ typedef struct sw_engine_options_t {
    * - `commands` (object of array of string or object): Commands that start plugins without an executable of their
    *   own, by name. In Python and Node the command that serves the dynamic providers of the SDK is preset.
    * - `directories` (array of string): Folders that hold executables of plugins; searched first, in this order.
-   * - `ignoreVersions` (boolean): Uses the newest version in the cache, regardless of the required one.
+   * - `download` (boolean): Downloads plugins that are not found into `cache`: from the address of their package,
+   *   else from `server`. Only plugins whose version is known are downloaded. Archives are verified where the package
+   *   states their checksums.
+   * - `fromEnvironment` (boolean): Searches what the environment of this process names, where `path` and `cache` are
+   *   left out: the folders of `PATH`, unless `PULUMI_IGNORE_AMBIENT_PLUGINS` is true, and the plugins that the
+   *   reference engine has installed, in `plugins` of `PULUMI_HOME` or else of `~/.pulumi`. It is read once, when the
+   *   engine is made.
+   * - `ignoreVersions` (boolean): Uses the newest version in the cache, regardless of the required one. Otherwise the
+   *   required one is used, else the newest that is compatible with it: a later one of the same major version or,
+   *   below 1.0, of the same minor one.
    * - `path` (string): A list of folders in the form of the variable `PATH`, searched next.
    * - `poolAgeLimit` (number): How long after its start a process is used again at most, in seconds; 300 when left
    *   out.
@@ -881,6 +890,8 @@ typedef struct sw_engine_options_t {
    *   each process with its operation. Processes of scripts, and of `commands` that run files or modules, are never
    *   kept.
    * - `poolIdleLimit` (number): How long an unused process is kept, in seconds; 60 when left out.
+   * - `server` (string): Where plugins are downloaded from whose package has no address: a server in the reference
+   *   engine's layout, `<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz`.
    * - `waitsForRegistrations` (array of string): Names of plugins whose calls may wait for later registrations, so
    *   that the option `parallel` is no strict limit for them.
    *
@@ -904,6 +915,11 @@ typedef struct sw_engine_options_t {
    */
   const struct sw_host_t *host;
 } sw_engine_options_t;
+
+/**
+ * Receives the progress of an installation (JSON), which is borrowed for the duration of the call.
+ */
+typedef void (*sw_plugin_progress_t)(void *user_data, struct sw_bytes_view_t progress);
 
 /**
  * Declares the resources of a stack. Runs on a dedicated thread and may block; several runs may overlap. Returns
@@ -1608,6 +1624,67 @@ sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
 void sw_engine_free(struct sw_engine_t *engine);
 
 /**
+ * Lists, installs or removes plugins in the engine's folder of installed plugins (`cache` of its plugins), and gives an answer (JSON).
+ *
+ * `request` is a JSON object with one of these members: `{"install": {"name": "files", "version": "1.0.0", "file": "files.tar.gz"}}`.
+ *
+ * - `install` (PluginInstallation): Installs a plugin.
+ * - `list` (PluginSelection): Lists plugins.
+ * - `remove` (PluginSelection): Removes plugins. At least one member selects them.
+ *
+ * Those of `list` and `remove`, each of which is answered by an array of plugins:
+ *
+ * - `kind` (resource, analyzer, language, converter, tool): The kind.
+ * - `name` (string): The name.
+ * - `versions` (string): A range of versions: `>=1.2.0 <2.0.0`, or a version, which is that version alone.
+ *
+ * Those of `install`, which is answered by the plugin:
+ *
+ * - `checksum` (string): The SHA-256 checksum of the archive in hexadecimal digits, which is verified; left out,
+ *   nothing is.
+ * - `file` (string): The path of a local archive (`.tar.gz`).
+ * - `kind` (resource, analyzer, language, converter, tool): The kind; `resource` when left out.
+ * - `name` (string): The name.
+ * - `reinstall` (boolean): Replaces an installed plugin of this version, which otherwise stays.
+ * - `server` (string): A server in the reference engine's layout: the address of the archive is
+ *   `<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz`. The engine's own server when all three are left
+ *   out.
+ * - `url` (string): The address of an archive.
+ * - `version` (string): The version.
+ *
+ * Those of a plugin:
+ *
+ * - `installed` (string): When it was installed, in the form of RFC 3339; null where the file system does not say.
+ * - `kind` (string): The kind: `resource`, `analyzer`, `language`, `converter` or `tool`.
+ * - `lastUsed` (string): When its folder was last read, likewise.
+ * - `name` (string): The name. A `/` in it is an `_`.
+ * - `path` (string): The path of its folder.
+ * - `size` (integer): The size of its files in bytes.
+ * - `version` (string): The version.
+ *
+ * `progress` may be null. It is called with `user_data` during this call, on any thread, one call at a time; it returns soon and calls
+ * no function of the library that blocks. The members of its argument:
+ *
+ * - `attempt` (integer): The number of the download that failed, from 1; null for other stages.
+ * - `bytes` (integer): How many bytes of the archive have been downloaded or unpacked.
+ * - `reason` (string): Why it failed; null for other stages.
+ * - `stage` (string): What happens: `downloading` and `unpacking` at the beginning, at each mebibyte and at the end;
+ *   `retrying` before a failed download is tried again; `installed` at the end.
+ * - `total` (integer): The size of the archive in bytes; null where it is not known.
+ *
+ * Several processes can install the same plugin at a time: one does, and the others wait for it. A plugin that is installed stays,
+ * unless `reinstall` is true. A download is tried five times. Errors: `INVALID_INPUT` for a request that is none; `NOT_FOUND` for a
+ * file that does not exist; `UNAVAILABLE` when a download fails; `PLUGIN` for an archive that is damaged, too large, of another checksum or
+ * without the plugin. After an error, nothing is installed, and what was installed stays.
+ */
+sw_status_t sw_engine_plugins(const struct sw_engine_t *engine,
+                              struct sw_bytes_view_t request,
+                              sw_plugin_progress_t progress,
+                              void *user_data,
+                              struct sw_bytes_t **answer,
+                              struct sw_error_t **error);
+
+/**
  * Cancels an operation: running steps finish and are recorded. The second call also cancels running calls of
  * providers. Further calls, and calls after the end, have no effect. May be called from callbacks.
  */
@@ -1652,6 +1729,7 @@ void sw_operation_free(struct sw_operation_t *operation);
  *   rewrite.
  * - `policyRemediationEvent` (PolicyRemediationEvent, optional): A policy has rewritten inputs.
  * - `preludeEvent` (PreludeEvent, optional): The operation begins.
+ * - `progressEvent` (ProgressEvent, optional): A plugin is downloaded or installed.
  * - `resOpFailedEvent` (ResourceFailedEvent, optional): A step has failed.
  * - `resOutputsEvent` (ResourceOutputsEvent, optional): A step has run.
  * - `resourcePreEvent` (ResourcePreEvent, optional): A step is about to run.
@@ -1724,6 +1802,15 @@ void sw_operation_free(struct sw_operation_t *operation);
  * PreludeEvent:
  *
  * - `config` (object of string): The configuration by `namespace:name`; secret values are `[secret]`.
+ *
+ * ProgressEvent:
+ *
+ * - `done` (boolean): Whether it has ended.
+ * - `id` (string): The name of the plugin, the same in all of its events.
+ * - `message` (string): A text for users.
+ * - `received` (integer): The bytes so far.
+ * - `total` (integer): All bytes; 0 where that is not known.
+ * - `type` (string): What happens: `plugin-download` or `plugin-install`.
  *
  * ResourceFailedEvent:
  *

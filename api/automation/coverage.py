@@ -34,10 +34,6 @@ REFUSED: Final = {
         "RemoteWorkspaceOptions RemoteGitAuth RemoteWorkspace RemoteGitProgramArgs RemoteGitAuthArgs ExecutorImage "
         "DockerImageCredentials Secret"
     ),
-    "plugins are not downloaded": (
-        "LocalWorkspace.install_plugin LocalWorkspace.install_plugin_from_server LocalWorkspace.installPlugin "
-        "LocalWorkspace.installPluginFromServer"
-    ),
     "projects are not made from templates": "LocalWorkspace.new",
     "not supported by operations": " ".join(
         f"{owner}{option}"

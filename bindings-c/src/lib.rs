@@ -24,6 +24,7 @@ pub mod function;
 pub mod policy;
 pub mod host;
 pub mod engine;
+pub mod plugin;
 pub mod program;
 pub mod operation;
 pub mod stack;

@@ -197,6 +197,20 @@ fn the_host_installs_plugins() {
 }
 
 #[test]
+fn plugins_are_installed_listed_and_removed() {
+    let program = compile("gcc", "c11", "plugins.c");
+    for mut command in [Command::new(&program), under_valgrind(&program)] {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let path = folder.path();
+        std::fs::write(path.join("pulumi-resource-shop"), "shelf").expect("the folder is writable");
+        run(Command::new("tar")
+            .args(["-czf", "shop.tar.gz", "pulumi-resource-shop"])
+            .current_dir(path));
+        run(with_library(command.arg(path)));
+    }
+}
+
+#[test]
 fn the_host_proposes_physical_names() {
     let program = compile("gcc", "c11", "names.c");
     run(with_library(&mut Command::new(&program)));

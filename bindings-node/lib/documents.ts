@@ -117,11 +117,14 @@ export const PLUGINS_MEMBERS = [
     "callTimeouts",
     "commands",
     "directories",
+    "download",
+    "fromEnvironment",
     "ignoreVersions",
     "path",
     "poolAgeLimit",
     "poolCapacity",
     "poolIdleLimit",
+    "server",
     "waitsForRegistrations",
 ] as const;
 
@@ -632,7 +635,8 @@ export interface MoveResources {
 }
 
 /**
- * Where plugins are searched, and which processes are kept. Nothing is read from the environment.
+ * Where plugins are searched, and which processes are kept. Nothing is read from the environment, unless
+ * `fromEnvironment` asks for it.
  *
  * Plugins inherit the environment of the host as it is when they are needed. A process is kept after an operation for
  * the next one of the same stack with the same environment, executable and configuration. What a plugin reads
@@ -658,7 +662,22 @@ export interface Plugins {
     commands?: { readonly [name: string]: readonly string[] | { readonly [member: string]: unknown } };
     /** Folders that hold executables of plugins; searched first, in this order. */
     directories?: readonly string[];
-    /** Uses the newest version in the cache, regardless of the required one. */
+    /**
+     * Downloads plugins that are not found into `cache`: from the address of their package, else from `server`. Only
+     * plugins whose version is known are downloaded. Archives are verified where the package states their checksums.
+     */
+    download?: boolean;
+    /**
+     * Searches what the environment of this process names, where `path` and `cache` are left out: the folders of
+     * `PATH`, unless `PULUMI_IGNORE_AMBIENT_PLUGINS` is true, and the plugins that the reference engine has
+     * installed, in `plugins` of `PULUMI_HOME` or else of `~/.pulumi`. It is read once, when the engine is made.
+     */
+    fromEnvironment?: boolean;
+    /**
+     * Uses the newest version in the cache, regardless of the required one. Otherwise the required one is used, else
+     * the newest that is compatible with it: a later one of the same major version or, below 1.0, of the same minor
+     * one.
+     */
     ignoreVersions?: boolean;
     /** A list of folders in the form of the variable `PATH`, searched next. */
     path?: string;
@@ -672,10 +691,49 @@ export interface Plugins {
     /** How long an unused process is kept, in seconds; 60 when left out. */
     poolIdleLimit?: number;
     /**
+     * Where plugins are downloaded from whose package has no address: a server in the reference engine's layout,
+     * `<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz`.
+     */
+    server?: string;
+    /**
      * Names of plugins whose calls may wait for later registrations, so that the option `parallel` is no strict limit
      * for them.
      */
     waitsForRegistrations?: readonly string[];
+}
+
+/** A plugin to install, from the archive of one of `file`, `url` and `server`. */
+export interface PluginInstallation {
+    /** The SHA-256 checksum of the archive in hexadecimal digits, which is verified; left out, nothing is. */
+    checksum?: string;
+    /** The path of a local archive (`.tar.gz`). */
+    file?: string;
+    /** The kind; `resource` when left out. */
+    kind?: "resource" | "analyzer" | "language" | "converter" | "tool";
+    /** The name. */
+    name: string;
+    /** Replaces an installed plugin of this version, which otherwise stays. */
+    reinstall?: boolean;
+    /**
+     * A server in the reference engine's layout: the address of the archive is
+     * `<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz`. The engine's own server when all three are left
+     * out.
+     */
+    server?: string;
+    /** The address of an archive. */
+    url?: string;
+    /** The version. */
+    version: string;
+}
+
+/** Which installed plugins are meant: those to which all members apply. */
+export interface PluginSelection {
+    /** The kind. */
+    kind?: "resource" | "analyzer" | "language" | "converter" | "tool";
+    /** The name. */
+    name?: string;
+    /** A range of versions: `>=1.2.0 <2.0.0`, or a version, which is that version alone. */
+    versions?: string;
 }
 
 /** The settings with which a stack is opened. None of them is kept with the stack. */
@@ -1380,6 +1438,41 @@ export interface StackSummary {
      * was not requested, or the checkpoint cannot be read.
      */
     readonly resourceCount: number | null;
+}
+
+/** An installed plugin. */
+export interface InstalledPlugin {
+    /** When it was installed, in the form of RFC 3339; null where the file system does not say. */
+    readonly installed: string | null;
+    /** The kind: `resource`, `analyzer`, `language`, `converter` or `tool`. */
+    readonly kind: string;
+    /** When its folder was last read, likewise. */
+    readonly lastUsed: string | null;
+    /** The name. A `/` in it is an `_`. */
+    readonly name: string;
+    /** The path of its folder. */
+    readonly path: string;
+    /** The size of its files in bytes. */
+    readonly size: number;
+    /** The version. */
+    readonly version: string;
+}
+
+/** The progress of the installation of a plugin. */
+export interface PluginProgress {
+    /** The number of the download that failed, from 1; null for other stages. */
+    readonly attempt: number | null;
+    /** How many bytes of the archive have been downloaded or unpacked. */
+    readonly bytes: number;
+    /** Why it failed; null for other stages. */
+    readonly reason: string | null;
+    /**
+     * What happens: `downloading` and `unpacking` at the beginning, at each mebibyte and at the end; `retrying`
+     * before a failed download is tried again; `installed` at the end.
+     */
+    readonly stage: string;
+    /** The size of the archive in bytes; null where it is not known. */
+    readonly total: number | null;
 }
 
 /** The declaration of a configuration key in a project. */

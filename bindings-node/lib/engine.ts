@@ -4,6 +4,8 @@ import { Bridge } from "./bridge";
 import { checkMembers, type Checks, flag, where } from "./checks";
 import {
     ENGINE_SETTINGS_MEMBERS,
+    type InstalledPlugin,
+    type PluginSelection,
     type Plugins,
     PLUGINS_MEMBERS,
     STACK_SETTINGS_MEMBERS,
@@ -26,6 +28,7 @@ import { installerHost, type PluginInstaller, requireInstaller } from "./install
 import { jsonOf, jsonOfMembers } from "./json";
 import { native, type Native } from "./native";
 import { described, given, refuseUnknown, requireFunction, requireMethods, requireObject, requireOptions } from "./options";
+import { installPlugin, type PluginInstallation, selectPlugins } from "./plugins";
 import { Project } from "./project";
 import type { Provider, Resolver } from "./provider";
 import { addProgram } from "./program";
@@ -264,6 +267,38 @@ export class Engine {
         checkMembers(options, { resourceCounts: flag }, "stacks()");
         const stacks = await awaited(() => this.#native.stacks(project, options.resourceCounts ?? false));
         return JSON.parse(stacks) as StackSummary[];
+    }
+
+    /**
+     * Lists the plugins in the engine's folder of installed plugins (`cache` of its plugins), sorted by name, kind and version: those to
+     * which all members of the selection apply.
+     */
+    async plugins(selection: PluginSelection = {}): Promise<InstalledPlugin[]> {
+        this.#requireOpen();
+        return selectPlugins(this.#native, "plugins", "list", selection);
+    }
+
+    /**
+     * Installs a plugin into the engine's folder of installed plugins from the archive of one of `file`, `url` and `server`; without
+     * them, from the server of the engine's plugins. Of several processes that install a plugin, one does, and the others wait for it. A
+     * failed download is tried five times.
+     * @throws {NotFoundError} The file does not exist.
+     * @throws {UnavailableError} The download fails.
+     * @throws {PluginError} The archive is damaged, too large, of another checksum or without the plugin. Nothing is installed then,
+     * and what was installed stays.
+     */
+    async installPlugin(plugin: PluginInstallation): Promise<InstalledPlugin> {
+        this.#requireOpen();
+        return installPlugin(this.#native, plugin);
+    }
+
+    /**
+     * Removes plugins from the engine's folder of installed plugins, and returns what was removed. At least one member selects them.
+     * Processes that run are not ended.
+     */
+    async removePlugin(selection: PluginSelection): Promise<InstalledPlugin[]> {
+        this.#requireOpen();
+        return selectPlugins(this.#native, "removePlugin", "remove", selection);
     }
 
     /**

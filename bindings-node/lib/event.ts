@@ -187,6 +187,25 @@ export interface PreludeEvent {
     readonly config: { readonly [name: string]: string };
 }
 
+/**
+ * A plugin is downloaded or installed. Only the operation that has begun that has these events, not others that wait
+ * for it.
+ */
+export interface ProgressEvent {
+    /** Whether it has ended. */
+    readonly done: boolean;
+    /** The name of the plugin, the same in all of its events. */
+    readonly id: string;
+    /** A text for users. */
+    readonly message: string;
+    /** The bytes so far. */
+    readonly received: number;
+    /** All bytes; 0 where that is not known. */
+    readonly total: number;
+    /** What happens: `plugin-download` or `plugin-install`. */
+    readonly type: string;
+}
+
 /** A step has failed. */
 export interface ResourceFailedEvent {
     /** The step. */
@@ -269,6 +288,8 @@ export interface EngineEvent {
     readonly policyRemediationEvent?: PolicyRemediationEvent;
     /** The operation begins. */
     readonly preludeEvent?: PreludeEvent;
+    /** A plugin is downloaded or installed. */
+    readonly progressEvent?: ProgressEvent;
     /** A step has failed. */
     readonly resOpFailedEvent?: ResourceFailedEvent;
     /** A step has run. */

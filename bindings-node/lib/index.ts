@@ -25,6 +25,7 @@ export {
     type ImportOutcome,
     type ImportReport,
     type ImportResource,
+    type InstalledPlugin,
     type InvokeOptions,
     type LastUpdate,
     type LockHolder,
@@ -35,7 +36,8 @@ export {
     type PackageSource,
     type PendingOperation,
     type PendingOperationKind,
-    type Plugins,
+    type PluginProgress,
+    type PluginSelection,
     type PolicyAnalysis,
     type PolicyPack,
     type PolicySettings,
@@ -70,6 +72,7 @@ export {
     type PolicyRemediateSummaryEvent,
     type PolicyRemediationEvent,
     type PreludeEvent,
+    type ProgressEvent,
     type PropertyDifference,
     type ResourceFailedEvent,
     type ResourceOutputsEvent,
@@ -92,6 +95,7 @@ export {
     type StackResource,
 } from "./host";
 export { type PluginInstaller } from "./installer";
+export { type PluginInstallation, Plugins } from "./plugins";
 export {
     type Found,
     type HostPolicyPack,

@@ -6,13 +6,14 @@ use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
     Error, Language, Opening,
-    binding::{self, EngineDocument, StackDocument},
+    binding::{self, EngineDocument, ProgressTextSink, StackDocument},
     config::Config,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
     store,
 };
 use stackwright_project::open_stack;
+use tokio::sync::{Mutex, mpsc};
 
 use crate::{
     bridge::{Bridge, Shared},
@@ -165,10 +166,63 @@ impl Engine {
         }
     }
 
+    /// Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors.
+    #[napi(catch_unwind)]
+    pub fn plugins(&self, request: String, subject: String) -> PluginAnswer {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let progress = sender.clone();
+        let sink: ProgressTextSink = Arc::new(move |text| {
+            // A caller that is gone needs no progress.
+            drop(progress.send(Ok(PluginMessage {
+                progress: Some(text),
+                answer: None,
+            })));
+        });
+        let engine = self.engine.clone();
+        self.shared.spawn(async move {
+            let answering =
+                binding::plugins(&engine, request.as_bytes(), Language::Node, &subject, Some(sink));
+            let answered = answering.await.map(|answer| PluginMessage {
+                progress: None,
+                answer: Some(String::from_utf8_lossy(&answer).into_owned()),
+            });
+            drop(sender.send(answered));
+        });
+        PluginAnswer(Arc::new(Mutex::new(receiver)))
+    }
+
     /// Ends the idle plugin processes.
     #[napi]
     pub async fn close(&self) {
         self.engine.close().await;
+    }
+}
+
+/// The progress of an installation, or the answer of a request about plugins; both are JSON.
+#[napi(object)]
+pub struct PluginMessage {
+    /// The progress.
+    pub progress: Option<String>,
+    /// The answer, which is the last message.
+    pub answer: Option<String>,
+}
+
+type PluginMessages = mpsc::UnboundedReceiver<stackwright::Result<PluginMessage>>;
+
+/// The answer of a request about plugins.
+#[napi]
+pub struct PluginAnswer(Arc<Mutex<PluginMessages>>);
+
+#[napi]
+impl PluginAnswer {
+    /// Waits for the next message. That with the answer is the last one.
+    #[napi]
+    pub async fn next(&self) -> Result<PluginMessage> {
+        let received = self.0.lock().await.recv().await;
+        let ended = || Err(Error::internal("the engine ended before it answered"));
+        received
+            .unwrap_or_else(ended)
+            .map_err(|error| errors::to_napi(&error))
     }
 }
 

@@ -249,8 +249,7 @@ test("what the engine does not have is refused", async (t) => {
     await assert.rejects(workspace.removeEnvironment("dev", "base"), /does not support environments/);
     await assert.rejects(stack.orgGetDefault(), /do not support organizations/);
     await assert.rejects(stack.orgSetDefault("acme"), /unable to set a default organization/);
-    await assert.rejects(workspace.installPlugin("aws", "v6.0.0", "resource"), /plugins are not downloaded/);
-    await assert.rejects(workspace.installPluginFromServer("aws", "v6.0.0", "https://example.com"), /--server is not supported/);
+    await assert.rejects(workspace.installPlugin("aws", "v6.0.0", "resource"), /no server of its archive is known/);
 });
 
 test("remote workspaces are refused", async () => {

@@ -2,10 +2,13 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
 use stackwright::{
     Language, Opening,
-    binding::{self, EngineDocument, StackDocument},
+    binding::{self, EngineDocument, ProgressTextSink, StackDocument},
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
 use stackwright_project::open_stack;
@@ -217,6 +220,33 @@ impl Engine {
             });
         }));
         Ok(())
+    }
+
+    /// Answers a request about the installed plugins, as JSON with names in the style of Python; `subject` names the call in errors,
+    /// `progress(text)` gets the progress of an installation as JSON, and `callback(bytes, error)` the answer.
+    #[pyo3(signature = (request, subject, progress, completions, callback))]
+    fn plugins(
+        &self,
+        py: Python<'_>,
+        request: Vec<u8>,
+        subject: String,
+        progress: Option<Py<PyAny>>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let sink = progress.map(|function| -> ProgressTextSink {
+            let (queue, function) = (Arc::clone(&completions.queue), Arc::new(function));
+            Arc::new(move |text| {
+                let function = Arc::clone(&function);
+                queue.push(move |py| function.call1(py, (text,)).map(drop));
+            })
+        });
+        let engine = self.engine.clone();
+        let work = async move { binding::plugins(&engine, &request, Language::Python, &subject, sink).await };
+        let completion = PendingCompletion::new(completions, callback);
+        self.runtime.settle(py, work, completion, |py, bytes| {
+            Ok(PyBytes::new(py, &bytes).into_any().unbind())
+        })
     }
 
     /// Ends the plugin processes and the provider threads, then calls `callback(None, error)`.

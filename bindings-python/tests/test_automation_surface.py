@@ -315,11 +315,7 @@ REFUSED: list[tuple[Refused, str]] = [
     (lambda workspace: workspace.remove_environment("dev", "base"), "does not support environments"),
     (lambda workspace: workspace.org_get_default(), "do not support organizations"),
     (lambda workspace: workspace.org_set_default("acme"), "unable to set a default organization"),
-    (lambda workspace: workspace.install_plugin("aws", "v6.0.0", kind="resource"), "plugins are not downloaded"),
-    (
-        lambda workspace: workspace.install_plugin_from_server("aws", "v6.0.0", "https://example.com"),
-        "--server is not supported",
-    ),
+    (lambda workspace: workspace.install_plugin("aws", "v6.0.0", kind="resource"), "no server of its archive is known"),
     (
         lambda workspace: workspace.new(
             "python",

@@ -8,10 +8,10 @@ use tokio::runtime::Handle;
 use crate::{
     account,
     arguments::{Arguments, CancelArguments, GivenFlag, GlobalArguments, InstallArguments, Refusal, Verb},
-    config,
+    config, downloads,
     failure::{Failure, Result},
     invocation::Invocation,
-    operation, plugins,
+    operation, plugins, project_plugins,
     session::{Components, Session},
     stack,
 };
@@ -106,8 +106,8 @@ impl Command {
             Verb::Login(arguments) => account::login(&self.0, invocation, arguments),
             Verb::Logout => account::logout(invocation),
             Verb::Org(command) => account::organization(command),
-            Verb::Plugin(command) => plugins::run(invocation, command),
-            Verb::Install(arguments) => install(arguments),
+            Verb::Plugin(command) => plugins::run(&self.0, invocation, command).await,
+            Verb::Install(arguments) => self.install(invocation, arguments).await,
             Verb::New(_) => Err(Failure::new(
                 "`new` is not supported: this engine makes no projects from templates",
             )),
@@ -116,6 +116,23 @@ impl Command {
                 let ended = with_session(&session, verb, flags).await;
                 session.close().await;
                 ended
+            }
+        }
+    }
+
+    /// Installs the plugins of the project. Packages of its language are the business of the language's own tools.
+    async fn install(&self, invocation: &Invocation, arguments: &InstallArguments) -> Result {
+        if !arguments.no_dependencies {
+            return Err(Failure::new(
+                "`install` does not install the packages of a program's language: install them with its own tools, and pass \
+                 --no-dependencies",
+            ));
+        }
+        match arguments.no_plugins {
+            true => Ok(()),
+            false => {
+                let cache = downloads::cache(&self.0.handle, invocation)?;
+                project_plugins::install(invocation, &cache, arguments.reinstall).await
             }
         }
     }
@@ -146,21 +163,6 @@ async fn cancel(session: &Session<'_>, arguments: &CancelArguments) -> Result {
         named.shown
     ));
     Ok(())
-}
-
-/// Refuses to install, apart from nothing.
-fn install(arguments: &InstallArguments) -> Result {
-    if arguments.no_plugins && arguments.no_dependencies {
-        return Ok(());
-    }
-    let what = match (arguments.no_plugins, arguments.no_dependencies) {
-        (false, false) => "plugins and the packages of a program's language",
-        (false, true) => "plugins",
-        _ => "the packages of a program's language",
-    };
-    Err(Failure::new(format!(
-        "`install` is not supported for {what}: install them before, and pass --no-plugins and --no-dependencies"
-    )))
 }
 
 /// Names the flags of logs: this engine writes its log where the host does.

@@ -34,11 +34,13 @@ mod arguments;
 mod home;
 mod place;
 mod secrets;
+mod downloads;
 mod session;
 mod account;
-mod plugins;
 mod stack;
 mod config;
+mod project_plugins;
+mod plugins;
 mod operation;
 mod command;
 

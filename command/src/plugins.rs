@@ -1,38 +1,21 @@
 //! `plugin`: the plugins of the cache in the user's home.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
-
-use flate2::read::GzDecoder;
-use jiff::Timestamp;
-use semver::{Version, VersionReq};
+use semver::Version;
 use serde::Serialize;
+use stackwright::{
+    plugin::{InstalledPlugin, PluginArchive, PluginCache, PluginInstallation, PluginKind, PluginSelection},
+    runtime::Timestamp,
+};
 
 use crate::{
-    arguments::PluginCommand,
+    arguments::{PluginCommand, PluginInstall, PluginRemove},
+    downloads::{Servers, cache, install_one},
     failure::{Failure, Result},
-    home::Home,
     invocation::Invocation,
+    project_plugins,
+    session::Components,
     text,
 };
-
-/// The kinds of plugins.
-const KINDS: [&str; 5] = ["analyzer", "converter", "language", "resource", "tool"];
-/// What precedes the version in the name of a plugin's folder.
-const VERSION_MARK: &str = "-v";
-/// What the name of a folder ends with while it is written or removed, before a number.
-const TEMPORARY_MARK: &str = ".tmp";
-
-/// An installed plugin.
-struct Plugin {
-    kind: &'static str,
-    name: String,
-    version: Version,
-    folder: PathBuf,
-}
 
 /// A row of the list.
 #[derive(Serialize)]
@@ -49,50 +32,17 @@ struct Row {
 }
 
 /// Runs a subcommand of `plugin`.
-pub(crate) fn run(invocation: &Invocation, command: &PluginCommand) -> Result {
-    let cache = Home::of(invocation)?.plugins();
+pub(crate) async fn run(components: &Components, invocation: &Invocation, command: &PluginCommand) -> Result {
+    let cache = cache(&components.handle, invocation)?;
     match command {
-        PluginCommand::Ls(form) => list(invocation, &cache, form.is_json()),
-        PluginCommand::Rm {
-            kind,
-            name,
-            version,
-            all,
-            yes,
-        } => {
-            if kind.is_none() && !all {
-                return Err(Failure::new(
-                    "please pass --all if you'd like to remove all plugins",
-                ));
-            }
-            let filter = PluginFilter::new(kind.as_deref(), name.as_deref(), version.as_deref())?;
-            remove(invocation, &cache, &filter, *yes)
-        }
-        PluginCommand::Install {
-            kind,
-            name,
-            version,
-            file,
-            server,
-        } => {
-            let kind = known_kind(kind)?;
-            let version = parse_version(version)?;
-            match (file, server) {
-                (Some(file), None) => install(invocation, &cache, kind, name, &version, file),
-                (_, Some(_)) => Err(Failure::new(format!(
-                    "[{kind} plugin {name}-{version}] is not installed: --server is not supported, give the archive with --file"
-                ))),
-                (None, None) => Err(Failure::new(format!(
-                    "[{kind} plugin {name}-{version}] is not installed: plugins are not downloaded, give the archive with --file"
-                ))),
-            }
-        }
+        PluginCommand::Ls(form) => list(invocation, &cache, form.is_json()).await,
+        PluginCommand::Rm(arguments) => remove(invocation, &cache, arguments).await,
+        PluginCommand::Install(arguments) => install(invocation, &cache, arguments).await,
     }
 }
 
-fn known_kind(kind: &str) -> Result<&'static str> {
-    let known = KINDS.into_iter().find(|known| *known == kind);
-    known.ok_or_else(|| Failure::new(format!("unrecognized plugin kind: {kind}")))
+fn known_kind(kind: &str) -> Result<PluginKind> {
+    PluginKind::named(kind).ok_or_else(|| Failure::new(format!("unrecognized plugin kind: {kind}")))
 }
 
 fn parse_version(version: &str) -> Result<Version> {
@@ -100,41 +50,17 @@ fn parse_version(version: &str) -> Result<Version> {
     parsed.map_err(|error| Failure::new(format!("invalid plugin semver: {error}")))
 }
 
-/// Returns the installed plugins, sorted by name and version.
-fn installed(cache: &Path) -> Result<Vec<Plugin>> {
-    let entries = match fs::read_dir(cache) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(|error| Failure::new(format!("reading {}: {error}", cache.display())))?,
-    };
-    let mut plugins: Vec<Plugin> = entries
-        .flatten()
-        .filter_map(|entry| plugin_at(entry.path()))
-        .collect();
-    plugins.sort_by(|left, right| (&left.name, &left.version).cmp(&(&right.name, &right.version)));
-    Ok(plugins)
-}
-
-fn plugin_at(folder: PathBuf) -> Option<Plugin> {
-    let name = folder.file_name()?.to_str()?;
-    let (kind, rest) = name.split_once('-')?;
-    let (name, version) = rest.rsplit_once(VERSION_MARK)?;
-    let plugin = Plugin {
-        kind: KINDS.into_iter().find(|known| *known == kind)?,
-        name: name.to_owned(),
-        version: Version::parse(version).ok()?,
-        folder: folder.clone(),
-    };
-    let mut unfinished = folder.clone().into_os_string();
-    unfinished.push(".partial");
-    (folder.is_dir() && !Path::new(&unfinished).exists()).then_some(plugin)
-}
-
-fn list(invocation: &Invocation, cache: &Path, json: bool) -> Result {
-    let plugins = installed(cache)?;
+async fn list(invocation: &Invocation, cache: &PluginCache, json: bool) -> Result {
+    let plugins = cache.list(PluginSelection::default()).await?;
     if !json {
         invocation.print("NAME  KIND  VERSION");
         for plugin in plugins {
-            invocation.print(format!("{}  {}  {}", plugin.name, plugin.kind, plugin.version));
+            invocation.print(format!(
+                "{}  {}  {}",
+                plugin.name,
+                plugin.kind.name(),
+                plugin.version
+            ));
         }
         return Ok(());
     }
@@ -143,146 +69,93 @@ fn list(invocation: &Invocation, cache: &Path, json: bool) -> Result {
     Ok(())
 }
 
-fn row(plugin: Plugin) -> Row {
-    let facts = fs::metadata(&plugin.folder).ok();
-    let time = |time: io::Result<SystemTime>| Timestamp::try_from(time.ok()?).ok().map(text::milliseconds);
+fn row(plugin: InstalledPlugin) -> Row {
+    let shown = |time: Option<Timestamp>| time.map(text::milliseconds);
     Row {
-        install_time: facts.as_ref().and_then(|facts| time(facts.modified())),
-        last_used_time: facts.as_ref().and_then(|facts| time(facts.accessed())),
-        size: size(&plugin.folder),
+        install_time: shown(plugin.installed),
+        last_used_time: shown(plugin.last_used),
+        size: plugin.size,
         name: plugin.name,
-        kind: plugin.kind,
+        kind: plugin.kind.name(),
         version: plugin.version.to_string(),
     }
 }
 
-/// Returns the number of bytes below a folder. What cannot be read does not count.
-fn size(folder: &Path) -> u64 {
-    let mut folders = vec![folder.to_owned()];
-    let mut total = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(facts) if facts.is_dir() => folders.push(entry.path()),
-                Ok(facts) => total += facts.len(),
-                Err(_) => {}
-            }
-        }
+async fn remove(invocation: &Invocation, cache: &PluginCache, arguments: &PluginRemove) -> Result {
+    if arguments.kind.is_none() && !arguments.all {
+        return Err(Failure::new(
+            "please pass --all if you'd like to remove all plugins",
+        ));
     }
-    total
-}
-
-/// Which plugins are removed.
-struct PluginFilter<'a> {
-    kind: Option<&'static str>,
-    name: Option<&'a str>,
-    versions: Option<VersionReq>,
-}
-
-impl<'a> PluginFilter<'a> {
-    fn new(kind: Option<&str>, name: Option<&'a str>, versions: Option<&str>) -> Result<Self> {
-        let range = |text: &str| {
-            // A version without an operator is that version alone.
-            let text = match text.starts_with(|first: char| first.is_ascii_digit()) {
-                true => format!("={text}"),
-                false => text.to_owned(),
-            };
-            VersionReq::parse(&text).map_err(|error| Failure::new(format!("invalid plugin semver: {error}")))
-        };
-        Ok(Self {
-            kind: kind.map(known_kind).transpose()?,
-            name,
-            versions: versions.map(range).transpose()?,
-        })
-    }
-
-    fn includes(&self, plugin: &Plugin) -> bool {
-        self.kind.is_none_or(|kind| kind == plugin.kind)
-            && self.name.is_none_or(|name| name == plugin.name)
-            && self
-                .versions
-                .as_ref()
-                .is_none_or(|versions| versions.matches(&plugin.version))
-    }
-}
-
-fn remove(invocation: &Invocation, cache: &Path, filter: &PluginFilter<'_>, confirmed: bool) -> Result {
-    let mut plugins = installed(cache)?;
-    plugins.retain(|plugin| filter.includes(plugin));
+    let versions = arguments.version.as_deref().map(|range| {
+        let parsed = PluginSelection::parse_versions(range);
+        parsed.map_err(|error| Failure::new(format!("invalid plugin semver: {}", error.message())))
+    });
+    let selection = PluginSelection {
+        kind: arguments.kind.as_deref().map(known_kind).transpose()?,
+        name: arguments.name.clone(),
+        versions: versions.transpose()?,
+    };
+    let plugins = cache.list(selection.clone()).await?;
     if plugins.is_empty() {
         invocation.note("no plugins found to uninstall");
         return Ok(());
     }
-    if !confirmed {
+    if !arguments.yes {
         invocation.print(format!(
             "This will remove {} plugins from the cache; nothing is removed without --yes",
             plugins.len()
         ));
         return Ok(());
     }
-    for Plugin {
-        kind,
-        name,
-        version,
-        folder,
-    } in plugins
+    for InstalledPlugin {
+        kind, name, version, ..
+    } in cache.remove(selection).await?
     {
-        // A folder of this name is no plugin, so that no part of one is ever found.
-        let doomed = temporary(&folder);
-        let removed = fs::rename(&folder, &doomed).and_then(|()| fs::remove_dir_all(&doomed));
-        removed.map_err(|error| Failure::new(format!("removing {}: {error}", folder.display())))?;
-        invocation.print(format!("removed: {kind} {name}-{version}"));
+        invocation.print(format!("removed: {} {name}-{version}", kind.name()));
     }
     Ok(())
 }
 
-/// Returns a free name beside a folder.
-fn temporary(folder: &Path) -> PathBuf {
-    let name = |number: u32| {
-        let mut name = folder.as_os_str().to_owned();
-        name.push(format!("{TEMPORARY_MARK}{number}"));
-        PathBuf::from(name)
+/// Installs a plugin from an archive or a server, or those of the project where none is named.
+async fn install(invocation: &Invocation, cache: &PluginCache, arguments: &PluginInstall) -> Result {
+    let Some(kind) = &arguments.kind else {
+        return project_plugins::install(invocation, cache, arguments.reinstall).await;
     };
-    let first = std::process::id();
-    (first..)
-        .map(name)
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| name(first))
-}
-
-/// Installs a plugin from an archive. A plugin that is installed stays; of two processes that install it, one does.
-fn install(
-    invocation: &Invocation,
-    cache: &Path,
-    kind: &str,
-    name: &str,
-    version: &Version,
-    file: &str,
-) -> Result {
-    let folder = cache.join(format!(
-        "{kind}-{}{VERSION_MARK}{version}",
-        name.replace('/', "_")
-    ));
-    if plugin_at(folder.clone()).is_some() {
-        return Ok(());
-    }
-    let label = format!("[{kind} plugin {name}-{version}]");
-    invocation.note(format!("{label} installing"));
-    let work = || {
-        fs::create_dir_all(cache)?;
-        let unpacked = temporary(&folder);
-        let archive = fs::File::open(invocation.path(file))?;
-        let installed = tar::Archive::new(GzDecoder::new(archive))
-            .unpack(&unpacked)
-            .and_then(|()| fs::rename(&unpacked, &folder));
-        match installed {
-            Err(error) => {
-                drop(fs::remove_dir_all(&unpacked));
-                // Another process was first.
-                if folder.is_dir() { Ok(()) } else { Err(error) }
+    let kind = known_kind(kind)?;
+    let Some(name) = &arguments.name else {
+        return Err(Failure::new("missing plugin name argument"));
+    };
+    let servers = Servers::of(invocation)?;
+    let version = arguments.version.as_deref().map(parse_version).transpose()?;
+    let Some(version) = version else {
+        return Err(Failure::new(format!(
+            "[{} plugin {name}] is not installed: name its version, no server is asked for the latest one",
+            kind.name()
+        )));
+    };
+    let label = format!("[{} plugin {name}-{version}]", kind.name());
+    let archive = match (&arguments.file, &arguments.server) {
+        (Some(file), _) => PluginArchive::File(invocation.path(file)),
+        (None, Some(server)) => PluginArchive::Server(server.clone()),
+        (None, None) => match servers.of_plugin(name, "") {
+            Some(server) => PluginArchive::Server(server),
+            None => {
+                return Err(Failure::new(format!(
+                    "{label} is not installed: {}",
+                    Servers::MISSING
+                )));
             }
-            Ok(()) => Ok(()),
-        }
+        },
     };
-    work().map_err(|error| Failure::new(format!("{label} installing from {file}: {error}")))
+    let installation = PluginInstallation {
+        kind,
+        name: name.clone(),
+        version,
+        archive,
+        checksum: arguments.checksum.clone(),
+        reinstall: arguments.reinstall,
+    };
+    install_one(&invocation.stderr, cache, installation).await?;
+    Ok(())
 }

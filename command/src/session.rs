@@ -9,6 +9,7 @@ use stackwright::{
 use stackwright_project::Project;
 
 use crate::{
+    downloads,
     failure::{Failure, Result},
     home::Home,
     invocation::Invocation,
@@ -249,17 +250,21 @@ fn environment_engine(
     let store = store::open(&expanded(invocation, &url)?, &base, &runtime)?;
     check_folder(&store.url())?;
     let secrets = components.passphrases.of(invocation, &runtime)?;
-    let path = match invocation.is_enabled("PULUMI_IGNORE_AMBIENT_PLUGINS") {
-        true => None,
-        false => invocation.variable("PATH"),
-    };
+    let host = invocation.process_environment();
     let plugins = PluginSettings {
-        path: path.map(Into::into),
+        path: None,
         cache: Some(home.plugins()),
-        environment: Some(invocation.process_environment()),
         ..components.plugins.clone()
     };
-    let engine = Engine::builder(components.handle.clone())
+    let plugins = PluginSettings {
+        environment: Some(host.clone()),
+        ..plugins.or_from(&host)
+    };
+    let mut builder = Engine::builder(components.handle.clone());
+    if let Some(installer) = downloads::on_demand(&components.handle, invocation)? {
+        builder = builder.installer(installer);
+    }
+    let engine = builder
         .runtime(runtime)
         .store(store)
         .secrets(Arc::new(secrets.clone()))

@@ -15,7 +15,13 @@ const STYLE: Style = Style {
 /// Objects of which the names of the members are listed.
 const LISTED: &[&str] = &["EngineSettings", "Plugins", "StackSettings"];
 /// Objects that other code of the package represents.
-const OMITTED: &[&str] = &["EngineSettings", "SecretsSettings", "OutputValue", "RunInfo"];
+const OMITTED: &[&str] = &[
+    "EngineSettings",
+    "SecretsSettings",
+    "PluginRequest",
+    "OutputValue",
+    "RunInfo",
+];
 /// Options of resources and calls, of which the kinds of evident values are listed.
 const CHECKED: &[&str] = &["ResourceOptions", "ReadOptions", "InvokeOptions", "CallOptions"];
 

@@ -8,7 +8,7 @@ from . import output as _output
 from . import resource as _resource
 from ._stackwright import from_json, to_json
 from ._runner import LanguageRuntime, Program, PulumiProgram, pulumi_program
-from .engine import Engine
+from .engine import Engine, PluginKind
 from .errors import (
     CancelledError,
     ConflictError,
@@ -39,6 +39,7 @@ from .events import (
     PolicyRemediateSummaryEvent,
     PolicyRemediationEvent,
     PreludeEvent,
+    ProgressEvent,
     PropertyDifference,
     ResourceFailedEvent,
     ResourceOutputsEvent,
@@ -116,10 +117,12 @@ from ._results import (
     EditReport,
     GraphEdge,
     GraphNode,
+    InstalledPlugin,
     LastUpdate,
     LockHolder,
     MoveReport,
     PendingOperation,
+    PluginProgress,
     RemovedReference,
     ResourceGraph,
     ResourceRecord,
@@ -201,6 +204,7 @@ __all__ = [
     "HookResourceOptions",
     "Hooks",
     "InitFailure",
+    "InstalledPlugin",
     "Installer",
     "InternalError",
     "InvalidInputError",
@@ -237,6 +241,8 @@ __all__ = [
     "PendingOperation",
     "PluginError",
     "PluginInstaller",
+    "PluginKind",
+    "PluginProgress",
     "Plugins",
     "Policy",
     "PolicyAnalysis",
@@ -255,6 +261,7 @@ __all__ = [
     "PolicyViolation",
     "PreludeEvent",
     "Program",
+    "ProgressEvent",
     "ProgramError",
     "Project",
     "ProjectFacts",

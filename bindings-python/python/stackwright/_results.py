@@ -579,6 +579,48 @@ class StackSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledPlugin:
+    """An installed plugin.
+
+    - ``installed`` (str | None): When it was installed, in the form of RFC 3339; null where the file system does not
+      say.
+    - ``kind`` (str): The kind: ``resource``, ``analyzer``, ``language``, ``converter`` or ``tool``.
+    - ``last_used`` (str | None): When its folder was last read, likewise.
+    - ``name`` (str): The name. A ``/`` in it is an ``_``.
+    - ``path`` (str): The path of its folder.
+    - ``size`` (int): The size of its files in bytes.
+    - ``version`` (str): The version.
+    """
+
+    installed: str | None
+    kind: str
+    last_used: str | None
+    name: str
+    path: str
+    size: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginProgress:
+    """The progress of the installation of a plugin.
+
+    - ``attempt`` (int | None): The number of the download that failed, from 1; null for other stages.
+    - ``bytes`` (int): How many bytes of the archive have been downloaded or unpacked.
+    - ``reason`` (str | None): Why it failed; null for other stages.
+    - ``stage`` (str): What happens: ``downloading`` and ``unpacking`` at the beginning, at each mebibyte and at the
+      end; ``retrying`` before a failed download is tried again; ``installed`` at the end.
+    - ``total`` (int | None): The size of the archive in bytes; null where it is not known.
+    """
+
+    attempt: int | None
+    bytes: int
+    reason: str | None
+    stage: str
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigDeclaration:
     """The declaration of a configuration key in a project.
 

@@ -6,14 +6,15 @@ import atexit
 import os
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from . import host as _host
 from . import installer as _installer
 from . import journal as _journal
+from . import _plugins
 from . import _provider_threads
 from . import provider as _provider
 from ._bridge import answer
@@ -22,7 +23,7 @@ from ._annotations import Unpack
 from ._json import document_of_options
 from ._raised import Raised
 from ._records import summaries_of
-from ._results import StackSummary
+from ._results import InstalledPlugin, PluginProgress, StackSummary
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
@@ -35,7 +36,10 @@ from .project import Project
 from .provider import Resolver
 from .stack import Stack, document_of
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "PluginKind"]
+
+PluginKind = Literal["resource", "analyzer", "language", "converter", "tool"]
+"""A kind of plugins."""
 
 
 def plugin_settings(plugins: Plugins) -> dict[str, Any]:
@@ -304,6 +308,72 @@ class Engine:
         return summaries_of(
             await answer(lambda queue, callback: self._native.stacks(project, resource_counts, queue, callback))
         )
+
+    async def plugins(
+        self, name: str | None = None, versions: str | None = None, *, kind: PluginKind | None = None
+    ) -> list[InstalledPlugin]:
+        """Lists the plugins in the engine's folder of installed plugins (:attr:`stackwright.Plugins.cache`), sorted by name, kind and
+        version.
+
+        :param name: Those of a name.
+        :param versions: Those in a range: ``>=1.2.0 <2.0.0``, or a version, which is that version alone.
+        :param kind: Those of a kind.
+        """
+        self._require_open()
+        return await _plugins.request(self._native, "plugins", "list", {"name": name, "versions": versions, "kind": kind})
+
+    async def install_plugin(
+        self,
+        name: str,
+        version: str,
+        *,
+        kind: PluginKind = "resource",
+        file: str | os.PathLike[str] | None = None,
+        url: str | None = None,
+        server: str | None = None,
+        checksum: str | None = None,
+        reinstall: bool = False,
+        on_progress: Callable[[PluginProgress], object] | None = None,
+    ) -> InstalledPlugin:
+        """Installs a plugin into the engine's folder of installed plugins from the archive of one of ``file``, ``url`` and
+        ``server``; without them, from the server of :class:`stackwright.Plugins`. Of several processes that install a plugin, one does,
+        and the others wait for it. A failed download is tried five times. A cancelled call leaves the plugin installed as a whole
+        or not at all.
+
+        :param file: The path of a local archive (``.tar.gz``).
+        :param url: The address of an archive.
+        :param server: A server in the reference engine's layout: the address of the archive is
+            ``<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz``.
+        :param checksum: The SHA-256 checksum of the archive in hexadecimal digits, which is verified.
+        :param reinstall: Replaces an installed plugin of this version, which otherwise stays.
+        :param on_progress: Is called with the progress, on this thread.
+        :raises NotFoundError: when ``file`` does not exist.
+        :raises UnavailableError: when the download fails.
+        :raises PluginError: when the archive is damaged, too large, of another checksum or without the plugin. Nothing is installed
+            then, and what was installed stays.
+        """
+        self._require_open()
+        plugin = {
+            "name": name,
+            "version": version,
+            "kind": kind,
+            "file": file,
+            "url": url,
+            "server": server,
+            "checksum": checksum,
+            "reinstall": reinstall,
+        }
+        return await _plugins.install(self._native, plugin, on_progress)
+
+    async def remove_plugin(
+        self, name: str, versions: str | None = None, *, kind: PluginKind = "resource"
+    ) -> list[InstalledPlugin]:
+        """Removes a plugin from the engine's folder of installed plugins, in all versions or those of a range, and returns what was
+        removed. Processes that run are not ended.
+        """
+        self._require_open()
+        require_given("name", name, str, "a text")
+        return await _plugins.request(self._native, "remove_plugin", "remove", {"name": name, "versions": versions, "kind": kind})
 
     async def close(self) -> None:
         """Ends plugin processes and provider threads. Operations should be over by then."""

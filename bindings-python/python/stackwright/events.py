@@ -24,6 +24,7 @@ __all__ = [
     "PolicyRemediateSummaryEvent",
     "PolicyRemediationEvent",
     "PreludeEvent",
+    "ProgressEvent",
     "PropertyDifference",
     "ResourceFailedEvent",
     "ResourceOutputsEvent",
@@ -272,6 +273,25 @@ class PreludeEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressEvent(Event):
+    """A plugin is downloaded or installed. Only the operation that has begun that has these events, not others that
+    wait for it."""
+
+    done: bool
+    """Whether it has ended."""
+    id: str
+    """The name of the plugin, the same in all of its events."""
+    message: str
+    """A text for users."""
+    received: int
+    """The bytes so far."""
+    total: int
+    """All bytes; 0 where that is not known."""
+    type: str
+    """What happens: ``plugin-download`` or ``plugin-install``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFailedEvent(Event):
     """A step has failed."""
 
@@ -499,6 +519,18 @@ def _prelude_event(body: Any, head: dict[str, Any]) -> PreludeEvent:
     )
 
 
+def _progress_event(body: Any, head: dict[str, Any]) -> ProgressEvent:
+    return ProgressEvent(
+        **head,
+        done=body["done"],
+        id=body["id"],
+        message=body["message"],
+        received=body["received"],
+        total=body["total"],
+        type=body["type"],
+    )
+
+
 def _resource_failed_event(body: Any, head: dict[str, Any]) -> ResourceFailedEvent:
     metadata = _step_metadata(body["metadata"])
     return ResourceFailedEvent(
@@ -570,6 +602,7 @@ _READERS: Final[Mapping[str, Callable[[Any, dict[str, Any]], Event]]] = {
     "policyRemediateSummaryEvent": _policy_remediate_summary_event,
     "policyRemediationEvent": _policy_remediation_event,
     "preludeEvent": _prelude_event,
+    "progressEvent": _progress_event,
     "resOpFailedEvent": _resource_failed_event,
     "resOutputsEvent": _resource_outputs_event,
     "resourcePreEvent": _resource_pre_event,

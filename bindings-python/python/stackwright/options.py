@@ -257,7 +257,8 @@ class ImportResource(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugins:
-    """Where plugins are searched, and which processes are kept. Nothing is read from the environment.
+    """Where plugins are searched, and which processes are kept. Nothing is read from the environment, unless
+    ``from_environment`` asks for it.
 
     Plugins inherit the environment of the host as it is when they are needed. A process is kept after an operation
     for the next one of the same stack with the same environment, executable and configuration. What a plugin reads
@@ -277,7 +278,16 @@ class Plugins:
       preset.
     - ``directories`` (Sequence[str | os.PathLike[str]]): Folders that hold executables of plugins; searched first, in
       this order.
-    - ``ignore_versions`` (bool): Uses the newest version in the cache, regardless of the required one.
+    - ``download`` (bool): Downloads plugins that are not found into ``cache``: from the address of their package,
+      else from ``server``. Only plugins whose version is known are downloaded. Archives are verified where the
+      package states their checksums.
+    - ``from_environment`` (bool): Searches what the environment of this process names, where ``path`` and ``cache``
+      are left out: the folders of ``PATH``, unless ``PULUMI_IGNORE_AMBIENT_PLUGINS`` is true, and the plugins that
+      the reference engine has installed, in ``plugins`` of ``PULUMI_HOME`` or else of ``~/.pulumi``. It is read once,
+      when the engine is made.
+    - ``ignore_versions`` (bool): Uses the newest version in the cache, regardless of the required one. Otherwise the
+      required one is used, else the newest that is compatible with it: a later one of the same major version or,
+      below 1.0, of the same minor one.
     - ``path`` (str): A list of folders in the form of the variable ``PATH``, searched next.
     - ``pool_age_limit`` (float): How long after its start a process is used again at most, in seconds; 300 when left
       out.
@@ -285,6 +295,8 @@ class Plugins:
       each process with its operation. Processes of scripts, and of ``commands`` that run files or modules, are never
       kept.
     - ``pool_idle_limit`` (float): How long an unused process is kept, in seconds; 60 when left out.
+    - ``server`` (str): Where plugins are downloaded from whose package has no address: a server in the reference
+      engine's layout, ``<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz``.
     - ``waits_for_registrations`` (Sequence[str]): Names of plugins whose calls may wait for later registrations, so
       that the option ``parallel`` is no strict limit for them.
     """
@@ -293,12 +305,21 @@ class Plugins:
     call_timeouts: Mapping[str, float] | None = None
     commands: Mapping[str, Sequence[str] | Mapping[str, Any]] | None = None
     directories: Sequence[str | os.PathLike[str]] | None = None
+    download: bool | None = None
+    from_environment: bool | None = None
     ignore_versions: bool | None = None
     path: str | None = None
     pool_age_limit: float | None = None
     pool_capacity: int | None = None
     pool_idle_limit: float | None = None
+    server: str | None = None
     waits_for_registrations: Sequence[str] | None = None
+
+    @classmethod
+    def default(cls) -> Plugins:
+        """Returns settings that find what the reference engine's command finds: plugins on ``PATH``, and those that it has
+        installed."""
+        return cls(from_environment=True)
 
 
 class StackSettings(TypedDict, total=False):

@@ -19,9 +19,10 @@ from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
 from ._checks import named_options
-from ._results import ConfigEntry, EditReport, MoveReport, PendingOperation, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
+from ._results import ConfigEntry, EditReport, InstalledPlugin, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .engine import Engine as _Engine
+from .engine import PluginKind
 from .errors import InvalidInputError
 from .events import Event
 from .host import Autonamer, Fetch, Secrets, StackReader
@@ -582,6 +583,47 @@ class Engine:
     def stacks(self, project: str | None = None, *, resource_counts: bool = False) -> list[StackSummary]:
         """Lists the stacks of a project, or of all: each with its last operation and the holder of its lock."""
         return _background.run(self._engine.stacks(project, resource_counts=resource_counts))
+
+    def plugins(
+        self, name: str | None = None, versions: str | None = None, *, kind: PluginKind | None = None
+    ) -> list[InstalledPlugin]:
+        """Lists the plugins in the engine's folder of installed plugins, sorted by name, kind and version."""
+        return _background.run(self._engine.plugins(name, versions, kind=kind))
+
+    def install_plugin(
+        self,
+        name: str,
+        version: str,
+        *,
+        kind: PluginKind = "resource",
+        file: str | os.PathLike[str] | None = None,
+        url: str | None = None,
+        server: str | None = None,
+        checksum: str | None = None,
+        reinstall: bool = False,
+        on_progress: Callable[[PluginProgress], object] | None = None,
+    ) -> InstalledPlugin:
+        """Installs a plugin from the archive of one of ``file``, ``url`` and ``server``. ``on_progress`` is called on a thread of this
+        package."""
+        return _background.run(
+            self._engine.install_plugin(
+                name,
+                version,
+                kind=kind,
+                file=file,
+                url=url,
+                server=server,
+                checksum=checksum,
+                reinstall=reinstall,
+                on_progress=on_progress,
+            )
+        )
+
+    def remove_plugin(
+        self, name: str, versions: str | None = None, *, kind: PluginKind = "resource"
+    ) -> list[InstalledPlugin]:
+        """Removes a plugin from the engine's folder of installed plugins, and returns what was removed."""
+        return _background.run(self._engine.remove_plugin(name, versions, kind=kind))
 
     def close(self) -> None:
         """Ends plugin processes and provider threads."""

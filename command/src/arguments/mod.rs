@@ -171,35 +171,52 @@ pub(crate) enum PluginCommand {
     /// Lists the plugins of the cache.
     Ls(OutputForm),
     /// Removes plugins from the cache.
-    Rm {
-        /// The kind: `resource`, `language`, `analyzer`…
-        kind: Option<String>,
-        /// The name.
-        name: Option<String>,
-        /// The range of versions.
-        version: Option<String>,
-        /// All plugins.
-        #[arg(long, short)]
-        all: bool,
-        /// Asks nothing.
-        #[arg(long, short)]
-        yes: bool,
-    },
-    /// Installs a plugin from an archive.
-    Install {
-        /// The kind.
-        kind: String,
-        /// The name.
-        name: String,
-        /// The version.
-        version: String,
-        /// The archive.
-        #[arg(long, short)]
-        file: Option<String>,
-        /// The address of archives.
-        #[arg(long)]
-        server: Option<String>,
-    },
+    Rm(PluginRemove),
+    /// Installs a plugin from an archive or a server.
+    Install(PluginInstall),
+}
+
+/// The arguments of `plugin rm`.
+#[derive(Args, Debug)]
+pub(crate) struct PluginRemove {
+    /// The kind: `resource`, `language`, `analyzer`…
+    pub(crate) kind: Option<String>,
+    /// The name.
+    pub(crate) name: Option<String>,
+    /// The range of versions.
+    pub(crate) version: Option<String>,
+    /// All plugins.
+    #[arg(long, short)]
+    pub(crate) all: bool,
+    /// Asks nothing.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+/// The arguments of `plugin install`.
+#[derive(Args, Debug)]
+pub(crate) struct PluginInstall {
+    /// The kind; without one, the plugins of the project are installed.
+    pub(crate) kind: Option<String>,
+    /// The name.
+    pub(crate) name: Option<String>,
+    /// The version.
+    pub(crate) version: Option<String>,
+    /// The archive.
+    #[arg(long, short)]
+    pub(crate) file: Option<String>,
+    /// The address of archives.
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    /// The SHA-256 checksum of the archive.
+    #[arg(long)]
+    pub(crate) checksum: Option<String>,
+    /// Installs this version. Another one never counts as it.
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// Installs again what is there.
+    #[arg(long)]
+    pub(crate) reinstall: bool,
 }
 
 /// The arguments of `install`.

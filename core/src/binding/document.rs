@@ -13,6 +13,7 @@ use super::{
     move_edit::{MoveEditDocument, MoveReportDocument},
     outputs::OutputDocument,
     pending::{DroppedDocument, PendingDocument},
+    plugins::{InstalledPluginDocument, PluginRequestDocument, ProgressDocument},
     project::{ConfigDeclarationDocument, ConfigEntryDocument, ProjectDocument, StackFileDocument},
     records::{EdgeDocument, GraphDocument, NodeDocument, RecordDocument},
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
@@ -86,6 +87,7 @@ documents! {
         EditDocument;
         MoveEditDocument;
         PluginDocument;
+        PluginRequestDocument;
         EngineDocument;
         StackDocument;
         RegistrationDocument;
@@ -119,6 +121,8 @@ documents! {
         UpdateDocument<'static>;
         LockDocument<'static>;
         SummaryDocument<'static>;
+        InstalledPluginDocument<'static>;
+        ProgressDocument;
         ConfigDeclarationDocument;
         ProjectDocument;
         ConfigEntryDocument;

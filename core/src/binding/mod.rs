@@ -14,6 +14,7 @@ mod move_edit;
 mod options;
 mod outputs;
 mod pending;
+mod plugins;
 mod project;
 mod read;
 mod records;
@@ -35,6 +36,7 @@ pub use options::{
 };
 pub use outputs::{output_values, outputs_document};
 pub use pending::{dropped_document, pending_document, pending_entry_document, pending_facts, pending_value};
+pub use plugins::{PluginRequestDocument, ProgressTextSink, plugins};
 pub use project::{ConfigDeclarationDocument, ConfigEntryDocument, ProjectDocument, StackFileDocument};
 pub use read::{read, stand_in};
 pub use records::{graph_document, record_document, record_facts, record_value, records_document};

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
-    plugin::{PluginCommand, PluginSettings},
+    plugin::{HostEnvironment, PluginCommand, PluginSettings},
     provider::PoolSettings,
 };
 
@@ -80,7 +80,8 @@ impl Default for SecretsDocument {
     }
 }
 
-/// Where plugins are searched, and which processes are kept. Nothing is read from the environment.
+/// Where plugins are searched, and which processes are kept. Nothing is read from the environment, unless
+/// [`Self::from_environment`] asks for it.
 ///
 /// Plugins inherit the environment of the host as it is when they are needed. A process is kept after an operation for
 /// the next one of the same stack with the same environment, executable and configuration. What a plugin reads
@@ -103,7 +104,20 @@ pub struct PluginDocument {
     /// that serves the dynamic providers of the SDK is preset.
     #[schemars(extend("x-takes" = "commands by the names of plugins"))]
     pub commands: BTreeMap<String, PluginCommandDocument>,
-    /// Uses the newest version in the cache, regardless of the required one.
+    /// Searches what the environment of this process names, where [`Self::path`] and [`Self::cache`] are left out: the
+    /// folders of `PATH`, unless `PULUMI_IGNORE_AMBIENT_PLUGINS` is true, and the plugins that the reference engine has installed,
+    /// in `plugins` of `PULUMI_HOME` or else of `~/.pulumi`. It is read once, when the engine is made.
+    pub from_environment: bool,
+    /// Downloads plugins that are not found into [`Self::cache`]: from the address of their package, else from
+    /// [`Self::server`]. Only plugins whose version is known are downloaded. Archives are verified where the package states their
+    /// checksums.
+    pub download: bool,
+    /// Where plugins are downloaded from whose package has no address: a server in the reference engine's layout,
+    /// `<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz`.
+    #[schemars(extend("x-takes" = "a URL as a string"))]
+    pub server: Option<String>,
+    /// Uses the newest version in the cache, regardless of the required one. Otherwise the required one is used, else the
+    /// newest that is compatible with it: a later one of the same major version or, below 1.0, of the same minor one.
     pub ignore_versions: bool,
     /// Names of plugins whose calls may wait for later registrations, so that the option `parallel` is no strict limit
     /// for them.
@@ -216,9 +230,15 @@ impl PluginDocument {
             cache: self.cache,
             commands: commands.collect::<Result<_>>()?,
             ignore_versions: self.ignore_versions,
+            download: self.download,
+            server: self.server,
             waits_for_registrations: self.waits_for_registrations,
             call_timeouts: call_timeouts.collect::<Result<_>>()?,
             ..PluginSettings::default()
+        };
+        let plugins = match self.from_environment {
+            true => plugins.or_from(&HostEnvironment::now()),
+            false => plugins,
         };
         Ok((plugins, pool))
     }

@@ -2,6 +2,7 @@
 
 mod builder;
 mod fetch;
+mod plugins;
 mod programs;
 mod settings;
 mod stack;

@@ -6,6 +6,7 @@ mod event_log;
 mod json;
 mod moves;
 mod policy;
+mod progress;
 mod resource;
 mod step_result;
 mod stream;
@@ -28,6 +29,7 @@ pub use policy::PolicyQuestion;
 pub use policy::PolicyRemediation;
 pub use policy::PolicySeverity;
 pub use policy::PolicyViolation;
+pub use progress::{Progress, ProgressKind};
 pub use resource::StateMetadata;
 pub use resource::StepEvent;
 pub use resource::StepMetadata;
@@ -81,6 +83,8 @@ pub enum EventPayload {
         /// The text.
         message: String,
     },
+    /// A plugin is downloaded or installed. Only the operation that has begun that has these events, not others that wait for it.
+    Progress(Progress),
     /// Policy packs are being loaded.
     PolicyLoad,
     /// A policy is violated.

@@ -42,7 +42,6 @@ mod shutdown;
 mod status;
 mod traces;
 mod transforms;
-mod version_range;
 mod wire;
 
 use std::sync::{Arc, OnceLock};

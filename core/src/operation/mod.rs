@@ -21,6 +21,7 @@ mod handle;
 mod hint_tests;
 mod import;
 mod migrate;
+mod missing;
 mod move_resources;
 mod moves;
 mod opening;

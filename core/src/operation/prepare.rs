@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{
     OperationKind, OperationRun,
     base::open_base,
+    missing::refuse_missing,
     pending,
     plan::open_planning,
     policies::load_policies,
@@ -84,6 +85,7 @@ pub(super) async fn prepare(
         parts.plugins = Some(Arc::clone(&plugins));
     });
     install_recorded(run, &registry, &base).await;
+    refuse_missing(run, &registry, &base).await?;
     let policies = load_policies(run, &info, &plugins).await?;
     run.session.own(|parts| parts.policies.clone_from(&policies));
     executor.set_views(base.records());

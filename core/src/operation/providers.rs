@@ -5,14 +5,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
+    diagnostic::Diagnostic,
     error::{ErrorKind, Result},
+    event::{EventPayload, EventSink, Progress, ProgressKind},
     executor::Executor,
     monitor::RunInfo,
     operation::{OperationOptions, StackContext},
-    plugin::DiagnosticSink,
+    plugin::{DiagnosticSink, InstallProgress},
     property::PropertyMap,
     provider::{
-        PluginOperation, ProviderSource, RunSource, RunSurroundings,
+        InstallationSink, PluginOperation, ProviderSource, ResolutionRequest, RunSource, RunSurroundings,
         builtin::{BuiltinProvider, FoundResource, ResourceLookup, StackReader},
     },
     state::Snapshot,
@@ -31,6 +33,8 @@ pub(super) fn source(
     let engine = &stack.engine;
     let events = executor.events().clone();
     let sink: DiagnosticSink = Arc::new(move |diagnostic| events.diagnostic(diagnostic));
+    let events = executor.events().clone();
+    let progress: InstallationSink = Arc::new(move |plugin, progress| report(&events, plugin, progress));
     let stacks: Arc<dyn StackReader> = match &engine.stacks {
         Some(stacks) => Arc::clone(stacks),
         None => Arc::new(OwnStacks(Arc::clone(stack))),
@@ -44,11 +48,55 @@ pub(super) fn source(
         config: run.config.clone(),
         directory: stack.root_directory.clone(),
         sink: Some(sink),
+        progress: Some(progress),
         cancelled: executor.control().cancellation(),
         operation: Arc::downgrade(plugins),
     };
     let source = RunSource::new(engine.loader.clone(), Arc::new(builtin), surroundings);
     Arc::new(source.skip_pre_install(options.skip_plugin_pre_install))
+}
+
+/// Reports the progress of the installation of a plugin: as an event, and a failed download as a warning.
+fn report(events: &EventSink, plugin: &ResolutionRequest, progress: InstallProgress) {
+    let version = plugin
+        .version
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let (kind, received, total, done) = match progress {
+        InstallProgress::Downloading { received, total } => {
+            let ended = received > 0 && total == Some(received);
+            (ProgressKind::PluginDownload, received, total, ended)
+        }
+        InstallProgress::Unpacking { unpacked, total } => {
+            (ProgressKind::PluginInstall, unpacked, total, false)
+        }
+        InstallProgress::Installed => (ProgressKind::PluginInstall, 0, None, true),
+        InstallProgress::Retrying {
+            attempt,
+            attempts,
+            reason,
+            ..
+        } => {
+            let text = format!("{reason} (attempt {attempt} of {attempts})");
+            events.diagnostic(Diagnostic::warning(text));
+            return;
+        }
+    };
+    let verb = match kind {
+        ProgressKind::PluginDownload => "downloading",
+        ProgressKind::PluginInstall => "installing",
+    };
+    let (name, of) = (&plugin.name, plugin.kind.name());
+    let progress = Progress {
+        kind,
+        id: format!("{of}-{name}-v{version}"),
+        message: format!("{verb} the {of} plugin `{name}` {version}"),
+        received,
+        total: total.unwrap_or_default(),
+        done,
+    };
+    events.emit_with(false, || EventPayload::Progress(progress));
 }
 
 /// The resources that this run has registered or read.

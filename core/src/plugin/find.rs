@@ -7,12 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use semver::Version;
+use semver::{Comparator, Op, Version};
 
 use crate::{
     error::{Error, ErrorKind, Result},
     message::Message,
-    plugin::{PluginCommand, PluginKind, PluginSettings},
+    plugin::{
+        PluginCommand, PluginKind, PluginSettings,
+        cache::{executable_name, is_unfinished, version_of},
+    },
 };
 
 /// The plugin to find.
@@ -30,7 +33,7 @@ impl PluginQuery {
     /// Returns the name of the executable.
     #[must_use]
     pub(crate) fn file_name(&self) -> String {
-        format!("pulumi-{}-{}", self.kind.name(), self.name)
+        executable_name(self.kind, &self.name)
     }
 }
 
@@ -152,19 +155,17 @@ fn misfit_of_cache(cache: &Path, query: &PluginQuery) -> String {
     for entry in entries.flatten() {
         let folder = entry.file_name();
         let Some(folder) = folder.to_str() else { continue };
-        let Some(version) = installed_version(folder, query) else {
+        let Some(version) = version_of(folder, query.kind, &query.name) else {
             continue;
         };
         let version = version.map_or_else(|| "a version that is not named".to_owned(), |it| it.to_string());
-        others.push(
-            if is_temporary(folder) || cache.join(format!("{folder}.partial")).exists() {
-                format!("the installation of {version} was not completed")
-            } else if executable(entry.path().join(query.file_name())).is_none() {
-                format!("{folder}: {}", misfit(&entry.path(), &query.file_name()))
-            } else {
-                format!("it has {version}")
-            },
-        );
+        others.push(if is_unfinished(cache, folder) {
+            format!("the installation of {version} was not completed")
+        } else if executable(entry.path().join(query.file_name())).is_none() {
+            format!("{folder}: {}", misfit(&entry.path(), &query.file_name()))
+        } else {
+            format!("it has {version}")
+        });
     }
     others.sort_unstable();
     match others.is_empty() {
@@ -208,25 +209,6 @@ fn executable(path: PathBuf) -> Option<PathBuf> {
     is_executable(&metadata).then_some(path)
 }
 
-/// Returns the version of an installed plugin's folder; the inner `None` is a folder without a version.
-fn installed_version(folder: &str, query: &PluginQuery) -> Option<Option<Version>> {
-    let rest = folder
-        .strip_prefix(query.kind.name())?
-        .strip_prefix('-')?
-        .strip_prefix(query.name.as_str())?;
-    if rest.is_empty() {
-        return Some(None);
-    }
-    Version::parse(rest.strip_prefix("-v")?).ok().map(Some)
-}
-
-/// Returns whether the folder is that of an unfinished installation.
-fn is_temporary(folder: &str) -> bool {
-    folder
-        .rsplit_once(".tmp")
-        .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
 /// Orders installed versions: first those without a version, then previews, then stable ones, each by version.
 fn preference(left: Option<&Version>, right: Option<&Version>) -> Ordering {
     let stable = |version: &Version| version.pre.is_empty();
@@ -238,35 +220,75 @@ fn preference(left: Option<&Version>, right: Option<&Version>) -> Ordering {
     }
 }
 
+/// How well an installed version fits the requested one. The variants are in the order of preference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// The folder has no version.
+    Unversioned,
+    /// A later version that is compatible by its number.
+    Compatible,
+    /// The version itself, or any where none is requested.
+    Exact,
+}
+
+impl Fit {
+    /// Returns how well a version fits; `None` for one that does not.
+    fn of(requested: Option<&Version>, installed: Option<&Version>) -> Option<Self> {
+        match (requested, installed) {
+            (None, _) => Some(Self::Exact),
+            (Some(_), None) => Some(Self::Unversioned),
+            (Some(requested), Some(installed)) if requested.cmp_precedence(installed).is_eq() => {
+                Some(Self::Exact)
+            }
+            (Some(requested), Some(installed)) => compatible_with(requested)
+                .matches(installed)
+                .then_some(Self::Compatible),
+        }
+    }
+}
+
+/// Returns the versions that are at least `version` and compatible with it: of its major version or, below 1.0, of its minor one.
+fn compatible_with(version: &Version) -> Comparator {
+    Comparator {
+        op: Op::Caret,
+        major: version.major,
+        minor: Some(version.minor),
+        patch: Some(version.patch),
+        pre: version.pre.clone(),
+    }
+}
+
 fn find_installed(
     cache: &Path,
     query: &PluginQuery,
     ignore_versions: bool,
 ) -> Option<(PathBuf, Option<Version>)> {
-    let mut best: Option<(PathBuf, Option<Version>)> = None;
+    let requested = query.version.as_ref().filter(|_| !ignore_versions);
+    let mut best: Option<(Fit, PathBuf, Option<Version>)> = None;
     for entry in fs::read_dir(cache).ok()?.flatten() {
         let folder = entry.file_name();
         let Some(folder) = folder.to_str() else {
             continue;
         };
-        let Some(version) = installed_version(folder, query) else {
+        let Some(version) = version_of(folder, query.kind, &query.name) else {
             continue;
         };
-        let matches = match (&query.version, &version) {
-            (Some(asked), Some(have)) if !ignore_versions => asked.cmp_precedence(have).is_eq(),
-            _ => true,
+        let Some(fit) = Fit::of(requested, version.as_ref()) else {
+            continue;
         };
-        let better = best
-            .as_ref()
-            .is_none_or(|(_, best)| preference(version.as_ref(), best.as_ref()).is_gt());
-        if !matches || !better || is_temporary(folder) || cache.join(format!("{folder}.partial")).exists() {
+        let better = best.as_ref().is_none_or(|(best_fit, _, best)| {
+            fit.cmp(best_fit)
+                .then_with(|| preference(version.as_ref(), best.as_ref()))
+                .is_gt()
+        });
+        if !better || is_unfinished(cache, folder) {
             continue;
         }
         if let Some(program) = executable(entry.path().join(query.file_name())) {
-            best = Some((program, version));
+            best = Some((fit, program, version));
         }
     }
-    best
+    best.map(|(_, program, version)| (program, version))
 }
 
 #[cfg(test)]

@@ -74,13 +74,50 @@ fn a_file_that_may_not_be_run_is_passed_over() {
 }
 
 #[test]
-fn a_requested_version_is_matched_exactly() {
+fn a_requested_version_precedes_the_newest_that_is_compatible() {
     let folders = Folders::new();
+    folders.installed("resource-files");
     let old = folders.installed("resource-files-v1.2.3");
     folders.installed("resource-files-v1.2.4");
+    let newest = folders.installed("resource-files-v1.10.0");
+    folders.installed("resource-files-v1.11.0-beta.1");
+    folders.installed("resource-files-v2.0.0");
     assert_eq!(program(&folders, Some("1.2.3")), old);
     assert_eq!(program(&folders, Some("1.2.3+build")), old);
-    assert!(find(&folders.settings(), &query(Some("1.2.0"))).is_err());
+    assert_eq!(program(&folders, Some("1.2.0")), newest);
+    assert_eq!(program(&folders, Some("1.2.5-alpha.1")), newest);
+}
+
+#[test]
+fn incompatible_versions_are_not_taken() {
+    let folders = Folders::new();
+    folders.installed("resource-files-v0.3.0");
+    folders.installed("resource-files-v1.2.3");
+    folders.installed("resource-files-v2.0.0-beta.2");
+    for asked in ["0.2.0", "0.3.1", "1.2.4", "2.0.0", "2.0.0-beta.3", "3.0.0"] {
+        assert!(find(&folders.settings(), &query(Some(asked))).is_err(), "{asked}");
+    }
+    assert!(find(&folders.settings(), &query(Some("2.0.0-beta.1"))).is_ok());
+}
+
+#[test]
+fn a_slash_in_a_name_is_an_underscore_in_files() {
+    let folders = Folders::new();
+    let executable = folders.file(
+        "cache/resource-acme_files-v1.0.0/pulumi-resource-acme_files",
+        0o755,
+    );
+    let query = PluginQuery {
+        name: "acme/files".into(),
+        ..query(Some("1.0.0"))
+    };
+    let found = find(&folders.settings(), &query).unwrap();
+    assert_eq!(found.command.program, executable);
+    let executable = folders.file("first/pulumi-resource-acme_files", 0o755);
+    assert_eq!(
+        find(&folders.settings(), &query).unwrap().command.program,
+        executable
+    );
 }
 
 #[test]

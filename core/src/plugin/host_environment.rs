@@ -69,6 +69,27 @@ impl HostEnvironment {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
+    /// Returns the value of a variable that is not empty.
+    pub(super) fn set(&self, name: &str) -> Option<&OsStr> {
+        self.variable(name).filter(|value| !value.is_empty())
+    }
+
+    /// Returns whether a variable has a value that the reference engine understands as true.
+    pub(super) fn is_enabled(&self, name: &str) -> bool {
+        let value = self.set(name).and_then(OsStr::to_str);
+        matches!(value, Some("1" | "t" | "T" | "true" | "TRUE" | "True"))
+    }
+
+    /// Returns the folder in which the reference engine installs plugins; `None` without a home.
+    pub(super) fn installed_plugins(&self) -> Option<PathBuf> {
+        let home = match self.set("PULUMI_HOME") {
+            Some(home) => PathBuf::from(home),
+            None => Path::new(self.set("HOME")?).join(".pulumi"),
+        };
+        let place = self.directory().unwrap_or(Path::new("/")).join(home);
+        Some(place.join("plugins"))
+    }
+
     /// Returns the folders of the variable `PATH`. Empty entries, which mean the working directory, are skipped.
     #[must_use]
     pub fn path_folders(&self) -> Vec<PathBuf> {
@@ -112,6 +133,7 @@ pub(crate) struct HostEnvironmentDigest([u8; 32]);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plugin::PluginSettings;
 
     fn of(variables: &[(&str, &str)]) -> HostEnvironment {
         let empty = HostEnvironment {
@@ -137,6 +159,42 @@ mod tests {
         ] {
             assert!(first != digest(other));
         }
+    }
+
+    #[test]
+    fn plugins_are_where_the_reference_engine_installs_them() {
+        let places = |variables: &[(&str, &str)]| {
+            let mut environment = of(variables);
+            environment.directory = Some("/work".into());
+            let settings = PluginSettings::default().or_from(&environment);
+            let text = |path: Option<&OsStr>| path.map(|path| path.to_str().unwrap().to_owned());
+            (
+                text(settings.path.as_deref()),
+                text(settings.cache.as_ref().map(|cache| cache.as_os_str())),
+            )
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(places(&[]), (None, None));
+        assert_eq!(
+            places(&[("HOME", "/home/me"), ("PATH", "/bin"), ("PULUMI_HOME", "")]),
+            (some("/bin"), some("/home/me/.pulumi/plugins"))
+        );
+        let ignoring = [
+            ("HOME", "/home/me"),
+            ("PATH", "/bin"),
+            ("PULUMI_HOME", "pulumi"),
+            ("PULUMI_IGNORE_AMBIENT_PLUGINS", "true"),
+        ];
+        assert_eq!(places(&ignoring), (None, some("/work/pulumi/plugins")));
+        let own = PluginSettings {
+            path: Some("/own".into()),
+            cache: Some("/cache".into()),
+            ..PluginSettings::default()
+        };
+        let kept = own
+            .clone()
+            .or_from(&of(&[("HOME", "/home/me"), ("PATH", "/bin")]));
+        assert_eq!((kept.path, kept.cache), (own.path, own.cache));
     }
 
     #[test]

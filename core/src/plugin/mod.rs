@@ -1,5 +1,6 @@
-//! Plugin processes: finding, starting, reading output and reaping.
+//! Plugins: installing and finding them; their processes: starting, reading output and reaping.
 
+mod cache;
 mod cgroup;
 mod code;
 mod disposition;
@@ -10,6 +11,7 @@ mod host_environment;
 mod output;
 mod port;
 mod process;
+mod version_range;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,6 +20,10 @@ use std::{
     time::Duration,
 };
 
+pub use cache::{
+    InstallProgress, InstalledPlugin, PluginArchive, PluginCache, PluginInstallation, PluginSelection,
+    ProgressSink, platform,
+};
 pub(crate) use code::PluginCode;
 pub(crate) use environment::PluginEnvironment;
 pub(crate) use find::{FoundPlugin, PluginOrigin, PluginQuery, find};
@@ -25,6 +31,7 @@ pub use host_environment::HostEnvironment;
 pub(crate) use host_environment::HostEnvironmentDigest;
 pub(crate) use output::{DiagnosticSink, OutputRoute};
 pub use process::{PluginProcess, Start};
+pub use version_range::VersionRange;
 
 /// The kind of a plugin; its name is part of the plugin's file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,9 +42,22 @@ pub enum PluginKind {
     Analyzer,
     /// Runs programs of a language.
     Language,
+    /// Converts programs and states of other tools. The engine starts none.
+    Converter,
+    /// A tool of the reference engine's command. The engine starts none.
+    Tool,
 }
 
 impl PluginKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [
+        Self::Resource,
+        Self::Analyzer,
+        Self::Language,
+        Self::Converter,
+        Self::Tool,
+    ];
+
     /// Returns the name that file names and messages use.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -45,7 +65,15 @@ impl PluginKind {
             Self::Resource => "resource",
             Self::Analyzer => "analyzer",
             Self::Language => "language",
+            Self::Converter => "converter",
+            Self::Tool => "tool",
         }
+    }
+
+    /// Returns the kind of a name; `None` for another name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -72,8 +100,13 @@ pub struct PluginSettings {
     /// Commands of plugins that are part of a language's SDK, by name (`pulumi-python`, `pulumi-nodejs`). They take
     /// precedence over executables of that name.
     pub commands: BTreeMap<String, PluginCommand>,
-    /// Uses the newest version in the cache instead of the requested one.
+    /// Uses the newest version in the cache instead of the requested one, or one that is compatible with it.
     pub ignore_versions: bool,
+    /// Downloads plugins that are not found into `cache`: from the address of their package, else from `server`. Only plugins whose
+    /// version is known are downloaded.
+    pub download: bool,
+    /// Where plugins are downloaded from whose package has no address: a server in the layout of [`PluginArchive::Server`].
+    pub server: Option<String>,
     /// Names of plugins whose calls may wait for later registrations, which the protocol cannot declare. `parallel` is
     /// no strict limit for these calls.
     pub waits_for_registrations: BTreeSet<String>,
@@ -98,6 +131,8 @@ impl Default for PluginSettings {
             cache: None,
             commands: BTreeMap::new(),
             ignore_versions: false,
+            download: false,
+            server: None,
             waits_for_registrations: BTreeSet::new(),
             guard_shell: Some(PathBuf::from("/bin/sh")),
             environment: None,
@@ -108,6 +143,20 @@ impl Default for PluginSettings {
 }
 
 impl PluginSettings {
+    /// Sets `path` and `cache`, where they are not set, to what an environment names: the variable `PATH`, unless
+    /// `PULUMI_IGNORE_AMBIENT_PLUGINS` is true, and the reference engine's folder of installed plugins, in `PULUMI_HOME` or else in
+    /// `.pulumi` of `HOME`.
+    #[must_use]
+    pub fn or_from(self, environment: &HostEnvironment) -> Self {
+        let ignores = environment.is_enabled("PULUMI_IGNORE_AMBIENT_PLUGINS");
+        let path = || environment.set("PATH").filter(|_| !ignores).map(OsString::from);
+        Self {
+            path: self.path.or_else(path),
+            cache: self.cache.or_else(|| environment.installed_plugins()),
+            ..self
+        }
+    }
+
     /// Returns the environment in which a process starts now.
     pub(crate) fn host_environment(&self) -> HostEnvironment {
         self.environment.clone().unwrap_or_else(HostEnvironment::now)

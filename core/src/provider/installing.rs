@@ -1,4 +1,4 @@
-//! Installing plugins through the host's hooks; concurrent requests for one plugin share an installation.
+//! Installing plugins through the host's hooks, else by a download; concurrent requests for one plugin share an installation.
 
 use std::{
     collections::BTreeMap,
@@ -8,12 +8,13 @@ use std::{
 use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared, join_all};
 
 use super::{
-    Installation, LoaderParts, ProviderLoader, ProviderSpec, ResolutionRequest, builtin, loader::look_up,
+    Installation, LoaderParts, ProviderLoader, ProviderSpec, ResolutionRequest, builtin,
+    downloading::download, loader::look_up,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     message::Text,
-    plugin::{FoundPlugin, PluginKind},
+    plugin::{FoundPlugin, InstallProgress, PluginKind},
 };
 
 /// A shared installation. Dropped, and thereby cancelled, with its last waiter.
@@ -27,6 +28,9 @@ struct RunningInstallation {
     request: ResolutionRequest,
     installation: WeakShared<BoxFuture<'static, Result<FoundPlugin>>>,
 }
+
+/// Receives the progress of the installation of a plugin.
+pub(crate) type InstallationSink = Arc<dyn Fn(&ResolutionRequest, InstallProgress) + Send + Sync>;
 
 /// Whether `is_installed` has been called already.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,6 +46,7 @@ impl Installations {
         parts: &Arc<LoaderParts>,
         request: &ResolutionRequest,
         check: InstalledCheck,
+        progress: Option<&InstallationSink>,
     ) -> (ResolutionRequest, InstallFuture) {
         // Declared first, so that it is dropped last: dropping an installation runs the host's code, which must not run
         // under the lock.
@@ -62,7 +67,8 @@ impl Installations {
         {
             return (known.request.clone(), installation);
         }
-        let installation = work(Arc::clone(parts), request.clone(), check).boxed().shared();
+        let installation = work(Arc::clone(parts), request.clone(), check, progress.cloned());
+        let installation = installation.boxed().shared();
         if let Some(weak) = installation.downgrade() {
             all.push(RunningInstallation {
                 request: request.clone(),
@@ -73,22 +79,26 @@ impl Installations {
     }
 }
 
-/// Installs a plugin that was not found, and finds it.
+/// Installs a plugin that was not found, and finds it. `progress` receives the progress of a download, unless that is running.
 pub(super) fn install(
     parts: &Arc<LoaderParts>,
     request: ResolutionRequest,
+    progress: Option<InstallationSink>,
 ) -> BoxFuture<'static, Result<FoundPlugin>> {
-    join_or_begin(Arc::clone(parts), request, InstalledCheck::Pending)
+    join_or_begin(Arc::clone(parts), request, InstalledCheck::Pending, progress)
 }
 
 fn join_or_begin(
     parts: Arc<LoaderParts>,
     request: ResolutionRequest,
     check: InstalledCheck,
+    progress: Option<InstallationSink>,
 ) -> BoxFuture<'static, Result<FoundPlugin>> {
     async move {
         loop {
-            let (joined, installation) = parts.installations.join(&parts, &request, check);
+            let (joined, installation) = parts
+                .installations
+                .join(&parts, &request, check, progress.as_ref());
             let found = installation.await;
             // The joined installation may have failed because of another download address.
             if found.is_ok() || joined == request {
@@ -103,6 +113,7 @@ async fn work(
     parts: Arc<LoaderParts>,
     request: ResolutionRequest,
     check: InstalledCheck,
+    progress: Option<InstallationSink>,
 ) -> Result<FoundPlugin> {
     // A previous installation may have ended in the meantime.
     let missing = match look_up(&parts, &request).await {
@@ -110,7 +121,7 @@ async fn work(
         found => return found,
     };
     let Some(installer) = &parts.installer else {
-        return Err(missing);
+        return download(&parts, &request, missing, progress).await;
     };
     if check == InstalledCheck::Pending && installer.is_installed(request.clone()).await? {
         return look_again(&parts, &request, "is reported as installed by the host").await;
@@ -123,22 +134,27 @@ async fn work(
             ..request.clone()
         };
         // The same version may be installing already.
-        join_or_begin(Arc::clone(&parts), versioned, InstalledCheck::Done).await?;
+        join_or_begin(Arc::clone(&parts), versioned, InstalledCheck::Done, progress).await?;
         return look_again(&parts, &request, "was installed by the host").await;
     }
     match installer.install(request.clone()).await? {
         Installation::Done => look_again(&parts, &request, "was installed by the host").await,
         Installation::Declined => {
-            let declined = |text: &str| {
-                format!("{text}\n  the installer of the host: it declined to install the plugin")
-            };
-            let text = missing.text().map(str::to_owned, declined);
-            Err(missing.with_text(text))
+            let declined = "the installer of the host: it declined to install the plugin";
+            download(&parts, &request, also_tried(&missing, declined), progress).await
         }
     }
 }
 
-async fn look_again(
+/// Adds a place where the plugin was searched, with the reason why it is not there.
+pub(super) fn also_tried(missing: &Error, place: &str) -> Error {
+    let tried = |text: &str| format!("{text}\n  {place}");
+    missing
+        .clone()
+        .with_text(missing.text().map(str::to_owned, tried))
+}
+
+pub(super) async fn look_again(
     parts: &Arc<LoaderParts>,
     request: &ResolutionRequest,
     claim: &str,
@@ -190,11 +206,15 @@ impl ProviderLoader {
     /// Returns whether plugins are installed before they are needed. Independent of a resolver: the host decides in
     /// each hook which plugins it handles.
     pub(crate) fn installs_beforehand(&self) -> bool {
-        self.parts().installer.is_some()
+        self.parts().installs()
     }
 
     /// Installs missing plugins before they are needed. Failures are not reported here, but when the plugin is loaded.
-    pub(super) async fn install_beforehand(&self, specs: &[ProviderSpec]) {
+    pub(super) async fn install_beforehand(
+        &self,
+        specs: &[ProviderSpec],
+        progress: Option<&InstallationSink>,
+    ) {
         if !self.installs_beforehand() {
             return;
         }
@@ -211,7 +231,7 @@ impl ProviderLoader {
         }
         let installing = requests.into_iter().map(|request| async move {
             let name = request.name.clone();
-            if let Err(error) = install(parts, request).await {
+            if let Err(error) = install(parts, request, progress.cloned()).await {
                 // Not the host's text, which may contain secrets.
                 tracing::debug!(plugin = name, kind = ?error.kind(), "a plugin could not be installed beforehand");
             }

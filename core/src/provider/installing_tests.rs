@@ -103,6 +103,11 @@ impl PluginInstaller for Host {
     }
 }
 
+/// Installs a plugin without progress.
+fn install(parts: &Arc<LoaderParts>, request: ResolutionRequest) -> BoxFuture<'static, Result<FoundPlugin>> {
+    super::install(parts, request, None)
+}
+
 fn runnable(place: &Path, text: &str) {
     fs::write(place, text).unwrap();
     fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
@@ -391,13 +396,13 @@ async fn plugins_are_installed_beforehand_with_and_without_a_resolver() {
     let specs = [spec(Some("1.0.0")), spec(Some("1.0.0")), builtin];
     let mut parts = (*fixture.parts).clone();
     ProviderLoader::new(parts.clone())
-        .install_beforehand(&specs)
+        .install_beforehand(&specs, None)
         .await;
     let asked = ["installed? files@1.0.0", "install files@1.0.0"];
     assert_eq!(fixture.host.asked(), asked);
     let other = [spec(Some("2.0.0"))];
     parts.resolver = Some(Arc::new(Refuses));
-    ProviderLoader::new(parts).install_beforehand(&other).await;
+    ProviderLoader::new(parts).install_beforehand(&other, None).await;
     assert_eq!(
         fixture.host.asked()[2..],
         ["installed? files@2.0.0", "install files@2.0.0"]

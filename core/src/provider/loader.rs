@@ -18,9 +18,10 @@ use crate::{
     },
     provider::{
         Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, Extensible, HandshakeRequest,
-        Installations, PackageSource, PluginInstaller, PluginOperation, ProviderBackend, ProviderError,
-        ProviderPool, Reply, Resolution, ResolutionRequest, Resolver,
+        InstallationSink, Installations, PackageSource, PluginInstaller, PluginOperation, ProviderBackend,
+        ProviderError, ProviderPool, Reply, Resolution, ResolutionRequest, Resolver,
         backend::mismatch,
+        builtin,
         grpc::{GrpcProvider, Parameter, StatusService},
         installing,
         launch::Launch,
@@ -57,6 +58,13 @@ pub(crate) struct LoaderParts {
     pub pool: ProviderPool,
     /// The endpoints at which plugins call the engine.
     pub engine: Arc<dyn EngineEndpoints>,
+}
+
+impl LoaderParts {
+    /// Returns whether plugins that are not found are installed.
+    pub(super) const fn installs(&self) -> bool {
+        self.installer.is_some() || self.plugins.download
+    }
 }
 
 /// The provider to load.
@@ -125,6 +133,8 @@ pub(crate) struct PluginContext {
     pub environment: PluginEnvironment,
     /// Receives its output, and warnings about it.
     pub sink: Option<DiagnosticSink>,
+    /// Receives the progress of its installation.
+    pub progress: Option<InstallationSink>,
     /// Cancels the start of a plugin; a running installation is not cancelled.
     pub cancelled: CancellationToken,
     /// The operation that it works for; empty for requests about a package only.
@@ -238,7 +248,7 @@ impl ProviderLoader {
                     .await;
             }
         }
-        let plugin = self.find(spec).await?;
+        let plugin = self.find(spec, context.progress.as_ref()).await?;
         if plugin.origin == PluginOrigin::Path
             && let Some(sink) = &context.sink
         {
@@ -313,14 +323,27 @@ impl ProviderLoader {
     }
 
     /// Finds a plugin, or installs a missing one through the host.
-    async fn find(&self, spec: &ProviderSpec) -> Result<FoundPlugin> {
+    async fn find(&self, spec: &ProviderSpec, progress: Option<&InstallationSink>) -> Result<FoundPlugin> {
         let request = spec.request();
         match look_up(&self.parts, &request).await {
-            Err(missing) if missing.kind() == ErrorKind::Plugin && self.parts.installer.is_some() => {
-                installing::install(&self.parts, request).await
+            Err(missing) if missing.kind() == ErrorKind::Plugin && self.parts.installs() => {
+                installing::install(&self.parts, request, progress.cloned()).await
             }
             found => found,
         }
+    }
+
+    /// Looks for a plugin, and returns the error of a missing one; `None` for code of the host, and where the host's resolver
+    /// decides.
+    pub(super) async fn missing(&self, spec: &ProviderSpec, context: &PluginContext) -> Option<Error> {
+        let parts = &self.parts;
+        let is_ours = [spec.package(), &spec.plugin]
+            .iter()
+            .any(|name| *name == builtin::PACKAGE || parts.in_process.contains_key(*name));
+        if is_ours || parts.resolver.is_some() {
+            return None;
+        }
+        self.find(spec, context.progress.as_ref()).await.err()
     }
 
     async fn attach(

@@ -8,6 +8,7 @@ mod call;
 mod check_failure;
 mod comparison;
 mod construct;
+mod downloading;
 mod endpoint;
 mod error;
 mod extensible;
@@ -41,7 +42,7 @@ pub(crate) use endpoint::{EngineEndpoint, EngineEndpoints, EngineRoute, PluginOp
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
 pub(crate) use extensible::Extensible;
 pub use installer::{Installation, PluginInstaller};
-pub(crate) use installing::Installations;
+pub(crate) use installing::{InstallationSink, Installations};
 pub(crate) use limit::CallLimit;
 pub(crate) use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderSpec};
 pub use package::{Mapping, MappingRequest, SchemaRequest};

@@ -13,8 +13,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     plugin::{DiagnosticSink, PluginEnvironment},
     provider::{
-        HandshakeRequest, LoadedProvider, PluginContext, PluginOperation, PreparedProvider, ProviderBackend,
-        ProviderLoader, ProviderSource, ProviderSpec, builtin, settings::ProviderSettings,
+        HandshakeRequest, InstallationSink, LoadedProvider, PluginContext, PluginOperation, PreparedProvider,
+        ProviderBackend, ProviderLoader, ProviderSource, ProviderSpec, builtin, settings::ProviderSettings,
         shared::SharedInRun,
     },
 };
@@ -32,6 +32,8 @@ pub(crate) struct RunSurroundings {
     pub directory: Option<PathBuf>,
     /// Receives the output of plugins.
     pub sink: Option<DiagnosticSink>,
+    /// Receives the progress of installations of plugins.
+    pub progress: Option<InstallationSink>,
     /// Cancels the start of plugins.
     pub cancelled: CancellationToken,
     /// The operation that plugins work for.
@@ -85,6 +87,7 @@ impl RunSource {
                 config: config.collect(),
             },
             sink: surroundings.sink.clone(),
+            progress: surroundings.progress.clone(),
             cancelled: surroundings.cancelled.clone(),
             operation: Weak::clone(&surroundings.operation),
         }
@@ -130,8 +133,17 @@ impl ProviderSource for RunSource {
 
     async fn install_beforehand(&self, specs: &[ProviderSpec]) {
         if !self.skip_pre_install {
-            self.loader.install_beforehand(specs).await;
+            let progress = self.surroundings.progress.as_ref();
+            self.loader.install_beforehand(specs, progress).await;
         }
+    }
+
+    async fn missing(&self, spec: &ProviderSpec) -> Option<Error> {
+        // Plugins that are installed only when they are needed are not missed before.
+        if self.skip_pre_install && self.loader.installs_beforehand() {
+            return None;
+        }
+        self.loader.missing(spec, &self.context(&spec.plugin)).await
     }
 
     fn in_process(&self) -> Vec<ProviderSpec> {

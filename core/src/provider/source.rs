@@ -43,6 +43,11 @@ pub(crate) trait ProviderSource: Send + Sync + 'static {
     /// Installs missing plugins through the host's hooks, unless the operation's options skip that.
     async fn install_beforehand(&self, _wishes: &[ProviderSpec]) {}
 
+    /// Returns why the plugin of a provider is missing; `None` if it is there, is not a plugin, or is not looked for here.
+    async fn missing(&self, _spec: &ProviderSpec) -> Option<Error> {
+        None
+    }
+
     /// Returns the packages that code of the host serves.
     fn in_process(&self) -> Vec<ProviderSpec> {
         Vec::new()

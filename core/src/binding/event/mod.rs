@@ -217,6 +217,25 @@ documents! {
         color: String,
     }
 
+    /// A plugin is downloaded or installed. Only the operation that has begun that has these events, not others that wait for
+    /// it.
+    #[schemars(rename = "ProgressEvent")]
+    struct ProgressEventDocument {
+        /// What happens: `plugin-download` or `plugin-install`.
+        #[serde(rename = "type")]
+        kind: String,
+        /// The name of the plugin, the same in all of its events.
+        id: String,
+        /// A text for users.
+        message: String,
+        /// The bytes so far.
+        received: u64,
+        /// All bytes; 0 where that is not known.
+        total: u64,
+        /// Whether it has ended.
+        done: bool,
+    }
+
     /// Policy packs are being loaded.
     #[schemars(rename = "PolicyLoadEvent")]
     struct PolicyLoadDocument {}
@@ -325,6 +344,9 @@ documents! {
         /// The program wrote to its standard output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stdout_event: Option<StdoutDocument>,
+        /// A plugin is downloaded or installed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        progress_event: Option<ProgressEventDocument>,
         /// Policy packs are being loaded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy_load_event: Option<PolicyLoadDocument>,

@@ -14,7 +14,7 @@ use crate::{
     event::{
         DiffKind, EnforcementLevel, EngineEvent, EventJson, EventPayload, MovedResource, OperationStatus,
         PolicyFindings, PolicyName, PolicyQuestion, PolicyRemediation, PolicySeverity, PolicyViolation,
-        PropertyDiff, StateMetadata, StepEvent, StepMetadata, SuggestedMove, Summary,
+        Progress, ProgressKind, PropertyDiff, StateMetadata, StepEvent, StepMetadata, SuggestedMove, Summary,
     },
     property::PropertyMap,
     resource::ResourceState,
@@ -117,6 +117,14 @@ fn payloads() -> Vec<EventPayload> {
         EventPayload::Stdout {
             message: "text".to_owned(),
         },
+        EventPayload::Progress(Progress {
+            kind: ProgressKind::PluginDownload,
+            id: "resource-shop-v1.0.0".to_owned(),
+            message: "downloading".to_owned(),
+            received: 1,
+            total: 2,
+            done: false,
+        }),
         EventPayload::PolicyLoad,
         EventPayload::PolicyViolation(Arc::new(PolicyViolation {
             urn: urn(),

@@ -90,6 +90,14 @@ impl EventJson {
                 payload.string("message", &self.redactor.scrub(message));
                 payload.string("color", diagnostic::COLOR);
             }),
+            EventPayload::Progress(progress) => object.nested("progressEvent", |payload| {
+                payload.string("type", progress.kind.name());
+                payload.string("id", &progress.id);
+                payload.string("message", &progress.message);
+                payload.integer("received", progress.received);
+                payload.integer("total", progress.total);
+                payload.boolean("done", progress.done);
+            }),
             EventPayload::PolicyLoad => object.nested("policyLoadEvent", |_| {}),
             EventPayload::PolicyViolation(violation) => {
                 object.nested("policyEvent", |payload| {

@@ -7,7 +7,8 @@ use stackwright_proto::pulumirpc::{
 use crate::{
     diagnostic::{Diagnostic, Severity},
     message::{Message, Text},
-    monitor::{Monitor, WireStatus, version_range::VersionRange},
+    monitor::{Monitor, WireStatus},
+    plugin::VersionRange,
     urn::Urn,
 };
 

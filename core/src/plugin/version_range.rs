@@ -1,4 +1,4 @@
-//! Version ranges that programs require of the engine: conjunctions of comparisons, joined by `||`.
+//! Version ranges, of the engine or of plugins: conjunctions of comparisons, joined by `||`.
 //!
 //! The notation is that of the SDKs' `requirePulumiVersion`: `=`, `==`, `!`, `!=`, `>`, `>=`, `<` and `<=` before a
 //! whole version, an equality without an operator, and `x` for arbitrary numbers (`3.x`, `>=3.5.x`).
@@ -6,11 +6,12 @@
 
 use semver::Version;
 
-/// A disjunction of sets of comparisons that must all hold.
-#[derive(Debug)]
-pub(super) struct VersionRange(Vec<Vec<Comparison>>);
+/// A range of versions: `=`, `==`, `!`, `!=`, `>`, `>=`, `<` and `<=` before a version, an equality without an operator, and `x`
+/// for arbitrary numbers (`3.x`, `>=3.5.x`). Spaces separate comparisons that must all hold, and `||` alternatives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionRange(Vec<Vec<Comparison>>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Comparison {
     operator: Operator,
     /// The lowest version that the operand matches.
@@ -19,7 +20,7 @@ struct Comparison {
     until: Option<Version>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operator {
     Equal,
     Unequal,
@@ -46,12 +47,13 @@ impl VersionRange {
     ///
     /// # Errors
     /// A text that names the invalid part.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         text.split("||").map(set).collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns whether the range has the version.
-    pub(super) fn contains(&self, version: &Version) -> bool {
+    #[must_use]
+    pub fn contains(&self, version: &Version) -> bool {
         let holds = |set: &Vec<Comparison>| set.iter().all(|comparison| comparison.holds(version));
         self.0.iter().any(holds)
     }
