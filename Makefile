@@ -8,7 +8,7 @@
 #                                on the binding, SCOPE=sample also a part of the others, another one at each commit
 #   make hunt NAME= CASES=       property tests with new cases
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
-#   make install-c PREFIX=       header, libraries, pkg-config and CMake files
+#   make install-c PREFIX=       header, libraries, pkg-config and CMake files, and the command stackwright
 #   make lint                    formatting, words, lints and types
 #   make generate                the C header, the Node types, the list of the public API and the coverage of the rules
 #                                and of the Automation APIs;
@@ -67,11 +67,11 @@ quickstart: install-python
 	cd build/quickstart && $(VENV)/bin/python $(CURDIR)/examples/python/quickstart.py
 
 # Tests host components in TypeScript.
-# The plugins in Go that tests run. They are built beforehand, because a first build takes longer than a test may; without Go,
+# The plugins and the program in Go that tests run. They are built beforehand, because a first build takes longer than a test may; without Go,
 # the tests that need them are skipped.
 go-plugins:
-	command -v go > /dev/null || exit 0; for pair in provider:gofiles component:gobox; do \
-	    (cd testkit/go-$${pair%%:*} && go build -o $(CURDIR)/target/testkit/pulumi-resource-$${pair##*:} .) || exit 1; done
+	command -v go > /dev/null || exit 0; for pair in provider:pulumi-resource-gofiles component:pulumi-resource-gobox automation:go-automation; do \
+	    (cd testkit/go-$${pair%%:*} && go build -o $(CURDIR)/target/testkit/$${pair##*:} .) || exit 1; done
 
 test-python: $(VENV)/.complete install-python node_modules/.package-lock.json go-plugins
 	$(VENV)/bin/python -m mypy.stubtest stackwright._stackwright
@@ -121,7 +121,7 @@ packages: wheel npm-package
 # ---- C ----
 
 c-library:
-	$(CARGO) build --quiet --package stackwright-c --profile $(PROFILE)
+	$(CARGO) build --quiet --package stackwright-c --package stackwright-cli --profile $(PROFILE)
 
 # Installs the release build; PROFILE=dev on the command line overrides this.
 install-c: PROFILE := release
@@ -131,6 +131,7 @@ install-c: c-library
 
 test-c: c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
+	build/c/bin/stackwright version
 	examples/c/run build/c build/example-c
 
 # The library as it is installed: valgrind finds other errors in an optimised build.
@@ -148,7 +149,7 @@ scenario-runner-c: c-library
 # A test executable that runs for longer hangs.
 TEST_DEADLINE := --config 'target."cfg(unix)".runner = ["timeout", "--kill-after=10", "900"]'
 
-test-rust: $(VENV)/.complete
+test-rust: $(VENV)/.complete go-plugins
 	mkdir -p build
 	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test $(TEST_DEADLINE) --no-fail-fast --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log

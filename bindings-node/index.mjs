@@ -10,6 +10,7 @@ export const {
     ConflictError,
     containsUnknown,
     DecryptError,
+    display,
     Engine,
     errorClasses,
     ErrorHook,

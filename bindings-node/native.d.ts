@@ -77,6 +77,12 @@ export declare class CommandRun {
 /** Values of a configuration by path. */
 export declare class ConfigChanges {}
 
+/** What shows an operation, piece by piece. */
+export declare class Display {
+  /** Waits for the next piece, for a terminal of this size; null after the last one. */
+  next(columns: number, rows: number): Promise<string | null>
+}
+
 /** An engine. */
 export declare class Engine {
   /** Builds an engine on a bridge of its own. */
@@ -98,8 +104,8 @@ export declare class Engine {
 
 /** The events of an operation for one listener. */
 export declare class Events {
-  /** Waits for events and returns those that have happened, each as JSON; none when there will be no more. */
-  next(): Promise<Array<string>>
+  /** Waits for events and returns those that have happened; none when there will be no more. */
+  next(): Promise<Array<WrittenEvent>>
 }
 
 /** An operation. */
@@ -125,8 +131,13 @@ export declare class Operation {
   cancel(): void
   /** Ends the session and waits until nothing of it is left. */
   release(): Promise<void>
-  /** Adds a listener; the first one receives all events, others those still to come. */
-  events(): Events
+  /**
+   * Adds a listener; the first one receives all events, others those still to come; on request with the lines that each adds
+   * to a plain display.
+   */
+  events(withLines: boolean): Events
+  /** Returns what shows the operation: as a tree that is updated in place, or as lines. */
+  display(isScreen: boolean, coloured: boolean): Display
 }
 
 /** A project. */
@@ -343,6 +354,12 @@ export declare function providerMethods(): Array<string>
 /** Converts a value to the engine's form and back, as a provider receives it. */
 export declare function roundTrip(bridge: Bridge, value: unknown): unknown
 
+/**
+ * Runs a command line of the command `stackwright` on the process's own streams, environment and signals, and returns its exit
+ * code; nothing else of the process runs meanwhile.
+ */
+export declare function runCommand(arguments: Array<string>): number
+
 /** A host's own encryption. */
 export interface SecretsEntry {
   /** The package's number of the object. */
@@ -373,3 +390,11 @@ export declare function valueFromJson(bridge: Bridge, text: string): unknown
 
 /** Writes a value in the engine's plain JSON form; secrets are in plain text. */
 export declare function valueToJson(value: unknown): string
+
+/** An event as JSON, and the lines that it adds to a plain display. */
+export interface WrittenEvent {
+  /** The event. */
+  event: string
+  /** The lines; empty without any. */
+  lines: string
+}

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
 export { Config } from "./config";
+export { display, type DisplayOptions, type DisplayStream } from "./display";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
 export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type HistoryEntry, type ImportOptions, type MoveOptions, type ProgramOptions, type RenameOptions, type SelectionOptions } from "./stack";
 export { Project, type ConfigChangeOptions, type ConfigListOptions, type ConfigReadOptions } from "./project";

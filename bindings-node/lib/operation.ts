@@ -13,6 +13,17 @@ export interface OperationOptions extends OperationSettings {
     signal?: AbortSignal;
     /** Receives every event, in order. An exception ends the listening and rejects the operation when that is over. */
     onEvent?: (event: EngineEvent) => void | Promise<void>;
+    /**
+     * Receives each line that a plain display of the operation has, without its newline and with secrets masked:
+     * `onOutput: console.log`. An exception is treated as one of `onEvent`. See also `display`.
+     */
+    onOutput?: (line: string) => void | Promise<void>;
+}
+
+/** What an operation calls while it runs. */
+interface Listeners {
+    onEvent?: OperationOptions["onEvent"];
+    onOutput?: OperationOptions["onOutput"];
 }
 
 /** The part of a plan about one resource. */
@@ -198,14 +209,15 @@ export class Operation implements PromiseLike<Result> {
         subject: Subject,
         explain: (error: StackwrightError | undefined) => void,
         signal?: AbortSignal,
-        onEvent?: (event: EngineEvent) => void | Promise<void>,
+        listeners: Listeners = {},
     ) {
         this.#native = operation;
         this.#subject = subject;
         this.#explain = explain;
         // Work that provider methods started may fail after their calls have been answered.
         enter(operation);
-        const listened = onEvent === undefined ? undefined : this.#listen(onEvent);
+        const { onEvent, onOutput } = listeners;
+        const listened = (onEvent ?? onOutput) === undefined ? undefined : this.#listen(listeners);
         // An exception of a listener rejects the operation when that is over, and never ends the process.
         listened?.catch(() => undefined);
         const cancel = () => operation.cancel();
@@ -264,21 +276,30 @@ export class Operation implements PromiseLike<Result> {
 
     /** The events: all of them for the first listener, those still to come for others. */
     async *events(): AsyncGenerator<EngineEvent, void, undefined> {
-        const events = this.#native.events();
+        for await (const { event } of this.#written(false)) {
+            yield EngineEvent.parse(event);
+        }
+    }
+
+    async *#written(withLines: boolean): AsyncGenerator<Native.WrittenEvent, void, undefined> {
+        const events = this.#native.events(withLines);
         for (;;) {
-            let lines: string[];
+            let written: Native.WrittenEvent[];
             try {
-                lines = await events.next();
+                written = await events.next();
             } catch (error) {
                 throw fromNative(error);
             }
-            if (lines.length === 0) {
+            if (written.length === 0) {
                 return;
             }
-            for (const line of lines) {
-                yield EngineEvent.parse(line);
-            }
+            yield* written;
         }
+    }
+
+    /** @internal Returns what shows the operation: a tree on a terminal, or lines. */
+    static shown(operation: Operation, isScreen: boolean, coloured: boolean): Native.Display {
+        return operation.#native.display(isScreen, coloured);
     }
 
     /** The same as `events()`. */
@@ -286,13 +307,23 @@ export class Operation implements PromiseLike<Result> {
         return this.events();
     }
 
-    async #listen(onEvent: (event: EngineEvent) => void | Promise<void>): Promise<void> {
+    async #listen({ onEvent, onOutput }: Listeners): Promise<void> {
         let stray: { error: unknown } | undefined;
         const owner = { fail: (error: unknown) => void (stray ??= { error }) };
-        for await (const event of this.events()) {
-            await owned(owner, () => onEvent(event));
+        const call = async (listener: () => void | Promise<void>): Promise<void> => {
+            await owned(owner, listener);
             if (stray !== undefined) {
                 throw stray.error;
+            }
+        };
+        for await (const { event, lines } of this.#written(onOutput !== undefined)) {
+            if (onEvent !== undefined) {
+                await call(() => onEvent(EngineEvent.parse(event)));
+            }
+            if (onOutput !== undefined && lines !== "") {
+                for (const line of lines.replace(/\n$/, "").split("\n")) {
+                    await call(() => onOutput(line));
+                }
             }
         }
     }

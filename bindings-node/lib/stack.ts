@@ -90,6 +90,7 @@ function checked(what: string, options: ProgramOptions): ProgramOptions {
     options = given(options);
     requireOptions(what, options);
     requireFunction("onEvent", options.onEvent);
+    requireFunction("onOutput", options.onOutput);
     if (options.signal !== undefined && typeof options.signal?.addEventListener !== "function") {
         throw new InvalidInputError(`signal is an AbortSignal, not ${described(options.signal)}`);
     }
@@ -263,14 +264,14 @@ export class Stack {
      */
     importResources(resources: readonly ImportResource[] | object | string, options: ImportOptions = {}): Operation {
         this.#requireOpen();
-        const { signal, onEvent, nameTable, protect, generateCode, ...own } = checked("importResources()", options as ProgramOptions) as ImportOptions;
+        const { signal, onEvent, onOutput, nameTable, protect, generateCode, ...own } = checked("importResources()", options as ProgramOptions) as ImportOptions;
         const given = Array.isArray(resources)
             ? { resources: resources.map(row) }
             : { file: documentOf(resources, "the import file") };
         const request = jsonOfMembers({ ...given, nameTable, protect, generateCode });
         const started = guarded(() => this.#native.importResources(request, jsonOfMembers(own, "options.")));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
-        return new Operation(started, { stack: this.name, isPreview: own.dryRun === true }, explain, signal, onEvent);
+        return new Operation(started, { stack: this.name, isPreview: own.dryRun === true }, explain, signal, { onEvent, onOutput });
     }
 
     /** Returns the state as a deployment document; secrets stay encrypted unless they are to be shown. */
@@ -489,12 +490,12 @@ export class Stack {
      */
     adoptPending(pending: PendingOperation | string, options: AdoptionOptions = {}): Operation {
         this.#requireOpen();
-        const { resourceId, replace, signal, onEvent, ...own } = checked("adoptPending()", options) as AdoptionOptions;
+        const { resourceId, replace, signal, onEvent, onOutput, ...own } = checked("adoptPending()", options) as AdoptionOptions;
         checkMembers({ replace }, { replace: flag }, "adoptPending()");
         const [id, ofResource] = [pendingId(pending), resourceIdOf(resourceId)];
         const started = guarded(() => this.#native.adopt(id, ofResource, replace ?? false, jsonOfMembers(own, "options.")));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
-        return new Operation(started, { stack: this.name, isPreview: own.dryRun === true }, explain, signal, onEvent);
+        return new Operation(started, { stack: this.name, isPreview: own.dryRun === true }, explain, signal, { onEvent, onOutput });
     }
 
     /**
@@ -583,7 +584,7 @@ export class Stack {
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: "preview" | "up" | "refresh" | "destroy"): Operation {
         this.#requireOpen();
         options = checked(`${called}()`, options);
-        const { signal, onEvent, program, plan, policies, ...own } = options;
+        const { signal, onEvent, onOutput, program, plan, policies, ...own } = options;
         const packs = placed(policies, own.localPolicyPacks, own.requiredPolicies);
         const given = policies === undefined ? own : { ...own, localPolicyPacks: packs.local, requiredPolicies: packs.required };
         const rest = called === "preview" ? { ...given, dryRun: given.dryRun ?? true } : given;
@@ -597,6 +598,6 @@ export class Stack {
         const started = guarded(() => this.#native.start(kind, jsonOfMembers(held, "options."), `${called}()`, added, planned, addPacks(this.#bridge, packs.functions)));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
         const subject = { stack: this.name, isPreview: rest.dryRun === true };
-        return new Operation(started, subject, explain, signal, onEvent);
+        return new Operation(started, subject, explain, signal, { onEvent, onOutput });
     }
 }

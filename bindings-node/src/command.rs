@@ -24,6 +24,13 @@ use crate::{
     program::ProgramEntry,
 };
 
+/// Runs a command line of the command `stackwright` on the process's own streams, environment and signals, and returns its exit
+/// code; nothing else of the process runs meanwhile.
+#[napi(catch_unwind)]
+pub fn run_command(arguments: Vec<String>) -> i32 {
+    stackwright_cli::run(arguments.into_iter().map(Into::into))
+}
+
 /// What a running invocation writes, or its end.
 #[napi(object)]
 pub struct CommandOutput {

@@ -6,9 +6,10 @@ use napi::Result;
 use napi_derive::napi;
 use stackwright::{
     Error, Language, binding,
-    event::{EventJson, EventStream},
+    event::{EngineEvent, EventJson, EventStream},
     plan::Plan,
 };
+use stackwright_command::display::{Following, Form, Lines, Paint, ScreenSize, Title};
 use tokio::sync::Mutex;
 
 use crate::{
@@ -24,6 +25,7 @@ const BATCH: usize = 512;
 pub struct Operation {
     operation: Arc<stackwright::operation::Operation>,
     show_secrets: bool,
+    title: Title,
     shared: Arc<Shared>,
 }
 
@@ -37,11 +39,13 @@ impl Operation {
     pub(crate) fn new(
         operation: stackwright::operation::Operation,
         show_secrets: bool,
+        title: Title,
         shared: Arc<Shared>,
     ) -> Self {
         Self {
             operation: Arc::new(operation),
             show_secrets,
+            title,
             shared,
         }
     }
@@ -122,41 +126,103 @@ impl Operation {
         self.operation.release().await;
     }
 
-    /// Adds a listener; the first one receives all events, others those still to come.
+    /// Adds a listener; the first one receives all events, others those still to come; on request with the lines that each adds
+    /// to a plain display.
     #[napi(catch_unwind)]
-    pub fn events(&self) -> Events {
+    pub fn events(&self, with_lines: bool) -> Events {
         let stream = self.operation.events();
-        // Only the operation's own writer has its secrets.
-        let json = stream.json(self.show_secrets);
         Events {
-            stream: Mutex::new(stream),
-            json,
+            followed: Mutex::new(Followed {
+                // Only the operation's own writers have its secrets.
+                json: stream.json(self.show_secrets),
+                masked: stream.json(false),
+                lines: with_lines.then(|| Lines::new(self.title.clone())),
+                stream,
+            }),
         }
     }
+
+    /// Returns what shows the operation: as a tree that is updated in place, or as lines.
+    #[napi(catch_unwind)]
+    pub fn display(&self, is_screen: bool, coloured: bool) -> Display {
+        let form = if is_screen { Form::Screen } else { Form::Lines };
+        let paint = if coloured { Paint::COLOURED } else { Paint::PLAIN };
+        Display {
+            following: Mutex::new(Following::new(&self.operation, self.title.clone(), form, paint)),
+        }
+    }
+}
+
+/// What shows an operation, piece by piece.
+#[napi]
+pub struct Display {
+    following: Mutex<Following>,
+}
+
+#[napi]
+impl Display {
+    /// Waits for the next piece, for a terminal of this size; null after the last one.
+    #[napi]
+    pub async fn next(&self, columns: u16, rows: u16) -> Result<Option<String>> {
+        Ok(self
+            .following
+            .lock()
+            .await
+            .next(ScreenSize { columns, rows })
+            .await)
+    }
+}
+
+/// An event as JSON, and the lines that it adds to a plain display.
+#[napi(object)]
+pub struct WrittenEvent {
+    /// The event.
+    pub event: String,
+    /// The lines; empty without any.
+    pub lines: String,
 }
 
 /// The events of an operation for one listener.
 #[napi]
 pub struct Events {
-    stream: Mutex<EventStream>,
-    json: EventJson,
+    followed: Mutex<Followed>,
 }
 
 #[napi]
 impl Events {
-    /// Waits for events and returns those that have happened, each as JSON; none when there will be no more.
+    /// Waits for events and returns those that have happened; none when there will be no more.
     #[napi]
-    pub async fn next(&self) -> Result<Vec<String>> {
-        let mut stream = self.stream.lock().await;
-        let mut lines = Vec::new();
-        if let Some(event) = stream.next().await {
-            lines.push(self.json.line(&event));
-            while lines.len() < BATCH
-                && let Some(event) = stream.try_next()
+    pub async fn next(&self) -> Result<Vec<WrittenEvent>> {
+        let mut followed = self.followed.lock().await;
+        let mut events = Vec::new();
+        if let Some(event) = followed.stream.next().await {
+            events.push(followed.written(&event));
+            while events.len() < BATCH
+                && let Some(event) = followed.stream.try_next()
             {
-                lines.push(self.json.line(&event));
+                events.push(followed.written(&event));
             }
         }
-        Ok(lines)
+        Ok(events)
+    }
+}
+
+/// The events of a listener, and how they are written.
+struct Followed {
+    stream: EventStream,
+    json: EventJson,
+    /// Lines are for display, and mask secrets also where the listener gets them.
+    masked: EventJson,
+    lines: Option<Lines>,
+}
+
+impl Followed {
+    fn written(&mut self, event: &EngineEvent) -> WrittenEvent {
+        let lines = self.lines.as_mut();
+        let lines = lines.map(|lines| lines.event(event, &self.masked));
+        WrittenEvent {
+            event: self.json.line(event),
+            lines: lines.unwrap_or_default(),
+        }
     }
 }

@@ -12,6 +12,8 @@ use stackwright::{
     property::PropertyValue,
 };
 
+use stackwright_command::display::Title;
+
 use crate::{
     bridge::{Shared, Values},
     errors,
@@ -100,8 +102,14 @@ impl Stack {
         attach(&self.shared, policies.unwrap_or_default(), &mut options)
             .map_err(|error| errors::to_napi(&error))?;
         let show_secrets = options.show_secrets;
+        let title = Title::new(kind, options.dry_run, self.stack.name());
         let operation = self.stack.start(kind, options, program);
-        Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
+        Ok(Operation::new(
+            operation,
+            show_secrets,
+            title,
+            Arc::clone(&self.shared),
+        ))
     }
 
     /// Starts an import of the resources of a request, with options, both as JSON.
@@ -113,8 +121,14 @@ impl Stack {
         let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, SUBJECT)
             .map_err(|error| errors::to_napi(&error))?;
         let show_secrets = options.show_secrets;
+        let title = Title::new(OperationKind::Import, options.dry_run, self.stack.name());
         let operation = self.stack.import_resources(request, options);
-        Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
+        Ok(Operation::new(
+            operation,
+            show_secrets,
+            title,
+            Arc::clone(&self.shared),
+        ))
     }
 
     /// Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON.
@@ -248,8 +262,14 @@ impl Stack {
             resource_id,
             replace,
         };
+        let title = Title::new(OperationKind::Adopt, options.dry_run, self.stack.name());
         let operation = self.stack.adopt_pending(adoption, options);
-        Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
+        Ok(Operation::new(
+            operation,
+            show_secrets,
+            title,
+            Arc::clone(&self.shared),
+        ))
     }
 
     /// Reads the resource of a pending operation; the member `found` is null when it does not exist.

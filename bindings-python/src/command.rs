@@ -25,6 +25,12 @@ use crate::{
     runtime::Runtime,
 };
 
+/// Runs a command line of the command `stackwright` on the process's own streams, environment and signals; returns its exit code.
+#[pyfunction]
+pub(crate) fn run_command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> i32 {
+    py.detach(|| stackwright_cli::run(arguments))
+}
+
 /// How many threads a command without an engine has.
 const THREADS: usize = 2;
 /// How long the calling thread waits before it looks for signals of the process.

@@ -28,14 +28,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _stackwright {
     #[pymodule_export]
     use crate::{
-        command::Command,
+        command::{Command, run_command},
         completions::Completions,
         convert::{find_outputs, from_json, round_trip, to_json},
         engine::Engine,
         errors::{error_kinds, refuse_name},
         function::{Reply, Worker},
         gate::close_gate,
-        operation::{Events, Operation, OperationOutcome},
+        operation::{Display, Events, Operation, OperationOutcome},
         program::{Registered, Run, check_options},
         project::Project,
         provider::{

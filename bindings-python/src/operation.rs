@@ -15,6 +15,7 @@ use stackwright::{
     plan::Plan,
     property::json::PlainValue,
 };
+use stackwright_command::display::{Following, Form, Lines, Paint, ScreenSize, Title};
 use tokio::sync::Mutex;
 
 use crate::{
@@ -33,6 +34,7 @@ pub(crate) struct Operation {
     operation: stackwright::operation::Operation,
     runtime: Arc<Runtime>,
     show_secrets: bool,
+    title: Title,
 }
 
 impl Operation {
@@ -40,11 +42,13 @@ impl Operation {
         operation: stackwright::operation::Operation,
         runtime: Arc<Runtime>,
         show_secrets: bool,
+        title: Title,
     ) -> Self {
         Self {
             operation,
             runtime,
             show_secrets,
+            title,
         }
     }
 }
@@ -83,55 +87,121 @@ impl Operation {
         Ok(())
     }
 
-    /// Returns the events: all of them for the first caller, those that are still to come for others.
-    fn events(&self) -> Events {
+    /// Returns the events: all of them for the first caller, those that are still to come for others; on request with the lines
+    /// that each adds to a plain display.
+    fn events(&self, with_lines: bool) -> Events {
         let stream = self.operation.events();
-        Events {
+        let followed = Followed {
             json: stream.json(self.show_secrets),
-            stream: Arc::new(Mutex::new(stream)),
+            masked: stream.json(false),
+            lines: with_lines.then(|| Lines::new(self.title.clone())),
+            stream,
+        };
+        Events {
+            followed: Arc::new(Mutex::new(followed)),
             runtime: Arc::clone(&self.runtime),
         }
+    }
+
+    /// Returns what shows the operation in a form: `lines`, `screen` or `page`.
+    fn display(&self, py: Python<'_>, form: &str, coloured: bool) -> PyResult<Display> {
+        let form = match form {
+            "lines" => Form::Lines,
+            "screen" => Form::Screen,
+            "page" => Form::Page,
+            _ => {
+                return Err(to_exception(
+                    py,
+                    &Error::invalid(format!("{form:?} is no form of a display")),
+                ));
+            }
+        };
+        let paint = if coloured { Paint::COLOURED } else { Paint::PLAIN };
+        let following = Following::new(&self.operation, self.title.clone(), form, paint);
+        Ok(Display {
+            following: Arc::new(Mutex::new(following)),
+            runtime: Arc::clone(&self.runtime),
+        })
+    }
+}
+
+/// What shows an operation, piece by piece.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct Display {
+    following: Arc<Mutex<Following>>,
+    runtime: Arc<Runtime>,
+}
+
+#[pymethods]
+impl Display {
+    /// Waits for the next piece, for a terminal of this size; `callback(text, error)` gets it, or `None` after the last one.
+    fn next(
+        &self,
+        py: Python<'_>,
+        columns: u16,
+        rows: u16,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let completion = PendingCompletion::new(completions, callback);
+        let following = Arc::clone(&self.following);
+        drop(self.runtime.handle(py)?.spawn(async move {
+            let text = following.lock().await.next(ScreenSize { columns, rows }).await;
+            completion.settle(Ok(text), |py, text| text.into_py_any(py));
+        }));
+        Ok(())
     }
 }
 
 /// The events of one operation, for one listener.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct Events {
-    stream: Arc<Mutex<EventStream>>,
+    followed: Arc<Mutex<Followed>>,
     runtime: Arc<Runtime>,
-    json: EventJson,
 }
 
 #[pymethods]
 impl Events {
-    /// Waits for events; `callback(list of (JSON text, internal), error)` gets those that have come, none at the end.
+    /// Waits for events; `callback(list of (JSON text, internal, lines), error)` gets those that have come, none at the end.
     fn next(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let completion = PendingCompletion::new(completions, callback);
-        let stream = Arc::clone(&self.stream);
-        let json = self.json.clone();
+        let followed = Arc::clone(&self.followed);
         drop(self.runtime.handle(py)?.spawn(async move {
-            let lines = {
-                let mut stream = stream.lock().await;
-                next_batch(&mut stream, &json).await
-            };
-            completion.settle(Ok(lines), |py, lines| lines.into_py_any(py));
+            let events = followed.lock().await.next_batch().await;
+            completion.settle(Ok(events), |py, events| events.into_py_any(py));
         }));
         Ok(())
     }
 }
 
-async fn next_batch(stream: &mut EventStream, json: &EventJson) -> Vec<(String, bool)> {
-    let line = |event: Arc<EngineEvent>| (json.line(&event), event.internal);
-    let Some(first) = stream.next().await else {
-        return Vec::new();
-    };
-    let mut lines = vec![line(first)];
-    while lines.len() < BATCH
-        && let Some(event) = stream.try_next()
-    {
-        lines.push(line(event));
+/// The events of a listener, and how they are written.
+struct Followed {
+    stream: EventStream,
+    json: EventJson,
+    /// Lines are for display, and mask secrets also where the listener gets them.
+    masked: EventJson,
+    lines: Option<Lines>,
+}
+
+impl Followed {
+    fn written(&mut self, event: &EngineEvent) -> (String, bool, String) {
+        let lines = self.lines.as_mut();
+        let lines = lines.map(|lines| lines.event(event, &self.masked));
+        (self.json.line(event), event.internal, lines.unwrap_or_default())
     }
-    lines
+
+    async fn next_batch(&mut self) -> Vec<(String, bool, String)> {
+        let Some(first) = self.stream.next().await else {
+            return Vec::new();
+        };
+        let mut events = vec![self.written(&first)];
+        while events.len() < BATCH
+            && let Some(event) = self.stream.try_next()
+        {
+            events.push(self.written(&event));
+        }
+        events
+    }
 }
 
 /// What an operation came to.

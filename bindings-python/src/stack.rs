@@ -8,6 +8,8 @@ use stackwright::{
     operation::{Adoption, OperationKind, OperationOptions},
 };
 
+use stackwright_command::display::Title;
+
 use crate::{
     completions::{Completions, PendingCompletion},
     convert,
@@ -85,8 +87,14 @@ impl Stack {
         let program = program
             .map(|program| read_program(program, &self.host))
             .transpose()?;
+        let title = Title::new(kind, options.dry_run, self.stack.name());
         let operation = self.stack.start(kind, options, program);
-        Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
+        Ok(Operation::new(
+            operation,
+            Arc::clone(&self.runtime),
+            show_secrets,
+            title,
+        ))
     }
 
     /// Starts an import of the resources of a request, with options, both JSON with names in the style of Python.
@@ -97,8 +105,14 @@ impl Stack {
         // Refuses a closed engine.
         self.runtime.handle(py)?;
         let show_secrets = options.show_secrets;
+        let title = Title::new(OperationKind::Import, options.dry_run, self.stack.name());
         let operation = self.stack.import_resources(request, options);
-        Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
+        Ok(Operation::new(
+            operation,
+            Arc::clone(&self.runtime),
+            show_secrets,
+            title,
+        ))
     }
 
     /// Analyzes the state with the packs of `options` and those of functions; `callback(dictionary, error)` gets the members
@@ -305,8 +319,14 @@ impl Stack {
             resource_id,
             replace,
         };
+        let title = Title::new(OperationKind::Adopt, options.dry_run, self.stack.name());
         let operation = self.stack.adopt_pending(adoption, options);
-        Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
+        Ok(Operation::new(
+            operation,
+            Arc::clone(&self.runtime),
+            show_secrets,
+            title,
+        ))
     }
 
     /// Reads the resource of a pending operation; `callback(dictionary or None, error)` gets its members.

@@ -85,7 +85,7 @@ impl Command {
             None => invocation,
         };
         warn_of_logs(&invocation, &arguments.global);
-        match self.dispatch(&invocation, &arguments.verb, &flags).await {
+        match self.dispatch(&invocation, &arguments, &flags).await {
             Ok(()) => 0,
             Err(Failure { code, message }) => {
                 if !message.is_empty() {
@@ -96,8 +96,8 @@ impl Command {
         }
     }
 
-    async fn dispatch(&self, invocation: &Invocation, verb: &Verb, flags: &[GivenFlag]) -> Result {
-        match verb {
+    async fn dispatch(&self, invocation: &Invocation, arguments: &Arguments, flags: &[GivenFlag]) -> Result {
+        match &arguments.verb {
             Verb::Version => {
                 invocation.print(COMPATIBLE_VERSION);
                 Ok(())
@@ -111,8 +111,9 @@ impl Command {
             Verb::New(_) => Err(Failure::new(
                 "`new` is not supported: this engine makes no projects from templates",
             )),
-            _ => {
+            verb => {
                 let session = Session::open(&self.0, invocation).await?;
+                let session = session.with_flags(&arguments.global);
                 let ended = with_session(&session, verb, flags).await;
                 session.close().await;
                 ended

@@ -10,11 +10,30 @@ use std::{
 use stackwright::{plugin::HostEnvironment, program::Program};
 use tokio::sync::watch;
 
+use crate::{
+    display::{Paint, ScreenSize},
+    failure::{Failure, Result},
+};
+
 /// Receives what a command writes, whole lines at a time, on any thread.
 pub type Output = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Reads the standard input to its end.
 pub type Input = Arc<dyn Fn() -> io::Result<Vec<u8>> + Send + Sync>;
+
+/// Asks a question, and returns the line that was typed; `None` at the end of the input.
+pub type Ask = Arc<dyn Fn(&str) -> io::Result<Option<String>> + Send + Sync>;
+
+/// The terminal that an invocation runs at. By default there is none: results are plain lines, and nothing is asked.
+#[derive(Clone, Default)]
+pub struct Terminal {
+    /// Returns the size of the terminal that the standard output is, where rows can be updated in place. Operations show a tree
+    /// then, and texts are coloured unless the environment has `NO_COLOR`. It is called before each drawing.
+    pub size: Option<Arc<dyn Fn() -> ScreenSize + Send + Sync>>,
+    /// Asks the user, where the standard input is a terminal, too. It may block: it is called on a thread of its own. A call that
+    /// is still running when the invocation is cancelled is left alone.
+    pub ask: Option<Ask>,
+}
 
 /// One invocation of the command.
 #[derive(Clone)]
@@ -31,6 +50,8 @@ pub struct Invocation {
     pub stdout: Output,
     /// Receives errors, warnings and notices.
     pub stderr: Output,
+    /// The terminal of the standard streams.
+    pub terminal: Terminal,
     /// Cancels the operation that the command runs.
     pub cancellation: Cancellation,
     /// Runs in place of the language runtime that `--client` names: an inline program that needs no socket.
@@ -50,6 +71,7 @@ impl Invocation {
             stdin: Arc::new(|| Ok(Vec::new())),
             stdout: Arc::new(|_| {}),
             stderr: Arc::new(|_| {}),
+            terminal: Terminal::default(),
             cancellation: Cancellation::default(),
             program: None,
         }
@@ -79,6 +101,42 @@ impl Invocation {
     /// Returns a path as seen from the working directory.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.directory.join(path)
+    }
+
+    /// Returns how texts are coloured: as `--color` requests, and otherwise on a terminal without `NO_COLOR`.
+    pub(crate) fn paint(&self, color: Option<&str>) -> Paint {
+        let is_coloured = match color {
+            Some("always") => true,
+            Some("never" | "raw") => false,
+            _ => self.terminal.size.is_some() && self.variable("NO_COLOR").is_none(),
+        };
+        if is_coloured {
+            Paint::COLOURED
+        } else {
+            Paint::PLAIN
+        }
+    }
+
+    /// Asks the user, and waits for the answer or for a cancellation; `None` at the end of the input.
+    pub(crate) async fn answer(&self, ask: &Ask, question: &str) -> Result<Option<String>> {
+        let mut cancellations = self.cancellation.watch();
+        if *cancellations.borrow_and_update() > 0 {
+            return Err(Failure::canceled());
+        }
+        let (ask, question) = (Arc::clone(ask), question.to_owned());
+        let answer = tokio::task::spawn_blocking(move || ask(&question));
+        let answer = tokio::select! {
+            answer = answer => answer.map_err(|error| Failure::new(format!("asking: {error}")))?,
+            Ok(()) = cancellations.changed() => return Err(Failure::canceled()),
+        };
+        answer.map_err(|error| Failure::new(format!("reading the answer: {error}")))
+    }
+
+    /// Writes whole lines of results, or nothing.
+    pub(crate) fn write(&self, text: &str) {
+        if !text.is_empty() {
+            (self.stdout)(text);
+        }
     }
 
     /// Writes a line of results.
@@ -121,6 +179,12 @@ impl Cancellation {
     /// Cancels: running steps complete and are recorded. A second call abandons the running calls of providers.
     pub fn cancel(&self) {
         self.0.send_modify(|count| *count = count.saturating_add(1));
+    }
+
+    /// Returns whether a running operation, or a question, ends when the invocation is cancelled. Other commands ignore it.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.0.receiver_count() > 0
     }
 
     /// Returns the number of calls of [`Self::cancel`], and its changes.

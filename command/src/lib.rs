@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod failure;
+pub mod display;
 mod invocation;
 mod text;
 mod arguments;
@@ -45,4 +46,4 @@ mod operation;
 mod command;
 
 pub use command::Command;
-pub use invocation::{Cancellation, Input, Invocation, Output};
+pub use invocation::{Ask, Cancellation, Input, Invocation, Output, Terminal};

@@ -9,10 +9,11 @@ use stackwright::{
 use stackwright_project::Project;
 
 use crate::{
+    arguments::GlobalArguments,
     downloads,
     failure::{Failure, Result},
     home::Home,
-    invocation::Invocation,
+    invocation::{Ask, Invocation},
     place::{FoundProject, check_folder, expanded, store_url},
     secrets::{EnvironmentSecrets, Passphrases},
 };
@@ -42,6 +43,10 @@ pub(crate) struct Session<'a> {
     pub(crate) invocation: &'a Invocation,
     pub(crate) engine: Engine,
     pub(crate) home: Home,
+    /// The flag `--color`.
+    pub(crate) color: Option<String>,
+    /// The flag `--non-interactive`.
+    pub(crate) is_non_interactive: bool,
     project: Option<(FoundProject, Project)>,
     /// `None` for an engine of the host.
     secrets: Option<EnvironmentSecrets>,
@@ -70,9 +75,26 @@ impl<'a> Session<'a> {
             invocation,
             engine,
             home,
+            color: None,
+            is_non_interactive: false,
             project,
             secrets,
         })
+    }
+
+    /// Takes over the flags of every subcommand.
+    pub(crate) fn with_flags(self, global: &GlobalArguments) -> Self {
+        Self {
+            color: global.color.clone(),
+            is_non_interactive: global.non_interactive,
+            ..self
+        }
+    }
+
+    /// Returns what asks the user, unless nothing is to be asked.
+    pub(crate) fn ask(&self) -> Option<&Ask> {
+        let ask = self.invocation.terminal.ask.as_ref();
+        ask.filter(|_| !self.is_non_interactive)
     }
 
     /// Ends the plugins of an engine that the invocation has made.

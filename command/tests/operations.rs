@@ -13,7 +13,7 @@ use stackwright::{
     program::{self, Program, ProgramContext},
     property::PropertyValue,
 };
-use stackwright_command::{Cancellation, Command, Invocation};
+use stackwright_command::{Ask, Cancellation, Command, Invocation, Terminal, display::ScreenSize};
 use stackwright_proto::pulumirpc::{
     EventRequest,
     events_server::{Events, EventsServer},
@@ -272,4 +272,148 @@ fn locks(state: &Path) -> bool {
             .into_iter()
             .any(|name| name.to_string_lossy().ends_with(".json"))
     })
+}
+
+/// Answers questions with these lines, and keeps the questions.
+fn answers(lines: &[&str]) -> (Ask, Arc<Mutex<Vec<String>>>) {
+    let questions: Arc<Mutex<Vec<String>>> = Arc::default();
+    let asked = Arc::clone(&questions);
+    let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+    let ask = move |question: &str| {
+        let mut asked = asked.lock().unwrap();
+        asked.push(question.to_owned());
+        Ok(lines.get(asked.len() - 1).cloned())
+    };
+    (Arc::new(ask), questions)
+}
+
+/// Runs a command line at something that asks, but is no screen.
+async fn asked(shop: &Shop, line: &str, lines: &[&str]) -> (i32, String, Vec<String>) {
+    let (ask, questions) = answers(lines);
+    let (mut invocation, [stdout, _]) = shop.invocation(line, Some(site()));
+    invocation.terminal.ask = Some(ask);
+    let code = shop.command.run(invocation).within(line).await;
+    let written = stdout.lock().unwrap().clone();
+    let questions = questions.lock().unwrap().clone();
+    (code, written, questions)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operation_without_yes_asks_after_its_preview() {
+    let shop = Shop::new().await;
+    let up = "up --client=host --stack dev";
+    let (code, stdout, questions) = asked(&shop, up, &["perhaps", "details\n", "no\n"]).await;
+    assert_eq!((code, questions.len()), (1, 3), "{stdout}");
+    assert_eq!(
+        questions[0],
+        "Do you want to perform this update? [yes/no/details] "
+    );
+    let details = "The answers are: yes, no, details.\n+ pulumi:pulumi:Stack: (create)\n    \
+                   [urn=urn:pulumi:dev::shop::pulumi:pulumi:Stack::shop-dev]\n+ shop:index:Site: (create)\n    [urn=urn:pulumi:dev::shop::shop:index:Site::site]\n\n";
+    assert!(stdout.contains(details), "{stdout}");
+    assert!(
+        stdout.ends_with("confirmation declined, not proceeding with the update\n"),
+        "{stdout}"
+    );
+    assert!(!stdout.contains("Updating (dev)"), "{stdout}");
+    let (code, stdout, _) = asked(&shop, up, &["yes\n"]).await;
+    assert_eq!(code, 0, "{stdout}");
+    assert!(
+        stdout.contains("Previewing update (dev)") && stdout.contains("Updating (dev)"),
+        "{stdout}"
+    );
+    let (code, _, questions) = asked(&shop, "refresh --stack dev", &[]).await;
+    assert_eq!(code, 1, "the end of the input is a refusal");
+    assert!(questions[0].contains("perform this refresh?"), "{questions:?}");
+    let (code, _, questions) = asked(&shop, "destroy --stack dev --skip-preview", &["no"]).await;
+    assert_eq!(
+        (code, questions.len()),
+        (0, 0),
+        "without a preview nothing is asked"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_interaction_a_missing_confirmation_is_an_error() {
+    let shop = Shop::new().await;
+    for line in [
+        "up --client=host --stack dev --non-interactive",
+        "destroy --non-interactive --stack dev",
+    ] {
+        let (code, _, questions) = asked(&shop, line, &["yes"]).await;
+        assert_eq!((code, questions.len()), (2, 0), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_question_ends_the_command() {
+    let shop = Shop::new().await;
+    let (mut invocation, _) = shop.invocation("up --client=host --stack dev", Some(site()));
+    let cancellation = invocation.cancellation.clone();
+    invocation.terminal.ask = Some(Arc::new(move |_| {
+        cancellation.cancel();
+        // It stays, as the read of a terminal does.
+        std::thread::park_timeout(std::time::Duration::from_secs(2));
+        Ok(Some("yes".to_owned()))
+    }));
+    let code = shop
+        .command
+        .run(invocation)
+        .within("the end of the command")
+        .await;
+    assert_eq!(code, 8);
+    let history = shop.run("stack history --stack dev", None).await;
+    assert_eq!(history.stdout, "", "nothing has run");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_terminal_shows_a_tree_and_colours() {
+    let shop = Shop::new().await;
+    let run = async |line: &str, no_color: Option<&str>| {
+        let (mut invocation, [stdout, _]) = shop.invocation(line, Some(site()));
+        invocation.terminal = Terminal {
+            size: Some(Arc::new(|| ScreenSize {
+                columns: 80,
+                rows: 24,
+            })),
+            ask: None,
+        };
+        let variable = no_color.map(|value| ("NO_COLOR".to_owned(), value.to_owned()));
+        invocation.environment.extend(variable);
+        assert_eq!(shop.command.run(invocation).within(line).await, 0);
+        stdout.lock().unwrap().clone()
+    };
+    let line = "preview --client=host --stack dev";
+    let tree = run(line, None).await;
+    assert!(
+        tree.contains(" \u{1b}[32m+ \u{1b}[0m  └─ shop:index:Site   site"),
+        "{tree:?}"
+    );
+    let plain = run(line, Some("1")).await;
+    assert!(
+        plain.contains(" +   └─ shop:index:Site   site      create\n"),
+        "{plain:?}"
+    );
+    assert!(
+        run(line, Some("")).await.contains("\u{1b}[32m"),
+        "an empty variable has no effect"
+    );
+    let lines = run(
+        "preview --client=host --stack dev --non-interactive --color never",
+        None,
+    )
+    .await;
+    assert!(
+        lines.contains(" +  shop:index:Site site create \n") && !lines.contains('\u{1b}'),
+        "{lines:?}"
+    );
+    let always = shop
+        .run("preview --client=host --stack dev --color always", Some(site()))
+        .await;
+    assert!(
+        always
+            .stdout
+            .contains("\u{1b}[32m +  shop:index:Site site create \u{1b}[0m\n"),
+        "{always:?}"
+    );
 }

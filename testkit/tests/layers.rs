@@ -195,6 +195,7 @@ fn modules_import_only_modules_that_are_listed_before_them() {
         "core",
         "project",
         "command",
+        "cli",
         "bindings-c",
         "bindings-python",
         "bindings-node",

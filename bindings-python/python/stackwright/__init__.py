@@ -8,6 +8,7 @@ from . import output as _output
 from . import resource as _resource
 from ._stackwright import from_json, to_json
 from ._runner import LanguageRuntime, Program, PulumiProgram, pulumi_program
+from ._display import display
 from .engine import Engine, PluginKind
 from .errors import (
     CancelledError,
@@ -318,6 +319,7 @@ __all__ = [
     "UpdateResult",
     "View",
     "ViewStep",
+    "display",
     "from_json",
     "is_unknown",
     "pulumi_program",

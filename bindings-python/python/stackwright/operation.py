@@ -24,6 +24,8 @@ class Operation:
 
     It goes on when this object is dropped. When the task that awaits it is cancelled, the operation is cancelled too: the
     first time gracefully, what runs is finished and recorded, and the await goes on until then; the second time at once.
+
+    As the value of a notebook's cell it is shown as a table, which is updated while it runs; see :func:`stackwright.display`.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class Operation:
         native: NativeOperation,
         is_preview: bool,
         on_event: Callable[[Event], object] | None,
+        on_output: Callable[[str], object] | None,
         engine: object,
         stack: str,
         explain: Callable[[BaseException | None], None],
@@ -47,8 +50,8 @@ class Operation:
         native.wait(completions_of(loop), resolver(self._ended))
         self._result: Result | None = None
         self._listener: asyncio.Task[None] | None = None
-        if on_event is not None:
-            self._listener = loop.create_task(self._listen(on_event))
+        if on_event is not None or on_output is not None:
+            self._listener = loop.create_task(self._listen(on_event, on_output))
 
     def cancel(self) -> None:
         """Requests the end: what runs finishes and is recorded. A second time, running provider calls are abandoned."""
@@ -114,22 +117,40 @@ class Operation:
 
     async def events(self) -> AsyncIterator[Event]:
         """Yields the events: all of them for the first caller, those that are still to come for others."""
-        stream = self._native.events()
+        stream = self._native.events(False)
         while batch := await answer(stream.next):
-            for line, internal in batch:
+            for line, internal, _ in batch:
                 yield _events.parse(line, internal)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self.events()
 
-    async def _listen(self, on_event: Callable[[Event], object]) -> None:
-        async for event in self.events():
-            awaited = on_event(event)
-            if inspect.isawaitable(awaited):
-                await awaited
+    async def _listen(
+        self, on_event: Callable[[Event], object] | None, on_output: Callable[[str], object] | None
+    ) -> None:
+        stream = self._native.events(on_output is not None)
+        while batch := await answer(stream.next):
+            for line, internal, shown in batch:
+                if on_event is not None:
+                    await _called(on_event, _events.parse(line, internal))
+                if on_output is not None:
+                    for text in shown.splitlines():
+                        await _called(on_output, text)
+
+    def _ipython_display_(self) -> None:
+        """Shows the operation in a notebook, and goes on to do so while it runs."""
+        from ._display import show_in_background
+
+        show_in_background(self)
 
     def __repr__(self) -> str:
         return f"<Operation {'done' if self.done else 'running'}>"
+
+
+async def _called(listener: Callable[[Any], object], given: object) -> None:
+    awaited = listener(given)
+    if inspect.isawaitable(awaited):
+        await awaited
 
 
 def _hold(_engine: object) -> None:

@@ -40,6 +40,7 @@ from .values import OutputValue, PropertyValue
 __all__ = ["Stack"]
 
 OnEvent = Callable[[Event], object]
+OnOutput = Callable[[str], object]
 Plan = Result | Mapping[str, Any] | str
 Policies = Sequence[Policy | PolicyPack]
 
@@ -104,6 +105,7 @@ class Stack:
         *,
         program: Program | None = None,
         on_event: OnEvent | None = None,
+        on_output: OnOutput | None = None,
         policies: Policies | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
@@ -111,12 +113,15 @@ class Stack:
 
         ``options`` are those of :class:`OperationOptions`; ``program`` takes the place of the stack's own, this once.
 
+        :param on_output: Receives each line that a plain display of the operation has, without its newline and with secrets
+            masked: ``on_output=print``. What it raises is treated as that of ``on_event``. All operations take it;
+            :func:`stackwright.display` shows a tree that is updated in place.
         :param policies: What every resource is checked by: objects of the class :class:`~stackwright.Policy`, and packs at
             addresses or in folders as in ``local_policy_packs``. All operations that run a program take them.
         """
         if options.get("dry_run") is False:
             raise InvalidInputError("a preview is a dry run; up() is not")
-        return self._start("update", True, program, on_event, policies, options)
+        return self._start("update", True, program, on_event, on_output, policies, options)
 
     def up(
         self,
@@ -125,6 +130,7 @@ class Stack:
         *,
         program: Program | None = None,
         on_event: OnEvent | None = None,
+        on_output: OnOutput | None = None,
         policies: Policies | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
@@ -140,13 +146,14 @@ class Stack:
             if "plan" in options:
                 raise InvalidInputError("up() was given two plans")
             options["plan"] = plan
-        return self._start("update", None, program, on_event, policies, options)
+        return self._start("update", None, program, on_event, on_output, policies, options)
 
     def refresh(
         self,
         *,
         program: Program | None = None,
         on_event: OnEvent | None = None,
+        on_output: OnOutput | None = None,
         policies: Policies | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
@@ -154,13 +161,14 @@ class Stack:
 
         With ``refresh_program=True`` the program, or ``program`` in its place, runs, which determines how providers are configured.
         """
-        return self._start("refresh", None, program, on_event, policies, options)
+        return self._start("refresh", None, program, on_event, on_output, policies, options)
 
     def destroy(
         self,
         *,
         program: Program | None = None,
         on_event: OnEvent | None = None,
+        on_output: OnOutput | None = None,
         policies: Policies | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
@@ -168,7 +176,7 @@ class Stack:
 
         With ``destroy_program=True`` the program, or ``program`` in its place, runs, which determines how providers are configured.
         """
-        return self._start("destroy", None, program, on_event, policies, options)
+        return self._start("destroy", None, program, on_event, on_output, policies, options)
 
     def import_resources(
         self,
@@ -178,6 +186,7 @@ class Stack:
         protect: bool = True,
         generate_code: bool = True,
         on_event: OnEvent | None = None,
+        on_output: OnOutput | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
         """Records existing resources, which the stack manages from then on; with ``dry_run=True`` it only reports what it found.
@@ -196,6 +205,7 @@ class Stack:
         """
         self._engine._require_open()
         require_function("on_event", on_event)
+        require_function("on_output", on_output)
         if isinstance(resources, (Mapping, bytes, str)):
             request: dict[str, Any] = {"file": document_of(resources).decode()}
         else:
@@ -209,7 +219,7 @@ class Stack:
         def explained(error: BaseException | None) -> None:
             explain(error, [], self._raised.take(self.name))
 
-        return Operation(native, options.get("dry_run") is True, on_event, self._engine, self.name, explained)
+        return Operation(native, options.get("dry_run") is True, on_event, on_output, self._engine, self.name, explained)
 
     def _start(
         self,
@@ -217,11 +227,13 @@ class Stack:
         is_preview: bool | None,
         program: Program | None,
         on_event: OnEvent | None,
+        on_output: OnOutput | None,
         policies: Policies | None,
         options: OperationOptions,
     ) -> Operation:
         self._engine._require_open()
         require_function("on_event", on_event)
+        require_function("on_output", on_output)
         subject = "preview()" if is_preview else "up()" if kind == "update" else f"{kind}()"
         if is_preview is None:
             is_preview = options.get("dry_run") is True
@@ -250,7 +262,7 @@ class Stack:
         def explained(error: BaseException | None) -> None:
             explain(error, failures, self._raised.take(self.name))
 
-        return Operation(native, is_preview, on_event, self._engine, self.name, explained)
+        return Operation(native, is_preview, on_event, on_output, self._engine, self.name, explained)
 
     def _packs(self, policies: Policies | None, options: dict[str, Any]) -> Any:
         """Adds packs at addresses or in folders to the options, and describes those of functions."""
@@ -548,6 +560,7 @@ class Stack:
         *,
         replace: bool = False,
         on_event: OnEvent | None = None,
+        on_output: OnOutput | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
         """Records the resource of a pending operation: its provider reads it, and the operation is no longer pending.
@@ -559,6 +572,7 @@ class Stack:
         """
         self._engine._require_open()
         require_function("on_event", on_event)
+        require_function("on_output", on_output)
         require_given("replace", replace, bool, "True or False")
         encoded = document_of_options(options)
         native = self._native.adopt(_pending_id(pending), _resource_id(resource_id), replace, encoded)
@@ -566,7 +580,7 @@ class Stack:
         def explained(error: BaseException | None) -> None:
             explain(error, [], self._raised.take(self.name))
 
-        return Operation(native, options.get("dry_run") is True, on_event, self._engine, self.name, explained)
+        return Operation(native, options.get("dry_run") is True, on_event, on_output, self._engine, self.name, explained)
 
     async def read_pending(
         self, pending: PendingOperation | str, resource_id: str | None = None, *, show_secrets: bool = False

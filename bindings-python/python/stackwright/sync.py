@@ -13,8 +13,9 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
+from . import _display
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
@@ -33,7 +34,7 @@ from .provider import Resolver
 from .result import Result
 from .values import OutputValue, PropertyValue
 
-__all__ = ["Engine", "Operation", "Project", "Stack"]
+__all__ = ["Engine", "Operation", "Project", "Stack", "display"]
 
 T = TypeVar("T")
 
@@ -128,6 +129,27 @@ class Operation:
         return self.events()
 
 
+def display(operation: Operation, *, file: TextIO | None = None) -> Result:
+    """Shows a running operation until its end, as :func:`stackwright.display` does, and returns its result.
+
+    :param file: Where it is shown; the standard output when left out.
+    :raises StackwrightError: The operation failed.
+    """
+    view = _display.view_on(operation._operation, file)
+    following: concurrent.futures.Future[str | None] | None = None
+    while True:
+        try:
+            following = following or _background.submit(view.next())
+            piece = following.result()
+        except KeyboardInterrupt:
+            operation.cancel()
+            continue
+        following = None
+        if piece is None:
+            return operation.result()
+        view.show(piece)
+
+
 class CallOptions(OperationOptions, total=False):
     """What one call of an operation takes by name."""
 
@@ -135,6 +157,8 @@ class CallOptions(OperationOptions, total=False):
     """It takes the place of the stack's own, this once."""
     on_event: _stack.OnEvent
     """Receives every event, in order."""
+    on_output: _stack.OnOutput
+    """Receives each line of a plain display, without its newline: ``on_output=print``."""
     policies: _stack.Policies
     """What every resource is checked by."""
 
@@ -190,6 +214,7 @@ class Stack:
         protect: bool = True,
         generate_code: bool = True,
         on_event: _stack.OnEvent | None = None,
+        on_output: _stack.OnOutput | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
         """Starts an import and returns its handle."""
@@ -200,6 +225,7 @@ class Stack:
                 protect=protect,
                 generate_code=generate_code,
                 on_event=on_event,
+                on_output=on_output,
                 **options,
             )
         )
@@ -228,6 +254,7 @@ class Stack:
         protect: bool = True,
         generate_code: bool = True,
         on_event: _stack.OnEvent | None = None,
+        on_output: _stack.OnOutput | None = None,
         **options: Unpack[OperationOptions],
     ) -> Result:
         """Records existing resources, which the stack manages from then on."""
@@ -237,6 +264,7 @@ class Stack:
             protect=protect,
             generate_code=generate_code,
             on_event=on_event,
+            on_output=on_output,
             **options,
         ).result()
 
@@ -383,11 +411,14 @@ class Stack:
         *,
         replace: bool = False,
         on_event: _stack.OnEvent | None = None,
+        on_output: _stack.OnOutput | None = None,
         **options: Unpack[OperationOptions],
     ) -> Operation:
         """Starts the adoption of a pending operation's resource and returns its handle."""
         return self._start(
-            lambda: self._stack.adopt_pending(pending, resource_id, replace=replace, on_event=on_event, **options)
+            lambda: self._stack.adopt_pending(
+                pending, resource_id, replace=replace, on_event=on_event, on_output=on_output, **options
+            )
         )
 
     def adopt_pending(
@@ -397,10 +428,13 @@ class Stack:
         *,
         replace: bool = False,
         on_event: _stack.OnEvent | None = None,
+        on_output: _stack.OnOutput | None = None,
         **options: Unpack[OperationOptions],
     ) -> Result:
         """Records the resource of a pending operation: its provider reads it, and the operation is no longer pending."""
-        return self.start_adopt_pending(pending, resource_id, replace=replace, on_event=on_event, **options).result()
+        return self.start_adopt_pending(
+            pending, resource_id, replace=replace, on_event=on_event, on_output=on_output, **options
+        ).result()
 
     def read_pending(
         self, pending: PendingOperation | str, resource_id: str | None = None, *, show_secrets: bool = False

@@ -43,10 +43,10 @@ pub(crate) struct GlobalArguments {
     /// The working directory.
     #[arg(long, short = 'C', global = true)]
     pub(crate) cwd: Option<String>,
-    /// Asks nothing. The command never does.
+    /// Asks nothing, and updates no lines in place.
     #[arg(long, global = true)]
     pub(crate) non_interactive: bool,
-    /// Whether the output is coloured. It never is.
+    /// Whether the output is coloured; `auto` is on a terminal without `NO_COLOR`.
     #[arg(long, global = true, value_parser = ["always", "auto", "never", "raw"])]
     pub(crate) color: Option<String>,
     /// Receives spans. None are written.

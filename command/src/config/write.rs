@@ -25,9 +25,16 @@ struct GivenValue {
 /// Sets one value.
 pub(super) async fn set(target: &Target<'_>, arguments: &ConfigSet) -> Result {
     let path = target.path_of(&arguments.key, arguments.path).await?;
-    let value = match &arguments.value {
-        Some(value) => value.clone(),
-        None => {
+    let value = match (&arguments.value, target.session.ask()) {
+        (Some(value), _) => value.clone(),
+        (None, Some(ask)) => {
+            let answer = target.session.invocation.answer(ask, "value: ").await?;
+            answer
+                .unwrap_or_default()
+                .trim_end_matches(['\r', '\n'])
+                .to_owned()
+        }
+        (None, None) => {
             let read = (target.session.invocation.stdin)()
                 .map_err(|error| Failure::new(format!("reading the standard input: {error}")))?;
             String::from_utf8(read).map_err(|_| Failure::new("the standard input is no text in UTF-8"))?

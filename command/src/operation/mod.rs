@@ -5,6 +5,7 @@ mod facts;
 mod import;
 mod import_file;
 mod options;
+mod question;
 mod run;
 
 use std::{fs, sync::Arc};
@@ -40,15 +41,24 @@ const DEBUG_COMMANDS: &str = "PULUMI_DEBUG_COMMANDS";
 enum Mode {
     Preview,
     PreviewFirst,
+    /// A question follows the preview.
+    Ask,
     Run,
 }
 
 impl Mode {
-    fn of(confirmation: &Confirmation, preview_only: bool) -> Result<Self> {
+    fn of(
+        session: &Session<'_>,
+        operation: &OperationArguments,
+        confirmation: &Confirmation,
+        preview_only: bool,
+    ) -> Result<Self> {
+        let can_ask = session.ask().is_some() && !operation.display.is_document();
         match (preview_only, confirmation.skip_preview, confirmation.yes) {
             (true, ..) => Ok(Self::Preview),
             (false, true, _) => Ok(Self::Run),
             (false, false, true) => Ok(Self::PreviewFirst),
+            (false, false, false) if can_ask => Ok(Self::Ask),
             (false, false, false) => Err(Failure::unconfirmed(
                 "--yes or --skip-preview or --preview-only must be passed in to proceed when running in non-interactive mode",
             )),
@@ -79,7 +89,7 @@ pub(crate) async fn preview(
     };
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
     runner.import_file = arguments.import_file.is_some().then(ImportFile::default);
-    let ended = run(&mut runner, &Work::Update, options, Mode::Preview).await;
+    let ended = run(session, &mut runner, &Work::Update, options, Mode::Preview).await;
     let collected = runner.import_file.take();
     runner.close_log().await;
     let result = ended?;
@@ -107,7 +117,7 @@ pub(crate) async fn preview(
 
 /// Creates or updates the resources of the stack.
 pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags: &[GivenFlag]) -> Result {
-    let mode = Mode::of(&arguments.confirmation, false)?;
+    let mode = Mode::of(session, &arguments.operation, &arguments.confirmation, false)?;
     let options = program_options(session, &arguments.operation, &arguments.program)?;
     let plan = arguments.plan.as_deref().map(|file| read_plan(session, file));
     let options = OperationOptions {
@@ -125,7 +135,7 @@ pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags
         ..StackSettings::default()
     };
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
-    let ended = run(&mut runner, &Work::Update, options, mode).await;
+    let ended = run(session, &mut runner, &Work::Update, options, mode).await;
     runner.close_log().await;
     unchanged(arguments.program.expect_no_changes, &*ended?, "update")
 }
@@ -136,7 +146,12 @@ pub(crate) async fn refresh(
     arguments: &RefreshArguments,
     flags: &[GivenFlag],
 ) -> Result {
-    let mode = Mode::of(&arguments.confirmation, arguments.preview_only)?;
+    let mode = Mode::of(
+        session,
+        &arguments.operation,
+        &arguments.confirmation,
+        arguments.preview_only,
+    )?;
     let runs_program = arguments.run_program == Some(true);
     let options = options::common(session.invocation, &arguments.operation)?;
     let options = OperationOptions {
@@ -150,7 +165,7 @@ pub(crate) async fn refresh(
         ..StackSettings::default()
     };
     let mut runner = runner(session, &arguments.operation, settings, runs_program).await?;
-    let ended = run(&mut runner, &Work::Refresh, options, mode).await;
+    let ended = run(session, &mut runner, &Work::Refresh, options, mode).await;
     runner.close_log().await;
     unchanged(arguments.expect_no_changes, &*ended?, "update")
 }
@@ -161,7 +176,12 @@ pub(crate) async fn destroy(
     arguments: &DestroyArguments,
     flags: &[GivenFlag],
 ) -> Result {
-    let mode = Mode::of(&arguments.confirmation, arguments.preview_only)?;
+    let mode = Mode::of(
+        session,
+        &arguments.operation,
+        &arguments.confirmation,
+        arguments.preview_only,
+    )?;
     let runs_program = arguments.run_program == Some(true);
     let refresh = arguments.refresh == Some(true);
     let options = options::common(session.invocation, &arguments.operation)?;
@@ -195,7 +215,7 @@ pub(crate) async fn destroy(
             }
         }
     }
-    let ended = run(&mut runner, &Work::Destroy, options, mode).await;
+    let ended = run(session, &mut runner, &Work::Destroy, options, mode).await;
     runner.close_log().await;
     let result = ended?;
     if mode != Mode::Preview
@@ -218,14 +238,19 @@ pub(crate) async fn import(
     flags: &[GivenFlag],
 ) -> Result {
     let request = import::request(session.invocation, arguments)?;
-    let mode = Mode::of(&arguments.confirmation, arguments.preview_only)?;
+    let mode = Mode::of(
+        session,
+        &arguments.operation,
+        &arguments.confirmation,
+        arguments.preview_only,
+    )?;
     let options = options::common(session.invocation, &arguments.operation)?;
     let settings = StackSettings {
         environment: facts::facts(session.invocation, &arguments.operation, flags, false),
         ..StackSettings::default()
     };
     let mut runner = runner(session, &arguments.operation, settings, false).await?;
-    let ended = run(&mut runner, &Work::Import(request), options, mode).await;
+    let ended = run(session, &mut runner, &Work::Import(request), options, mode).await;
     runner.close_log().await;
     import::write_code(session, arguments, &*ended?)
 }
@@ -314,6 +339,10 @@ async fn runner<'a>(
         stack,
         shown: named.name.stack().to_owned(),
         display: &arguments.display,
+        paint: invocation.paint(session.color.as_deref()),
+        is_live: !session.is_non_interactive,
+        clock: Arc::clone(&session.engine.runtime().clock),
+        json: None,
         program,
         log,
         import_file: None,
@@ -322,6 +351,7 @@ async fn runner<'a>(
 
 /// Runs an operation, or its preview, or one after the other.
 async fn run(
+    session: &Session<'_>,
     runner: &mut Runner<'_>,
     work: &Work,
     options: OperationOptions,
@@ -331,6 +361,11 @@ async fn run(
         let previewed = runner.run(work, options.clone().preview()).await?;
         if mode == Mode::Preview {
             return Ok(previewed);
+        }
+        if mode == Mode::Ask
+            && let Some(ask) = session.ask()
+        {
+            question::ask(runner, ask, work.kind(), &previewed).await?;
         }
     }
     runner.run(work, options).await

@@ -1,25 +1,29 @@
 //! One operation: its events go to the log and to the display, and its result becomes the outcome of the command.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use stackwright::{
     Stack,
     diagnostic::Severity,
-    event::{EventLog, EventPayload, OperationOutcome},
+    event::{EventJson, EventLog, EventPayload, OperationOutcome},
     operation::{ImportRequest, Operation, OperationKind, OperationOptions, OperationResult},
     program::Program,
-    urn::Urn,
+    runtime::Clock,
 };
 
 use super::{
-    display::{Display, Outcome, Progress, Shown},
+    display::{Display, Live, Outcome},
     import_file::ImportFile,
 };
 use crate::{
     arguments::Display as DisplayArguments,
+    display::{Board, Lines, Paint, Shown, Title, differences},
     failure::{Failure, Result},
     invocation::Invocation,
 };
+
+/// The time between two drawings of a tree.
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The variable that replaces the digest of previews by lines.
 const STREAMING_PREVIEW: &str = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW";
@@ -28,9 +32,15 @@ const STREAMING_PREVIEW: &str = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW";
 pub(super) struct Runner<'a> {
     pub(super) invocation: &'a Invocation,
     pub(super) stack: Stack,
-    /// The name of the stack in headlines.
+    /// The name of the stack in texts.
     pub(super) shown: String,
     pub(super) display: &'a DisplayArguments,
+    pub(super) paint: Paint,
+    /// Whether lines may be updated in place.
+    pub(super) is_live: bool,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Masks the secrets of the last operation.
+    pub(super) json: Option<EventJson>,
     pub(super) program: Option<Arc<dyn Program>>,
     pub(super) log: Option<EventLog>,
     /// Collects what a preview would create.
@@ -47,16 +57,12 @@ pub(super) enum Work {
 }
 
 impl Work {
-    const fn headline(&self, is_preview: bool) -> &'static str {
-        match (self, is_preview) {
-            (Self::Update, false) => "Updating",
-            (Self::Update, true) => "Previewing update",
-            (Self::Refresh, false) => "Refreshing",
-            (Self::Refresh, true) => "Previewing refresh",
-            (Self::Destroy, false) => "Destroying",
-            (Self::Destroy, true) => "Previewing destroy",
-            (Self::Import(_), false) => "Importing",
-            (Self::Import(_), true) => "Previewing import",
+    pub(super) const fn kind(&self) -> OperationKind {
+        match self {
+            Self::Update => OperationKind::Update,
+            Self::Refresh => OperationKind::Refresh,
+            Self::Destroy => OperationKind::Destroy,
+            Self::Import(_) => OperationKind::Import,
         }
     }
 }
@@ -89,18 +95,21 @@ impl Runner<'_> {
         };
         let program = self.program.clone();
         let operation = match work {
-            Work::Update => self.stack.start(OperationKind::Update, options, program),
-            Work::Refresh => self.stack.start(OperationKind::Refresh, options, program),
-            Work::Destroy => self.stack.start(OperationKind::Destroy, options, program),
             Work::Import(request) => self.stack.import_resources(request.clone(), options),
+            work => self.stack.start(work.kind(), options, program),
         };
         let _guard = CancelOnDrop(operation.clone());
+        // Cancellations are awaited until the state has been saved.
+        let _awaited = self.invocation.cancellation.watch();
         let mut display = self.display(work, is_preview);
         let has_errors = self.follow(&operation, &mut display).await;
         let result = operation.wait().await;
         display.end(self.invocation, &result)?;
-        if self.display.diff && !self.display.is_document() {
-            (self.invocation.stdout)(&result.tree());
+        if let Some(json) = &self.json
+            && self.display.diff
+            && !self.display.is_document()
+        {
+            self.invocation.write(&differences(&result, json, self.paint));
         }
         match &result.error {
             None => Ok(result),
@@ -127,21 +136,30 @@ impl Runner<'_> {
         if self.display.is_outcome() {
             return Display::Outcome(Outcome::default());
         }
-        let headline = format!("{} ({}):", work.headline(is_preview), self.shown);
-        let root = Urn::root_stack(self.stack.name().stack(), self.stack.name().project());
+        let title = Title::new(work.kind(), is_preview, self.stack.name());
         let shown = Shown {
             debug: self.display.debug,
             outputs: !self.display.suppress_outputs,
             progress: !self.display.suppress_progress,
             remediations: self.display.show_policy_remediations,
         };
-        Display::Progress(Box::new(Progress::new(headline, root, shown)))
+        match &self.invocation.terminal.size {
+            Some(size) if self.is_live && shown.progress => {
+                let board = Board::new(title, Arc::clone(&self.clock));
+                let board = board.showing(shown).painted(self.paint);
+                Display::Live(Box::new(Live::new(board, Arc::clone(size))))
+            }
+            _ => Display::Progress(Box::new(Lines::new(title).showing(shown).painted(self.paint))),
+        }
     }
 
     /// Passes all events on; returns whether an error was among them.
     async fn follow(&mut self, operation: &Operation, display: &mut Display) -> bool {
         let mut events = operation.events();
         let json = events.json(false);
+        self.json = Some(json.clone());
+        let clock = Arc::clone(&self.clock);
+        let mut frame = clock.wait(FRAME_INTERVAL);
         let mut cancellations = self.invocation.cancellation.watch();
         let mut delivered = 0;
         let mut has_errors = false;
@@ -150,10 +168,16 @@ impl Runner<'_> {
             while delivered < requested {
                 operation.cancel();
                 delivered += 1;
+                display.cancelled(delivered);
             }
             let event = tokio::select! {
                 event = events.next() => event,
                 Ok(()) = cancellations.changed() => continue,
+                () = &mut frame, if display.is_live() => {
+                    display.draw(self.invocation);
+                    frame = clock.wait(FRAME_INTERVAL);
+                    continue;
+                }
             };
             let Some(event) = event else {
                 return has_errors;

@@ -16,8 +16,7 @@ use stackwright::{
     step::StepOp,
 };
 
-use super::diagnostics::prefix;
-use crate::{failure::Result, text};
+use crate::{display::prefix, failure::Result, text};
 
 /// The indentation of the document.
 const WIDE: &str = "    ";

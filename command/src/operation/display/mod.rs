@@ -1,29 +1,26 @@
-//! What an operation shows: progress for readers, its events as lines of JSON, the digest of a preview, or the outcome.
+//! What an operation shows: lines or a tree for readers, its events as lines of JSON, the digest of a preview, or the outcome.
 
-mod diagnostics;
 mod digest;
+mod live;
 mod outcome;
-mod policies;
-mod progress;
-mod rows;
-mod summary;
-mod values;
 
 use stackwright::{
     event::{EngineEvent, EventJson},
     operation::OperationResult,
 };
 
-use crate::{failure::Result, invocation::Invocation};
+use crate::{display, failure::Result, invocation::Invocation};
 
 pub(super) use digest::Digest;
+pub(super) use live::Live;
 pub(super) use outcome::Outcome;
-pub(super) use progress::{Progress, Shown};
 
 /// Shows the events of an operation.
 pub(super) enum Display {
-    /// Progress for readers.
-    Progress(Box<Progress>),
+    /// Lines for readers.
+    Progress(Box<display::Lines>),
+    /// A tree on a terminal.
+    Live(Box<Live>),
     /// The events as lines of JSON, without those of steps that the program did not request.
     Lines,
     /// One document at the end of a preview.
@@ -36,11 +33,31 @@ impl Display {
     /// Shows an event.
     pub(super) fn event(&mut self, invocation: &Invocation, event: &EngineEvent, json: &EventJson) {
         match self {
-            Self::Progress(progress) => progress.event(invocation, event, json),
+            Self::Progress(lines) => invocation.write(&lines.event(event, json)),
+            Self::Live(live) => live.event(event, json),
             Self::Lines if event.internal => {}
             Self::Lines => invocation.print(json.line(event)),
             Self::Digest(digest) => digest.event(event, json),
             Self::Outcome(outcome) => outcome.event(event),
+        }
+    }
+
+    /// Returns whether time changes what is shown.
+    pub(super) const fn is_live(&self) -> bool {
+        matches!(self, Self::Live(_))
+    }
+
+    /// Shows what has changed since the last drawing.
+    pub(super) fn draw(&mut self, invocation: &Invocation) {
+        if let Self::Live(live) = self {
+            invocation.write(&live.frame());
+        }
+    }
+
+    /// Shows that the operation has been cancelled, for the `count`-th time.
+    pub(super) fn cancelled(&mut self, count: u8) {
+        if let Self::Live(live) = self {
+            live.cancelled(count);
         }
     }
 
@@ -49,6 +66,10 @@ impl Display {
         let document = match self {
             Self::Digest(digest) => Some(digest.document(result)?),
             Self::Outcome(outcome) => outcome.line(result)?,
+            Self::Live(live) => {
+                invocation.write(&live.end(result));
+                None
+            }
             Self::Progress(_) | Self::Lines => None,
         };
         if let Some(document) = document {

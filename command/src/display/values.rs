@@ -3,7 +3,7 @@
 use stackwright::property::{PropertyMap, PropertyValue};
 
 /// What is shown in place of a secret.
-const MASKED: &str = "[secret]";
+pub(super) const MASKED: &str = "[secret]";
 /// The indentation of one level.
 const LEVEL: &str = "    ";
 
@@ -26,7 +26,8 @@ pub(super) fn lines(old: Option<&PropertyMap>, new: &PropertyMap) -> Vec<String>
     lines
 }
 
-fn shown(value: &PropertyValue, depth: usize) -> String {
+/// Returns a value; its parts are indented by `depth` levels.
+pub(super) fn shown(value: &PropertyValue, depth: usize) -> String {
     let indent = LEVEL.repeat(depth);
     let end = LEVEL.repeat(depth - 1);
     match value {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use stackwright::{
     event::{DiffKind, StepMetadata},
+    property::PropertyValue,
     step::StepOp,
 };
 
@@ -72,11 +73,28 @@ pub(super) const fn summary_verb(op: StepOp, is_preview: bool) -> &'static str {
 }
 
 /// Where a step is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Begun,
     Done,
     Failed,
+}
+
+/// Returns what happens to a resource, in words: `creating`, `created`, or in a preview `create`; empty for an unchanged one.
+pub(super) fn status(op: StepOp, stage: Stage, planning: bool) -> String {
+    let Words {
+        running,
+        done,
+        planned,
+        ..
+    } = words(op);
+    match (stage, planning) {
+        (Stage::Failed, true) => format!("{planned} failed"),
+        (Stage::Failed, false) => format!("{running} failed"),
+        (Stage::Begun | Stage::Done, true) => planned.to_owned(),
+        (Stage::Begun, false) => running.to_owned(),
+        (Stage::Done, false) => done.to_owned(),
+    }
 }
 
 /// Returns the line of a step, with the seconds since it began; `None` for a step that is not shown.
@@ -116,7 +134,7 @@ pub(super) fn line(step: &StepMetadata, stage: Stage, planning: bool, seconds: f
 }
 
 /// Returns the properties that a step changes: `[diff: +a~b-c]`.
-fn difference(step: &StepMetadata) -> Option<String> {
+pub(super) fn difference(step: &StepMetadata) -> Option<String> {
     let mut names: BTreeMap<&str, char> = BTreeMap::new();
     for name in &step.diffs {
         names.insert(top_level(name), '~');
@@ -129,6 +147,9 @@ fn difference(step: &StepMetadata) -> Option<String> {
             _ => '~',
         };
         names.insert(top_level(path), sign);
+    }
+    if names.is_empty() {
+        names.extend(changed_inputs(step).map(|input| (input.name, input.sign())));
     }
     if names.is_empty() {
         return None;
@@ -146,6 +167,38 @@ fn difference(step: &StepMetadata) -> Option<String> {
         }
     }
     Some(format!("[diff: {shown}]"))
+}
+
+/// An input that differs.
+pub(super) struct ChangedInput<'a> {
+    pub(super) name: &'a str,
+    pub(super) old: Option<&'a PropertyValue>,
+    pub(super) new: Option<&'a PropertyValue>,
+}
+
+impl ChangedInput<'_> {
+    pub(super) const fn sign(&self) -> char {
+        match (self.old, self.new) {
+            (None, _) => '+',
+            (_, None) => '-',
+            _ => '~',
+        }
+    }
+}
+
+/// Returns the inputs that differ between two states: for providers that report a difference without its properties.
+pub(super) fn changed_inputs(step: &StepMetadata) -> impl Iterator<Item = ChangedInput<'_>> {
+    let states = step.old.as_ref().zip(step.new.as_ref());
+    states.into_iter().flat_map(|(old, new)| {
+        let (old, new) = (&old.0.inputs, &new.0.inputs);
+        let kept = old
+            .iter()
+            .map(move |(name, value)| (name, Some(value), new.get(name)));
+        let added = new.iter().filter(move |(name, _)| !old.contains_key(name));
+        let added = added.map(|(name, value)| (name, None, Some(value)));
+        let all = kept.chain(added).filter(|(_, old, new)| old != new);
+        all.map(|(name, old, new)| ChangedInput { name, old, new })
+    })
 }
 
 fn top_level(path: &str) -> &str {

@@ -42,19 +42,9 @@ impl Pack {
 pub(super) struct Policies {
     packs: BTreeMap<String, Pack>,
     has_loaded: bool,
-    /// Whether each rewriting is shown, or only how many a policy has made.
-    details: bool,
 }
 
 impl Policies {
-    /// Collects nothing yet; `details` shows each rewriting, and not only how many a policy has made.
-    pub(super) fn new(details: bool) -> Self {
-        Self {
-            details,
-            ..Self::default()
-        }
-    }
-
     /// Returns whether this is the first notice that packs are loaded.
     pub(super) fn load(&mut self) -> bool {
         !std::mem::replace(&mut self.has_loaded, true)
@@ -76,8 +66,9 @@ impl Policies {
         self.packs.entry(title(&name.pack, &name.version)).or_default()
     }
 
-    /// Returns the lines of all packs that ran, and whether a violation has failed the operation; no lines without packs.
-    pub(super) fn take_lines(&mut self, ended: &Summary) -> (Vec<String>, bool) {
+    /// Returns the lines of all packs that ran, and whether a violation has failed the operation; no lines without packs. `details`
+    /// shows each rewriting, and not only how many a policy has made.
+    pub(super) fn take_lines(&mut self, ended: &Summary, details: bool) -> (Vec<String>, bool) {
         let mut packs = std::mem::take(&mut self.packs);
         if ended.policy_packs.is_empty() {
             return (Vec::new(), false);
@@ -101,7 +92,7 @@ impl Policies {
                 format!(" (local: {folders})")
             };
             lines.push(format!("    {} {title}{folders}", pack.mark(pack.has_failed())));
-            match self.details {
+            match details {
                 true => lines.extend(pack.remediations.iter().filter_map(rewriting)),
                 false => lines.extend(rewritings(&pack.remediations)),
             }
@@ -240,7 +231,7 @@ mod tests {
         let mut policies = Policies::default();
         policies.violation(&violation(EnforcementLevel::Mandatory, "x", "too big\nby far"));
         policies.violation(&violation(EnforcementLevel::Advisory, "y", "rather big"));
-        let (lines, has_failed) = policies.take_lines(&ended("packs/guard"));
+        let (lines, has_failed) = policies.take_lines(&ended("packs/guard"), false);
         assert!(has_failed);
         assert_eq!(
             lines,
@@ -257,9 +248,12 @@ mod tests {
             ]
         );
         policies.violation(&violation(EnforcementLevel::Advisory, "y", "rather big"));
-        let (lines, has_failed) = policies.take_lines(&ended("packs/guard"));
+        let (lines, has_failed) = policies.take_lines(&ended("packs/guard"), false);
         assert!(!has_failed && lines[1].starts_with("    ⚠️ guard"), "{lines:?}");
-        assert_eq!(policies.take_lines(&Summary::default()), (Vec::new(), false));
+        assert_eq!(
+            policies.take_lines(&Summary::default(), false),
+            (Vec::new(), false)
+        );
     }
 
     #[test]
@@ -283,10 +277,10 @@ mod tests {
                 "        - [remediate]  tagged  (a:b:c: x) [diff: +tags-gone~size]",
             ),
         ] {
-            let mut policies = Policies::new(details);
+            let mut policies = Policies::default();
             policies.remediation(&remediation);
             policies.remediation(&remediation);
-            let (lines, has_failed) = policies.take_lines(&ended("guard"));
+            let (lines, has_failed) = policies.take_lines(&ended("guard"), details);
             assert_eq!(lines[2], line);
             assert!(!has_failed && lines[1].contains('✅'));
         }
