@@ -1,4 +1,4 @@
-//! The types of the core: each is cut by responsibility, so that its `impl` blocks are in few files.
+//! The types of the core and of the bindings: each is cut by responsibility, so that its `impl` blocks are in few files.
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
@@ -145,14 +145,25 @@ fn from_root(path: &[String], module: &[String]) -> Module {
 
 #[test]
 fn impl_blocks_of_a_type_are_in_few_files() {
-    let types = Types::read(&repository().join("core/src"));
-    let files = types.files();
-    assert!(files.len() > 500, "{} types have impl blocks", files.len());
-    let scattered: Vec<String> = files
-        .iter()
-        .filter(|(_, files)| files.len() > MAX_FILES)
-        .map(|(name, files)| format!("{name} has impl blocks in {} files: {files:#?}", files.len()))
-        .collect();
+    let mut scattered = Vec::new();
+    for (name, at_least) in [
+        ("core", 500),
+        ("project", 10),
+        ("command", 10),
+        ("bindings-c", 10),
+        ("bindings-python", 10),
+        ("bindings-node", 10),
+    ] {
+        let types = Types::read(&repository().join(name).join("src"));
+        let files = types.files();
+        let count = files.len();
+        assert!(count > at_least, "{name}: {count} types have impl blocks");
+        let wide = files.iter().filter(|(_, files)| files.len() > MAX_FILES);
+        scattered.extend(wide.map(|(type_name, files)| {
+            let count = files.len();
+            format!("{name}: {type_name} has impl blocks in {count} files: {files:#?}")
+        }));
+    }
     assert!(scattered.is_empty(), "\n{}", scattered.join("\n"));
 }
 
