@@ -8,6 +8,7 @@ use stackwright::{
     monitor::{MethodCall, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
+    provider::ProviderStatus,
     resource::ResourceOptions,
     step::StepOp,
 };

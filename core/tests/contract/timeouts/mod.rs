@@ -21,7 +21,7 @@ use stackwright::{
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConstructRequest, ConstructResponse, CreateRequest,
         CreateResponse, DeleteRequest, HandshakeRequest, MethodRequest, MethodResponse, Provider,
-        ProviderBackend, ProviderError, ProviderResult,
+        ProviderBackend, ProviderResult,
     },
     runtime::{Clock, Runtime, SystemClock, Timestamp},
     urn::Urn,
