@@ -450,4 +450,8 @@ async def test_code_of_components_and_methods_needs_no_listening_socket(
     assert not found["program begins"], "nothing listens before the first function"
     functions = {where: sockets for where, sockets in found.items() if " in " in where}
     assert all(bool(sockets) == (way == "server") for sockets in functions.values()), functions
+    # The threads of the code end after the run.
+    for thread in threading.enumerate():
+        if thread.name == "stackwright code of shop/dev":
+            await asyncio.to_thread(thread.join, 20)
     assert listeners() <= before, "the SDK's servers are closed as well"
