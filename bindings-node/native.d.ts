@@ -92,6 +92,8 @@ export declare class Engine {
   project(folder: string): Promise<Project>
   /** Lists stacks: returns their summaries as JSON. */
   stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
+  /** Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors. */
+  plugins(request: string, subject: string): PluginAnswer
   /** Ends the idle plugin processes. */
   close(): Promise<void>
 }
@@ -127,6 +129,12 @@ export declare class Operation {
   release(): Promise<void>
   /** Adds a listener; the first one receives all events, others those still to come. */
   events(): Events
+}
+
+/** The answer of a request about plugins. */
+export declare class PluginAnswer {
+  /** Waits for the next message. That with the answer is the last one. */
+  next(): Promise<PluginMessage>
 }
 
 /** A project. */
@@ -289,6 +297,14 @@ export interface PackEntry {
   number: number
   /** The policies, in the order of their numbers. */
   policies: Array<PolicyEntry>
+}
+
+/** The progress of an installation, or the answer of a request about plugins; both are JSON. */
+export interface PluginMessage {
+  /** The progress. */
+  progress?: string
+  /** The answer, which is the last message. */
+  answer?: string
 }
 
 /** A policy. */
