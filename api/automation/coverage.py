@@ -42,7 +42,7 @@ REFUSED: Final = {
             *((f"{name}Options", ".{}") for name in ("Up", "Preview", "Refresh", "Destroy", "Rename", "Import")),
             ("GlobalOpts", ".{}"),
         )
-        for name in ("tracing", "attach_debugger", "attachDebugger", "import_file", "importFile")
+        for name in ("attach_debugger", "attachDebugger")
         for option in (form.format(name),)
     ),
     "converters are not supported": (

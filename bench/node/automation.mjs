@@ -1,6 +1,7 @@
-/** `automation.node.session` and `import.node`: `node automation.mjs [PREFIX]`. */
+/** `automation.node.{session,processes,local}` and `import.node`: `node automation.mjs [PREFIX]`. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import * as fs from "node:fs";
 import * as path from "node:path";
 
@@ -8,9 +9,11 @@ import * as pulumi from "@pulumi/pulumi";
 
 import * as auto from "../../bindings-node/dist/automation/index.js";
 import { Engine } from "../../bindings-node/index.mjs";
+import { idleMonitor } from "./idle_monitor.mjs";
 import { inFolder, isSelected, print, report, seconds, Things } from "./things.mjs";
 
 const ROUNDS = 9;
+const LOCAL_ROUNDS = 5;
 const SETTINGS = 20;
 
 /** Encrypts without a key, so that none is derived. */
@@ -27,12 +30,20 @@ async function program() {
     return { size: new pulumi.Config().get("key-0") };
 }
 
-/** Returns the seconds of one life cycle, as a script has it. */
-async function session(folder, stackName, settings) {
+/** The same program in a folder. */
+const LOCAL = `const pulumi = require("@pulumi/pulumi");
+for (let number = 0; number < 3; number++) {
+    new pulumi.CustomResource("things:index:Thing", "thing-" + number, { number });
+}
+exports.size = new pulumi.Config().get("key-0");
+`;
+
+/** Returns the seconds of one life cycle, as a script has it: of an inline program, or of that in `workDir`. */
+async function session(folder, stackName, settings, workDir) {
     const engine = new Engine({ store: `file://${folder}/state`, providers: { things: new Things() }, ...settings });
     const opts = { pulumiCommand: new auto.Command({ engine }), pulumiHome: path.join(folder, "home") };
     const took = await seconds(async () => {
-        const args = { stackName, projectName: "bench", program };
+        const args = workDir === undefined ? { stackName, projectName: "bench", program } : { stackName, workDir };
         const stack = await auto.LocalWorkspace.createOrSelectStack(args, opts);
         for (let number = 0; number < SETTINGS; number++) {
             await stack.setConfig(`key-${number}`, { value: String(number) });
@@ -48,10 +59,50 @@ async function session(folder, stackName, settings) {
     return took;
 }
 
+/**
+ * Returns how many child processes there are, and one more for each page fault of those that have ended: only the same number twice
+ * means that none was started.
+ */
 function processes() {
     const tasks = fs.readdirSync("/proc/self/task");
     const children = tasks.map((task) => fs.readFileSync(`/proc/self/task/${task}/children`, "utf8"));
-    return children.join(" ").split(" ").filter((child) => child.trim() !== "").length;
+    // The fields behind the name of the process, which can have blanks.
+    const faults = fs.readFileSync("/proc/self/stat", "utf8").split(") ").at(-1).split(" ")[8];
+    return Number(faults) + children.join(" ").split(" ").filter((child) => child.trim() !== "").length;
+}
+
+const launcher = fs.readFileSync(new URL("../../project/src/program/launch.cjs", import.meta.url), "utf8");
+
+/** Returns the seconds of one run of the program in a folder by Node alone. */
+async function interpreter(root, address, dryRun) {
+    const config = Object.fromEntries([...Array(SETTINGS).keys()].map((number) => [`bench:key-${number}`, String(number)]));
+    const program = path.join(root, "index.js");
+    const run = { address, project: "bench", stack: "dev", organization: "organization", root, program };
+    const facts = JSON.stringify({ ...run, config, secretKeys: [], parallel: 16, dryRun });
+    return await seconds(async () => {
+        const child = spawn(process.execPath, ["--eval", launcher], { cwd: root, stdio: ["pipe", "inherit", "inherit"] });
+        child.stdin.end(facts);
+        const [code] = await once(child, "exit");
+        assert.equal(code, 0);
+    });
+}
+
+async function local(folder) {
+    const place = path.join(folder, "local");
+    fs.mkdirSync(place);
+    fs.symlinkSync(new URL("../../node_modules", import.meta.url), path.join(place, "node_modules"));
+    fs.writeFileSync(path.join(place, "Pulumi.yaml"), "name: bench\nruntime: nodejs\n");
+    fs.writeFileSync(path.join(place, "index.js"), LOCAL);
+    const monitor = await idleMonitor();
+    const took = { whole: [], floor: [] };
+    for (let round = 0; round < LOCAL_ROUNDS; round++) {
+        took.floor.push((await interpreter(place, monitor.address, true)) + (await interpreter(place, monitor.address, false)));
+        took.whole.push(await session(folder, `local-${round}`, { secrets: plain }, place));
+    }
+    monitor.close();
+    const [whole, floor] = [median(took.whole), median(took.floor)];
+    report(`automation.node.local: ${whole.toFixed(3)} s, of which the interpreter alone takes ${floor.toFixed(3)} s`);
+    print("automation.node.local", whole / floor, "ratio");
 }
 
 const median = (numbers) => [...numbers].sort((left, right) => left - right)[Math.floor(numbers.length / 2)];
@@ -68,6 +119,9 @@ if (isSelected("automation.node.session") || isSelected("automation.node.process
         const derived = await session(folder, "derived", { passphrase: "bench" });
         report(`automation.node: the derivation of the key takes ${(1000 * (derived - median(took))).toFixed(0)} ms more`);
     });
+}
+if (isSelected("automation.node.local")) {
+    await inFolder(local);
 }
 if (isSelected("import.node")) {
     const index = new URL("../../bindings-node/index.mjs", import.meta.url).pathname;

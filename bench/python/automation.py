@@ -1,7 +1,9 @@
-"""``automation.python.session`` and ``import.python``: ``python automation.py [PREFIX]``."""
+"""``automation.python.{session,processes,local}`` and ``import.python``: ``python automation.py [PREFIX]``."""
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
 import subprocess
 import sys
@@ -12,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import stackwright as sw
+from idle_monitor import idle_monitor
 from stackwright import automation as auto
 from things import Things, selection
 
 ROUNDS = 9
+LOCAL_ROUNDS = 5
 SETTINGS = 20
 
 
@@ -40,14 +44,27 @@ def program() -> None:
     pulumi.export("size", pulumi.Config().get("key-0"))
 
 
-def session(folder: Path, name: str, **settings: Any) -> float:
-    """Returns the seconds of one life cycle, as a script has it."""
+LOCAL = """import pulumi
+for number in range(3):
+    pulumi.CustomResource("things:index:Thing", f"thing-{number}", {"number": number})
+pulumi.export("size", pulumi.Config().get("key-0"))
+"""
+"""The same program in a folder."""
+
+LAUNCHER = Path(__file__).parents[2] / "project" / "src" / "program" / "launch.py"
+
+
+def session(folder: Path, name: str, work_dir: str | None = None, **settings: Any) -> float:
+    """Returns the seconds of one life cycle, as a script has it: of an inline program, or of that in ``work_dir``."""
     engine = sw.Engine(store=f"file://{folder / 'state'}", providers={"things": Things()}, **settings)
     opts = auto.LocalWorkspaceOptions(
         pulumi_command=auto.Command(engine), pulumi_home=str(folder / "home"), env_vars={}
     )
     began = time.perf_counter()
-    stack = auto.create_or_select_stack(name, project_name="bench", program=program, opts=opts)
+    if work_dir is None:
+        stack = auto.create_or_select_stack(name, project_name="bench", program=program, opts=opts)
+    else:
+        stack = auto.create_or_select_stack(name, work_dir=work_dir, opts=opts)
     for number in range(SETTINGS):
         stack.set_config(f"key-{number}", auto.ConfigValue(str(number)))
     stack.preview()
@@ -60,9 +77,48 @@ def session(folder: Path, name: str, **settings: Any) -> float:
 
 
 def processes() -> int:
-    """Returns how many processes this one has started so far and not waited for, all threads included."""
+    """Returns how many child processes there are, all threads included, and one more for each page fault of those that have ended:
+    only the same number twice means that none was started."""
     tasks = Path("/proc/self/task").iterdir()
-    return sum(len((task / "children").read_text().split()) for task in tasks)
+    # The fields behind the name of the process, which can have blanks.
+    faults = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[8]
+    return int(faults) + sum(len((task / "children").read_text().split()) for task in tasks)
+
+
+def interpreter(place: Path, address: str, is_preview: bool) -> float:
+    """Returns the seconds of one run of the program in a folder by its interpreter alone."""
+    facts = {
+        "address": address,
+        "project": "bench",
+        "stack": "dev",
+        "organization": "organization",
+        "root": str(place),
+        "program": str(place),
+        "config": {f"bench:key-{number}": str(number) for number in range(SETTINGS)},
+        "secretKeys": [],
+        "parallel": 16,
+        "dryRun": is_preview,
+    }
+    command = [sys.executable, "-u", "-c", LAUNCHER.read_text()]
+    began = time.perf_counter()
+    subprocess.run(command, input=json.dumps(facts), check=True, text=True, cwd=place, env=dict(os.environ))
+    return time.perf_counter() - began
+
+
+def local(folder: Path) -> None:
+    place = folder / "local"
+    place.mkdir()
+    options = f"  options:\n    virtualenv: {sys.prefix}\n"
+    (place / "Pulumi.yaml").write_text(f"name: bench\nruntime:\n  name: python\n{options}")
+    (place / "__main__.py").write_text(LOCAL)
+    took: list[tuple[float, float]] = []
+    with idle_monitor() as address:
+        for number in range(LOCAL_ROUNDS):
+            floor = interpreter(place, address, True) + interpreter(place, address, False)
+            took.append((session(folder, f"local-{number}", str(place), secrets=Plain()), floor))
+    whole, floor = (statistics.median(column) for column in zip(*took, strict=True))
+    print(f"automation.python.local: {whole:.3f} s, of which the interpreter alone takes {floor:.3f} s", file=sys.stderr)
+    selection().print("automation.python.local", whole / floor, "ratio")
 
 
 def automation(folder: Path) -> None:
@@ -87,6 +143,9 @@ def imports() -> None:
 if __name__ == "__main__":
     if selection().overlaps("automation."):
         with tempfile.TemporaryDirectory(dir=".") as temporary:
-            automation(Path(temporary).resolve())
+            if selection().overlaps("automation.python.session") or selection().overlaps("automation.python.processes"):
+                automation(Path(temporary).resolve())
+            if selection().overlaps("automation.python.local"):
+                local(Path(temporary).resolve())
     if selection().overlaps("import."):
         imports()

@@ -1,4 +1,5 @@
-//! `moves.5000`: milliseconds that suggested moves add to a preview which deletes 5,000 resources and creates as many.
+//! `moves.5000`: milliseconds that suggested moves add to a preview which deletes 5,000 resources and creates as many;
+//! `moves.equal_inputs.5000`: the same where all resources have equal inputs.
 
 use std::sync::Arc;
 
@@ -16,12 +17,20 @@ use crate::{
 const ROUNDS: usize = 5;
 const COUNT: usize = 5000;
 
+/// Which inputs the resources of a program have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inputs {
+    Equal,
+    Other,
+}
+
 /// Returns a program that registers resources whose names begin with `prefix`, of the type `kind`.
-fn program(prefix: &'static str, kind: &'static str) -> Arc<dyn Program> {
+fn program(prefix: &'static str, kind: &'static str, inputs: Inputs) -> Arc<dyn Program> {
     from_fn(move |context| async move {
         let mut answers = Vec::with_capacity(COUNT);
         for number in 0..COUNT {
-            let mut registration = stack::registration(number, stack::inputs(number), Vec::new());
+            let numbered = if inputs == Inputs::Equal { 0 } else { number };
+            let mut registration = stack::registration(number, stack::inputs(numbered), Vec::new());
             registration.name = format!("{prefix}-{number}");
             registration.resource_type = kind.into();
             answers.push(context.monitor.register(registration));
@@ -52,13 +61,22 @@ async fn preview(opened: &Stack, program: Arc<dyn Program>, expected: usize) -> 
 
 pub(crate) fn measure(selection: &Selection) -> Result<()> {
     stack::executor()?.block_on(async {
-        let folder = stack::folder()?;
-        let engine = stack::instant_engine(folder.path())?;
-        let opened = stack::open(&engine, "bench/dev").await?;
-        let recorded = program("before", "bench:index:Thing");
-        stack::run(&opened, OperationKind::Update, stack::unbounded(), Some(recorded)).await?;
-        let unlike = preview(&opened, program("after", "bench:index:Other"), 0).await?;
-        let alike = preview(&opened, program("after", "bench:index:Thing"), COUNT).await?;
-        selection.print("moves.5000", (alike - unlike).max(0.0), "ms")
+        for (name, inputs) in [
+            ("moves.5000", Inputs::Other),
+            ("moves.equal_inputs.5000", Inputs::Equal),
+        ] {
+            if !selection.selects(name) {
+                continue;
+            }
+            let folder = stack::folder()?;
+            let engine = stack::instant_engine(folder.path())?;
+            let opened = stack::open(&engine, "bench/dev").await?;
+            let recorded = program("before", "bench:index:Thing", inputs);
+            stack::run(&opened, OperationKind::Update, stack::unbounded(), Some(recorded)).await?;
+            let unlike = preview(&opened, program("after", "bench:index:Other", inputs), 0).await?;
+            let alike = preview(&opened, program("after", "bench:index:Thing", inputs), COUNT).await?;
+            selection.print(name, (alike - unlike).max(0.0), "ms")?;
+        }
+        Ok(())
     })
 }

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include "support.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char PROJECT[] = "# the shop\nname: shop\nruntime: c # own\ndescription: 'Sells things' # short\nconfig:\n"
@@ -210,6 +211,38 @@ static void a_stack_takes_its_settings_from_the_project(void)
     close_shop(&shop);
 }
 
+/* The interpreter of the program is a script of the test. */
+static void a_stack_without_a_program_runs_that_of_its_folder(void)
+{
+    struct shop shop;
+    sw_error_t *error = NULL;
+    sw_stack_t *stack = NULL;
+    char settings[256], entry[96], bin[96], node[112];
+    open_shop(&shop);
+    snprintf(entry, sizeof entry, "%s/index.js", shop.folder);
+    snprintf(bin, sizeof bin, "%s/bin", shop.folder);
+    snprintf(node, sizeof node, "%s/node", bin);
+    put(shop.project, "name: shop\nruntime: nodejs\n");
+    put(entry, "");
+    CHECK(mkdir(bin, 0755) == 0);
+    put(node, "#!/bin/sh\necho the last line; exit $CODE\n");
+    CHECK(chmod(node, 0755) == 0);
+    for (int code = 0; code <= 3; code += 3) {
+        snprintf(settings, sizeof settings, "{\"project\": \"%s\", \"programEnvironment\": {\"PATH\": \"%s:/usr/bin:/bin\", \"CODE\": \"%d\"}}",
+                 shop.folder, bin, code);
+        OK(sw_stack_open(shop.engine, sw_text("dev"), sw_text(settings), NULL, &stack, &error));
+        sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, code == 0 ? SW_STATUS_OK : SW_STATUS_PROGRAM);
+        if (code != 0)
+            CHECK(strstr((const char *)sw_bytes_data(result), "exit code: 3") != NULL);
+        sw_bytes_free(result);
+        sw_stack_free(stack);
+    }
+    FAILS(sw_stack_open(shop.engine, sw_text("shop/dev"), sw_text("{\"programEnvironment\": {\"A\": \"b\"}}"), NULL, &stack, &error),
+          SW_STATUS_INVALID_INPUT, "programEnvironment");
+    unlink(entry), unlink(node), rmdir(bin);
+    close_shop(&shop);
+}
+
 static void a_stack_keeps_tags(void)
 {
     struct shop shop;
@@ -249,6 +282,7 @@ int main(void)
     RUN(configuration_is_set_read_and_removed_with_all_other_bytes_kept);
     RUN_WITH_KEYS(a_key_that_is_declared_as_secret_is_encrypted_unless_the_value_is_marked_as_none);
     RUN_WITH_KEYS(a_stack_takes_its_settings_from_the_project);
+    RUN_WITH_KEYS(a_stack_without_a_program_runs_that_of_its_folder);
     RUN(a_stack_keeps_tags);
     RUN(null_handles_are_refused);
     return 0;

@@ -84,8 +84,17 @@ static void answer_error(const char *id, const sw_error_t *error)
     char *message = member("message", sw_error_message(error)), *urn = member("urn", sw_error_urn(error));
     char *provider = member("provider", sw_error_provider(error)), *phase = member("phase", sw_error_phase(error));
     char *reference = member("referenceMessage", sw_error_reference_message(error));
-    send_line("{\"id\": %s, \"error\": {\"kind\": \"%s\"%s%s%s%s%s}}", id, sw_error_kind_name(error), message, urn,
-        provider, phase, reference);
+    char *hints = format("%s", "");
+    for (size_t index = 0; index < sw_error_hint_count(error); index++) {
+        sw_bytes_t *quoted = NULL;
+        sw_json_quote(sw_text(sw_error_hint(error, index)), &quoted, NULL);
+        char *longer = format("%s%s%s", hints, index ? ", " : "", sw_bytes_data(quoted));
+        sw_bytes_free(quoted), free(hints);
+        hints = longer;
+    }
+    send_line("{\"id\": %s, \"error\": {\"kind\": \"%s\"%s%s%s%s%s, \"hints\": [%s]}}", id, sw_error_kind_name(error), message,
+        urn, provider, phase, reference, hints);
+    free(hints);
     free(message), free(urn), free(provider), free(phase), free(reference);
 }
 

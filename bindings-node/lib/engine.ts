@@ -306,9 +306,9 @@ export class Engine {
      *
      * @internal
      */
-    command(): Native.Command {
+    command(): [Native.Command, Bridge] {
         this.#requireOpen();
-        return native.Command.onEngine(this.#native);
+        return [native.Command.onEngine(this.#native), this.#bridge];
     }
 
     /** Ends the plugin processes that are kept warm. No stack is opened and no operation started after that. */

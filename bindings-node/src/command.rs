@@ -21,6 +21,7 @@ use crate::{
     bridge::{Bridge, Shared},
     engine::Engine,
     errors,
+    program::ProgramEntry,
 };
 
 /// What a running invocation writes, or its end.
@@ -69,14 +70,17 @@ impl Command {
         stackwright_command::Command::version().to_owned()
     }
 
-    /// Starts an invocation.
+    /// Starts an invocation. `program` takes the place of the language runtime that its command line names.
     #[napi(catch_unwind)]
     pub fn start(
         &self,
         arguments: Vec<String>,
         directory: String,
         environment: HashMap<String, String>,
+        program: Option<ProgramEntry>,
     ) -> CommandRun {
+        // Taken first: the package releases taken objects when they are dropped.
+        let program = program.map(|program| program.take(&self.shared));
         let (sender, receiver) = mpsc::unbounded_channel();
         let cancellation = Cancellation::default();
         let output = |is_error| {
@@ -95,6 +99,7 @@ impl Command {
             stdout: output(false),
             stderr: output(true),
             cancellation: cancellation.clone(),
+            program,
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();

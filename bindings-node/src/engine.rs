@@ -129,7 +129,7 @@ impl Engine {
             .map(|entry| (JsHost::new(&self.shared, entry.number), entry));
         let mut document: StackDocument =
             binding::read(document.as_bytes(), Language::Node, "a stack").map_err(napi)?;
-        let folder = document.project.take();
+        let folder = document.take_project(Language::Node).map_err(napi)?;
         let opening = opening.as_deref().map(Opening::named).transpose().map_err(napi)?;
         let mut settings = document
             .into_settings(&name, opening, has_program, &self.engine, Language::Node)

@@ -12,6 +12,7 @@ import { promisify } from "node:util";
 import * as pulumi from "@pulumi/pulumi";
 
 import * as auto from "../dist/automation/index.js";
+import { connections, listeners } from "./listeners.mjs";
 import { Memory, memoryEngine } from "./support.mjs";
 
 const require = createRequire(import.meta.url);
@@ -53,7 +54,7 @@ function children() {
 }
 
 test("every name of the automation API is there, and mostly the same object", () => {
-    const own = new Set(["LocalWorkspace", "PulumiCommand", "RemoteWorkspace"]);
+    const own = new Set(["LocalWorkspace", "PulumiCommand", "RemoteWorkspace", "Stack"]);
     for (const name of Object.keys(upstream).filter((name) => !own.has(name))) {
         assert.equal(auto[name], upstream[name], name);
     }
@@ -174,6 +175,27 @@ test("a program that throws is an error with its message", async (t) => {
     const options = ["--input-type=module", "--eval", BROKEN, join(folder(t), "home")];
     const { stdout } = await promisify(execFile)(process.execPath, options, { cwd: new URL(".", import.meta.url), timeout: 60_000 });
     assert.equal(stdout, "true true\n");
+});
+
+test("an inline program runs without a connection", async (t) => {
+    const open = opener(t);
+    const seen = [];
+    const program = async () => {
+        const thing = new Thing("thing", { size: 1 });
+        await new Promise((resolve) => thing.urn.apply(resolve));
+        seen.push([connections().length, listeners().length]);
+        return { urn: thing.urn };
+    };
+    const stack = await open("dev", program);
+    assert.ok(stack instanceof auto.Stack);
+    assert.match((await stack.up()).outputs.urn.value, /::thing$/);
+    await stack.preview();
+    await stack.preview({ program });
+    const { workspace } = stack;
+    await (await auto.Stack.select("dev", workspace)).up();
+    // The SDK listens for the command, which does not connect. For a preview it listens for events, too: one connection with two ends.
+    const [update, preview] = [[0, 1], [2, 2]];
+    assert.deepEqual(seen, [update, preview, preview, update]);
 });
 
 test("a signal cancels an operation, and what a function throws does as well", async (t) => {

@@ -292,19 +292,31 @@ test("destroys have every option", async (t) => {
     assert.deepEqual([memory.things.size, await stack.workspace.listStacks()], [0, []]);
 });
 
-test("options that are not supported are refused by name", async (t) => {
+test("options that are not supported are refused, and those without effect warn", async (t) => {
     const stack = await opener(t)();
     const tracing = "file:trace.json";
-    await assert.rejects(stack.up({ tracing }), /unknown flag: --tracing/);
-    await assert.rejects(stack.preview({ tracing }), /unknown flag: --tracing/);
-    await assert.rejects(stack.refresh({ tracing }), /unknown flag: --tracing/);
-    await assert.rejects(stack.destroy({ tracing }), /unknown flag: --tracing/);
-    await assert.rejects(stack.up({ attachDebugger: true }), /unknown flag: --attach-debugger/);
-    await assert.rejects(stack.preview({ attachDebugger: true }), /unknown flag: --attach-debugger/);
-    await assert.rejects(stack.preview({ importFile: "import.json" }), /unknown flag: --import-file/);
-    const resources = [{ type: "mem:index:Thing", name: "mine", id: "mine-1" }];
-    await assert.rejects(stack.import({ resources, tracing }), /unknown flag: --tracing/);
+    const ran = [
+        await stack.preview({ tracing }),
+        await stack.up({ tracing }),
+        await stack.refresh({ tracing }),
+        await stack.destroy({ tracing }),
+    ];
+    assert.deepEqual(ran.flatMap(({ stderr }) => warnings(stderr)), Array(4).fill("warning: --tracing"));
+    await assert.rejects(stack.up({ attachDebugger: true }), /--attach-debugger is not supported/);
+    await assert.rejects(stack.preview({ attachDebugger: true }), /--attach-debugger is not supported/);
     await assert.rejects(stack.import({ converter: "terraform", converterArgs: ["state.tf"] }), /pulumi-converter-terraform|unexpected/);
+});
+
+test("a preview writes a request that imports what it would create", async (t) => {
+    const importFile = join(folder(t), "import.json");
+    const stack = await opener(t)();
+    await stack.preview({ importFile });
+    const request = JSON.parse(readFileSync(importFile, "utf8"));
+    const row = (name) => ({ type: "mem:index:Thing", name, id: "<PLACEHOLDER>" });
+    assert.deepEqual(request.resources.toSorted((one, other) => one.name.localeCompare(other.name)), ["after", "beside", "first"].map(row));
+    await stack.up();
+    await stack.preview({ importFile });
+    assert.equal(readFileSync(importFile, "utf8"), "{}\n");
 });
 
 /** A provider that can import. */
@@ -346,6 +358,7 @@ test("resources are imported with every option", async (t) => {
         generateCode: false,
         showSecrets: false,
         color: "never",
+        tracing: "file:trace.json",
         debug: true,
         logFlow: true,
         logVerbosity: 3,
@@ -372,10 +385,9 @@ test("renames refuse the options of operations, as the executable does", async (
     await assert.rejects(stack.rename({ stackName, configFile: "other.yaml" }), /unknown flag: --config-file/);
     await assert.rejects(stack.rename({ stackName, suppressOutputs: true }), /unknown flag: --suppress-outputs/);
     await assert.rejects(stack.rename({ stackName, suppressProgress: true }), /unknown flag: --suppress-progress/);
-    await assert.rejects(stack.rename({ stackName, tracing: "file:trace.json" }), /unknown flag: --tracing/);
     /** @type {auto.GlobalOpts} */
     const known = { color: "never" };
-    await stack.rename({ stackName, ...known });
+    await stack.rename({ stackName, ...known, tracing: "file:trace.json" });
     assert.equal(stack.name, "live");
 });
 
@@ -430,7 +442,11 @@ test("policy packs of folders are enforced with their settings", async (t) => {
     });
     /** @type {auto.EngineEvent[]} */
     const events = [];
-    await assert.rejects(stack.preview({ policyPacks: [pack], onEvent: (event) => events.push(event) }), auto.CommandError);
+    const refused = await stack.preview({ policyPacks: [pack], onEvent: (event) => events.push(event) }).catch((error) => error);
+    assert.ok(refused instanceof auto.CommandError);
+    const text = refused.message;
+    assert.ok(text.includes(`    ❌ guard@v1.0.0 (local: ${pack})\n        - [mandatory]  not-big  (mem:index:Thing: thing)\n`), text);
+    assert.ok(text.includes("          thing is too big\n") && text.includes("error: preview failed"), text);
     const violation = events.find(({ policyEvent }) => policyEvent !== undefined)?.policyEvent;
     assert.ok(violation !== undefined);
     assert.deepEqual([violation.policyName, violation.policyPackName, violation.enforcementLevel], ["not-big", "guard", "mandatory"]);

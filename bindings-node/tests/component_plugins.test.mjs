@@ -1,29 +1,11 @@
 /** Components of plugins in three languages: each through all operations, and inside each other, up to three deep. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import * as fs from "node:fs";
-import * as path from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import * as pulumi from "@pulumi/pulumi";
 
 import { Engine, Hook, sdkProgram, secret } from "../index.mjs";
-import { Memory } from "./support.mjs";
-
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
-const testkit = path.join(root, "testkit");
-const python = process.env.STACKWRIGHT_TEST_PYTHON ?? path.join(root, ".venv", "bin", "python");
-const gobox = path.join(root, "target", "testkit", "pulumi-resource-gobox");
-
-// In CI, where everything is installed, a missing Python fails the test.
-const skip = !process.env.CI && !fs.existsSync(python) && `there is no ${python}`;
-
-const commands = {
-    pybox: [python, "-u", path.join(testkit, "python-component")],
-    tsbox: ["node", path.join(root, "node_modules/@pulumi/pulumi/cmd/run-plugin/index.js"), path.join(testkit, "node-component")],
-    gobox: [gobox],
-};
+import { componentPlugins as commands, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
 
 // Each language is outside, in the middle and inside, next to each of the others.
 const nests = [
@@ -89,11 +71,6 @@ async function checkParents(stack) {
     });
 }
 
-/** Builds the plugin in Go; does nothing when the executable is up to date. */
-function buildGo() {
-    execFileSync("go", ["build", "-o", gobox, "."], { cwd: path.join(testkit, "go-component") });
-}
-
 /** A component of the plugin `outer` with a transform that adds 10 to its size, and a hook that notes its creation. */
 const guarded = {
     own: ({ outer, size, ran }) => (context) => {
@@ -129,7 +106,7 @@ async function records(stack) {
 
 for (const outer of Object.keys(commands)) {
     test(`transforms, hooks, targets and the program reach a component in ${outer}, through all operations`, { skip }, async (t) => {
-        buildGo();
+        goComponent();
         const memory = new Memory();
         const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
         t.after(() => engine.close());
@@ -161,7 +138,7 @@ for (const outer of Object.keys(commands)) {
     });
 
     test(`a component in ${outer} with an unknown provider configuration is previewed alone`, { skip }, async (t) => {
-        buildGo();
+        goComponent();
         const memory = new Memory();
         const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
         t.after(() => engine.close());
@@ -181,7 +158,7 @@ for (const outer of Object.keys(commands)) {
 }
 
 test("components of three languages nest", { skip }, async (t) => {
-    buildGo();
+    goComponent();
     const memory = new Memory();
     const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
     t.after(() => engine.close());

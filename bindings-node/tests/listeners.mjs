@@ -1,10 +1,16 @@
-/** The TCP sockets on which this process listens. */
+/** The TCP sockets of this process. */
 import * as fs from "node:fs";
 
+const ESTABLISHED = "01";
 const LISTEN = "0A";
 
 /** Returns the inodes of this process's listening TCP sockets. */
-export function listeners() {
+export const listeners = () => sockets(LISTEN);
+
+/** Returns the inodes of this process's connected TCP sockets. */
+export const connections = () => sockets(ESTABLISHED);
+
+function sockets(state) {
     const own = new Set();
     for (const descriptor of fs.readdirSync("/proc/self/fd")) {
         try {
@@ -21,5 +27,5 @@ export function listeners() {
         return fs.existsSync(path) ? fs.readFileSync(path, "utf8").trim().split("\n").slice(1) : [];
     });
     const fields = rows.map((row) => row.trim().split(/\s+/));
-    return fields.filter((row) => row[3] === LISTEN && own.has(row[9])).map((row) => row[9]);
+    return fields.filter((row) => row[3] === state && own.has(row[9])).map((row) => row[9]);
 }

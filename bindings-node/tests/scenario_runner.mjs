@@ -412,7 +412,7 @@ function reversal(settings) {
     return { ...settings, encrypt: reversed, decrypt: reversed };
 }
 
-function newEngine({ store, passphrase, secrets, packages, waitsForRegistrations, limits, addresses, commands }) {
+function newEngine({ store, passphrase, secrets, nestedSecrets, packages, waitsForRegistrations, limits, addresses, commands }) {
     const waits = (each) => waitsForRegistrations?.[each] ?? false;
     const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each), limits?.[each])]));
     const started = Object.entries(commands ?? {}).map(([name, { program, arguments: given }]) => [name, [program, ...given]]);
@@ -420,6 +420,7 @@ function newEngine({ store, passphrase, secrets, packages, waitsForRegistrations
         store,
         passphrase: passphrase ?? undefined,
         secrets: secrets ? reversal(secrets) : undefined,
+        nestedSecrets: nestedSecrets ?? undefined,
         providers,
         plugins: { commands: Object.fromEntries(started) },
         resolver: Object.keys(addresses ?? {}).length > 0 ? ({ name }) => addresses[name] : undefined,
@@ -593,8 +594,8 @@ function describe(error) {
     if (!(error instanceof StackwrightError)) {
         return { kind: "actor", message: error?.stack ?? String(error) };
     }
-    const { kind, message, urn, provider, phase, referenceMessage } = error;
-    return { kind, message, urn, provider, phase, referenceMessage };
+    const { kind, message, urn, provider, phase, referenceMessage, hints } = error;
+    return { kind, message, urn, provider, phase, referenceMessage, hints };
 }
 
 async function take(line) {

@@ -348,5 +348,41 @@ for (const way of ["direct", "server"]) {
             await failureOf(stack.up({ program: failing }));
             assert.ok(await closed(before), "also after a failure");
         });
+
+        tried("code of components and methods needs no listening socket", async () => {
+            const before = listeners();
+            const found = {};
+            const count = (where) => void (found[where] = listeners().filter((socket) => !before.includes(socket)).length);
+            const code = (where) => () => {
+                count(`${where} begins`);
+                const hook = new pulumi.ResourceHook(`hook ${where}`, () => count(`hook in ${where}`));
+                const options = { transforms: [() => count(`transform in ${where}`)], hooks: { beforeCreate: [hook] } };
+                return { size: new Thing(`${where}-thing`, { content: "x" }, options).size };
+            };
+            const boxes = {
+                construct: (context) => context.runSdk(code("construct")),
+                call: async (context) => ({ result: await context.runSdk(code("call")) }),
+            };
+            const memory = new Memory();
+            const stack = await memoryEngine(memory, { providers: { mem: memory, box: boxes } }).stack("shop/dev", {
+                program: async (context) => {
+                    await context.runSdk(code("program"));
+                    const box = context.remoteComponent("box:index:Box", "box");
+                    assert.deepEqual(await context.call("box:index:Box/open", box), { size: "1" });
+                },
+            });
+            await stack.up();
+            const wheres = ["program", "construct", "call"];
+            assert.deepEqual(
+                Object.keys(found).sort(),
+                wheres.flatMap((where) => [`${where} begins`, `hook in ${where}`, `transform in ${where}`]).sort(),
+            );
+            assert.equal(found["program begins"], 0, "nothing listens before the first function");
+            for (const where of wheres) {
+                assert.equal(found[`transform in ${where}`] > 0, way === "server", where);
+                assert.equal(found[`hook in ${where}`] > 0, way === "server", where);
+            }
+            assert.ok(await closed(before), "the SDK's servers are closed as well");
+        });
     });
 }

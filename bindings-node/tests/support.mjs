@@ -1,7 +1,9 @@
 /** Shared by the tests: an engine and a provider in memory, and helpers. */
+import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
+import { fileURLToPath } from "node:url";
 
 import { Engine } from "../index.mjs";
 
@@ -87,4 +89,24 @@ export async function failureOf(promise) {
         return error;
     }
     throw new Error(`expected a failure, got ${value}`);
+}
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const testkit = path.join(root, "testkit");
+const python = process.env.STACKWRIGHT_TEST_PYTHON ?? path.join(root, ".venv", "bin", "python");
+const gobox = path.join(root, "target", "testkit", "pulumi-resource-gobox");
+
+/** Why tests with a plugin in Python are skipped, or false. In CI, where everything is installed, a missing Python fails them. */
+export const noPythonPlugin = !process.env.CI && !fs.existsSync(python) && `there is no ${python}`;
+
+/** The commands of component plugins in three languages. */
+export const componentPlugins = {
+    pybox: [python, "-u", path.join(testkit, "python-component")],
+    tsbox: ["node", path.join(root, "node_modules/@pulumi/pulumi/cmd/run-plugin/index.js"), path.join(testkit, "node-component")],
+    gobox: [gobox],
+};
+
+/** Builds the component plugin in Go; does nothing when the executable is up to date. */
+export function goComponent() {
+    execFileSync("go", ["build", "-o", gobox, "."], { cwd: path.join(testkit, "go-component") });
 }

@@ -45,14 +45,14 @@ pub(crate) fn read_value(key: &str, entry: &Bound<'_, PyAny>) -> PyResult<Config
         Misfit::Depth => invalid(
             py,
             format!(
-                "config: the value of {key} contains itself, or is nested more than {MAX_DEPTH} levels deep"
+                "config: the value of {key} contains itself, or is nested more than {MAX_CONFIG_DEPTH} levels deep"
             ),
         ),
     })
 }
 
 /// The maximum nesting of structures.
-const MAX_DEPTH: usize = 100;
+const MAX_CONFIG_DEPTH: usize = 100;
 
 /// Why a value is not a configuration value.
 enum Misfit {
@@ -70,7 +70,7 @@ impl From<PyErr> for Misfit {
 
 /// Reads one value.
 fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<ConfigValue, Misfit> {
-    if depth > MAX_DEPTH {
+    if depth > MAX_CONFIG_DEPTH {
         return Err(Misfit::Depth);
     }
     if let Some(inner) = convert::secret_content(object)? {

@@ -159,7 +159,7 @@ impl Engine {
         let opening = opening.map(Opening::named).transpose().or_raise(py)?;
         let mut document: StackDocument =
             binding::read(document, Language::Python, "a stack").or_raise(py)?;
-        let folder = document.project.take();
+        let folder = document.take_project(Language::Python).or_raise(py)?;
         let mut settings = document
             .into_settings(name, opening, has_program, &self.engine, Language::Python)
             .or_raise(py)?;

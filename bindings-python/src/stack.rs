@@ -363,6 +363,11 @@ impl Stack {
     }
 
     #[getter]
+    fn has_program(&self) -> bool {
+        self.stack.has_program()
+    }
+
+    #[getter]
     fn organization(&self) -> &str {
         self.stack.organization()
     }

@@ -136,7 +136,9 @@ class Actor:
             name: [command["program"], *command["arguments"]]
             for name, command in (message.get("commands") or {}).items()
         }
+        nested = message.get("nestedSecrets")
         return self.make_engine(
+            **({} if nested is None else {"nested_secrets": nested}),
             store=message["store"],
             passphrase=message.get("passphrase"),
             secrets=Reversal(**message["secrets"]) if message.get("secrets") else None,

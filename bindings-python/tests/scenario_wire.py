@@ -74,5 +74,5 @@ def failure(error: BaseException) -> Message:
             "referenceMessage": error.reference_message,
         }
         given = {name: value for name, value in facts.items() if value is not None}
-        return {"kind": error.kind, "message": error.message, **given}
+        return {"kind": error.kind, "message": error.message, "hints": list(error.hints), **given}
     return {"kind": "actor", "message": f"{type(error).__name__}: {error}"}

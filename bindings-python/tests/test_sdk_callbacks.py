@@ -407,3 +407,47 @@ async def test_direct_calls_need_no_listening_socket(make_engine: MakeEngine, me
     assert len(found) == (4 if hasattr(pulumi, "ResourceHook") else 3)
     assert all(bool(sockets) == (way == "server") for sockets in found)
     assert listeners() <= before, "the SDK's server is closed as well"
+
+
+@on_loop
+async def test_code_of_components_and_methods_needs_no_listening_socket(
+    make_engine: MakeEngine, memory: Memory, way: str
+) -> None:
+    before = listeners()
+    found: dict[str, set[str]] = {}
+
+    def count(where: str) -> None:
+        found[where] = listeners() - before
+
+    def code(where: str) -> Callable[[Any], dict[str, Any]]:
+        def build(_inputs: Any) -> dict[str, Any]:
+            count(f"{where} begins")
+            opts = pulumi.ResourceOptions(transforms=[lambda args: count(f"transform in {where}")])
+            if hasattr(pulumi, "ResourceHook"):
+                hook = pulumi.ResourceHook(f"hook {where}", lambda args: count(f"hook in {where}"))
+                opts.hooks = pulumi.ResourceHookBinding(before_create=[hook])
+            return {"made": Thing(f"{where}-thing", {}, opts).made}
+
+        return build
+
+    class Boxes(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> Any:
+            return await ctx.run_sdk(code("construct"))
+
+        async def call(self, ctx: sw.Context, request: sw.MethodRequest) -> Any:
+            return await ctx.run_sdk(code("call"))
+
+    async def program(ctx: sw.Context) -> None:
+        await ctx.run_sdk(code("program"))
+        box = ctx.remote_component("box:index:Box", "box")
+        assert (await ctx.call("box:index:Box/open", box))["made"] is True
+
+    async with make_engine(mem=memory, box=Boxes()) as engine:
+        await (await engine.stack("shop/dev", program)).up()
+    kinds = ["transform", "hook"] if hasattr(pulumi, "ResourceHook") else ["transform"]
+    wheres = ["program", "construct", "call"]
+    assert found.keys() == {f"{where} begins" for where in wheres} | {f"{kind} in {where}" for kind in kinds for where in wheres}
+    assert not found["program begins"], "nothing listens before the first function"
+    functions = {where: sockets for where, sockets in found.items() if " in " in where}
+    assert all(bool(sockets) == (way == "server") for sockets in functions.values()), functions
+    assert listeners() <= before, "the SDK's servers are closed as well"

@@ -178,6 +178,9 @@ fn warn_of_logs(invocation: &Invocation, global: &GlobalArguments) {
             ));
         }
     }
+    if global.tracing.is_some() {
+        invocation.warn("--tracing has no effect: the engine's spans are those of its host");
+    }
 }
 
 impl std::fmt::Debug for Command {

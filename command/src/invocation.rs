@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use stackwright::program::Program;
+use stackwright::{plugin::HostEnvironment, program::Program};
 use tokio::sync::watch;
 
 /// Receives what a command writes, whole lines at a time, on any thread.
@@ -67,6 +67,13 @@ impl Invocation {
             self.variable(name),
             Some("1" | "t" | "T" | "true" | "TRUE" | "True")
         )
+    }
+
+    /// Returns the environment of processes.
+    pub(crate) fn process_environment(&self) -> HostEnvironment {
+        let variables = self.environment.iter();
+        let variables = variables.map(|(name, value)| (name.into(), value.into()));
+        HostEnvironment::new(variables.collect(), self.directory.clone())
     }
 
     /// Returns a path as seen from the working directory.

@@ -39,7 +39,6 @@ mod session;
 mod account;
 mod stack;
 mod config;
-mod program;
 mod project_plugins;
 mod plugins;
 mod operation;

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use stackwright::{
-    Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings,
-    plugin::{HostEnvironment, PluginSettings},
-    runtime::Runtime,
-    secrets::SecretsProvider,
-    store,
+    Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings, plugin::PluginSettings,
+    runtime::Runtime, secrets::SecretsProvider, store,
 };
 use stackwright_project::Project;
 
@@ -198,6 +195,19 @@ impl<'a> Session<'a> {
         opened.map_err(|error| explained(error, stack))
     }
 
+    /// Opens a stack that exists, whose settings file follows its name. No passphrase is needed.
+    pub(crate) async fn named_stack(&self, stack: &NamedStack) -> Result<Stack> {
+        let source = self
+            .project_of(stack)
+            .map(|project| project.config_source(stack.name.stack()));
+        let settings = StackSettings {
+            config_source: source,
+            ..StackSettings::default()
+        };
+        let opened = self.engine.select_stack(&stack.name.to_string(), settings).await;
+        opened.map_err(|error| explained(error, stack))
+    }
+
     /// Opens a stack that exists, with the settings of its project, for an operation. The passphrase is checked.
     pub(crate) async fn configured_stack(
         &self,
@@ -240,9 +250,7 @@ fn environment_engine(
     let store = store::open(&expanded(invocation, &url)?, &base, &runtime)?;
     check_folder(&store.url())?;
     let secrets = components.passphrases.of(invocation, &runtime)?;
-    let environment = invocation.environment.iter();
-    let environment = environment.map(|(name, value)| (name.into(), value.into()));
-    let host = HostEnvironment::new(environment.collect(), invocation.directory.clone());
+    let host = invocation.process_environment();
     let plugins = PluginSettings {
         path: None,
         cache: Some(home.plugins()),

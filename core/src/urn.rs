@@ -114,6 +114,14 @@ impl Urn {
         self.qualified_type() == ROOT_STACK_TYPE
     }
 
+    /// Returns whether this is a default provider, by the names that the engine gives these.
+    #[must_use]
+    pub(crate) fn is_default_provider(&self) -> bool {
+        let name = self.name();
+        self.resource_type().starts_with("pulumi:providers:")
+            && (name == "default" || name.starts_with("default_"))
+    }
+
     /// Returns the same URN with another name.
     #[must_use]
     pub fn with_name(&self, name: &str) -> Self {

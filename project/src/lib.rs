@@ -23,10 +23,12 @@ mod stack_file;
 mod project_file;
 mod file;
 mod project;
+mod program;
 pub mod binding;
 
 pub use config::AsYaml;
 pub use declaration::{ConfigDeclaration, ConfigType};
+pub use program::python_packages;
 pub use project::{ConfigChange, ConfigEntry, Project, open_stack};
 pub use project_file::{ProjectFile, ProjectRuntime};
 pub use stack_file::StackFile;

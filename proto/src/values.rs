@@ -9,8 +9,8 @@ use prost::{
 };
 
 /// How many levels of structs and lists are read. What nests deeper is cut off and null, so that a message can be read
-/// and answered whatever stands in it; whoever makes something of the values refuses them at fewer levels.
-pub const DEEPEST: usize = 1100;
+/// and answered whatever stands in it; code that interprets the values refuses them at fewer levels.
+pub const MAX_MESSAGE_DEPTH: usize = 1100;
 
 /// Values by name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -193,7 +193,9 @@ fn value(bytes: &[u8]) -> Result<Value, DecodeError> {
         };
         if let Some((name, bytes)) = holder.next()? {
             match content(bytes)? {
-                (Some(kind), Some(rest)) if levels < DEEPEST => open.push(Open { name, kind, rest }),
+                (Some(kind), Some(rest)) if levels < MAX_MESSAGE_DEPTH => {
+                    open.push(Open { name, kind, rest })
+                }
                 (_, Some(_)) => holder.put(name, Value::default()),
                 (kind, None) => holder.put(name, Value { kind }),
             }

@@ -3,7 +3,7 @@
 use prost::Message as _;
 use stackwright_proto::{
     pulumirpc::{CreateResponse, RegisterResourceRequest},
-    values::{DEEPEST, ListValue, Struct, Value, value::Kind},
+    values::{ListValue, MAX_MESSAGE_DEPTH, Struct, Value, value::Kind},
 };
 
 fn value(kind: Kind) -> Value {
@@ -164,5 +164,5 @@ fn what_nests_without_end_is_cut_and_the_rest_of_the_message_is_kept() {
     let message = [field(1, b"the-id"), field(2, &nested(100_000))].concat();
     let answer = CreateResponse::decode(&*message).unwrap();
     assert_eq!(answer.id, "the-id");
-    assert_eq!(depth(&answer.properties.unwrap()), DEEPEST);
+    assert_eq!(depth(&answer.properties.unwrap()), MAX_MESSAGE_DEPTH);
 }

@@ -70,6 +70,7 @@ func main() {
 		WithModuleMap(map[tokens.ModuleName]tokens.ModuleName{"main": "index"}).
 		Build()
 	if err == nil {
+		provider.Call = call
 		err = provider.Run(context.Background(), "gobox", "0.1.0")
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ from typing import Any
 
 import pulumi
 from pulumi.provider.experimental import provider as protocol
-from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.provider.experimental.property_value import Computed, PropertyValue, ResourceReference
 from pulumi.provider.experimental.server import main
 
 PACKAGE = "pymodule"
@@ -88,6 +88,24 @@ class Modules(protocol.Provider):
         assert urn is not None
         return protocol.ConstructResponse(urn, {"made": PropertyValue(float(len(made)))}, {})
 
+    async def call(self, request: protocol.CallRequest) -> protocol.CallResponse:
+        """Opens a module. It fails without the argument `by`, for several properties, and with an argument `raise`."""
+        if request.tok != f"{PACKAGE}:index:Module/open":
+            raise ValueError(f"there is no method {request.tok}")
+        by = request.args.get("by")
+        if by is None:
+            reasons = {"by": "is missing", "lock[0]": "is stuck"}
+            failures = [protocol.CheckFailure(property, reason) for property, reason in reasons.items()]
+            return protocol.CallResponse(failures=failures)
+        if "raise" in request.args:
+            raise ValueError("no such key")
+        module = request.args["__self__"].value
+        assert isinstance(module, ResourceReference)
+        opened = pulumi.CustomResource("things:index:Thing", "opened", {"size": output(by)})
+        _, id = await known(opened)
+        made = PropertyValue(Computed() if id is None else id)
+        return protocol.CallResponse({"by": by, "box": PropertyValue(module.urn), "id": made})
+
     async def meet(self, method: str, inputs: dict[str, PropertyValue]) -> None:
         """Waits until the Construct that is in flight has made its things; without one, there is nothing to wait for."""
         module = str(inputs["module"].value)
@@ -125,6 +143,17 @@ def plain(value: PropertyValue) -> Any:
     """Returns a number, a text, or a list of them."""
     inner = value.value
     return [plain(item) for item in inner] if isinstance(inner, tuple) else inner
+
+
+def output(value: PropertyValue) -> pulumi.Output[Any]:
+    """Returns a number as an output with the marks of the value and what it depends on."""
+    known = not isinstance(value.value, Computed)
+    sources: set[pulumi.Resource] = {pulumi.resource.DependencyResource(urn) for urn in value.dependencies}
+    marks = [asyncio.Future[Any]() for _ in range(4)]
+    given: tuple[Any, ...] = (sources, value.value if known else None, known, value.is_secret)
+    for mark, item in zip(marks, given, strict=True):
+        mark.set_result(item)
+    return pulumi.Output(*marks)
 
 
 async def known(thing: pulumi.CustomResource) -> tuple[str | None, str | None]:

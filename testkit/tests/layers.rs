@@ -6,14 +6,17 @@
     reason = "a test fails by panicking, and prints what it found"
 )]
 
+mod source;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
 
+use source::{file_of, folder_of, is_test, parse, repository};
 use syn::{
-    Attribute, Item, ItemMod, UseTree,
+    Item, ItemMod, UseTree,
     visit::{self, Visit},
 };
 
@@ -75,13 +78,9 @@ impl Crate {
             }
         }
         for submodule in reader.submodules {
-            let mut folder = file.with_extension("");
-            if folder.ends_with("mod") {
-                folder.pop();
-            }
             let mut inner = path.to_vec();
             inner.push(submodule.clone());
-            self.read_module(&file_of(&folder, &submodule), &inner);
+            self.read_module(&file_of(&folder_of(file), &submodule), &inner);
         }
     }
 
@@ -187,33 +186,6 @@ fn flatten(tree: &UseTree, above: &mut Vec<String>, found: &mut Vec<Vec<String>>
         UseTree::Rename(name) => found.push([above.clone(), vec![name.ident.to_string()]].concat()),
         UseTree::Glob(_) => found.push(above.clone()),
     }
-}
-
-fn is_test(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let is_cfg = attribute.path().is_ident("cfg");
-        is_cfg
-            && attribute
-                .parse_args::<syn::Ident>()
-                .is_ok_and(|flag| flag == "test")
-    })
-}
-
-fn file_of(folder: &Path, module: &str) -> PathBuf {
-    let file = folder.join(format!("{module}.rs"));
-    match file.exists() {
-        true => file,
-        false => folder.join(module).join("mod.rs"),
-    }
-}
-
-fn parse(file: &Path) -> syn::File {
-    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 #[test]

@@ -18,18 +18,16 @@ use crate::{
     status::sw_status_t,
 };
 
-impl sw_context_t {
-    fn invoke(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let invoke = binding::invoke(json, Language::C)?;
-        let invoking = match self.component() {
-            Some(component) => Either::Left(component.invoke(invoke)),
-            None => Either::Right(self.program.monitor.invoke(invoke)),
-        };
-        Ok(async move {
-            let result = invoking.await.map_err(Error::from)?;
-            Ok(Some(to_plain_json(&result)?))
-        })
-    }
+fn begin_invoke(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+    let invoke = binding::invoke(json, Language::C)?;
+    let invoking = match context.component() {
+        Some(component) => Either::Left(component.invoke(invoke)),
+        None => Either::Right(context.program.monitor.invoke(invoke)),
+    };
+    Ok(async move {
+        let result = invoking.await.map_err(Error::from)?;
+        Ok(Some(to_plain_json(&result)?))
+    })
 }
 
 /// Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: an object with `token` and any of these
@@ -54,7 +52,7 @@ pub unsafe extern "C" fn sw_context_invoke(
             result,
             error,
             || invoke.bytes("the invoke"),
-            |context, json| context.invoke(json),
+            begin_invoke,
         )
     }
 }
@@ -80,7 +78,7 @@ pub unsafe extern "C" fn sw_context_invoke_async(
             user_data,
             error,
             || invoke.bytes("the invoke"),
-            |context, json| context.invoke(json),
+            begin_invoke,
         )
     }
 }

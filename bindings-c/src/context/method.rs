@@ -17,15 +17,13 @@ use crate::{
     status::sw_status_t,
 };
 
-impl sw_context_t {
-    fn call_method(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let call = binding::method_call(json, Language::C)?;
-        let calling = self.program.monitor.call_method(call);
-        Ok(async move {
-            let result = calling.await.map_err(Error::from)?;
-            Ok(Some(result.to_json()?))
-        })
-    }
+fn begin_method(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+    let call = binding::method_call(json, Language::C)?;
+    let calling = context.program.monitor.call_method(call);
+    Ok(async move {
+        let result = calling.await.map_err(Error::from)?;
+        Ok(Some(result.to_json()?))
+    })
 }
 
 /// Calls a method of a resource, a component or a provider, and waits for its result. `call` is JSON: an object with
@@ -54,7 +52,7 @@ pub unsafe extern "C" fn sw_context_call_method(
             result,
             error,
             || call.bytes("the call"),
-            |context, json| context.call_method(json),
+            begin_method,
         )
     }
 }
@@ -80,7 +78,7 @@ pub unsafe extern "C" fn sw_context_call_method_async(
             user_data,
             error,
             || call.bytes("the call"),
-            |context, json| context.call_method(json),
+            begin_method,
         )
     }
 }

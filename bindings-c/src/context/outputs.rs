@@ -22,20 +22,18 @@ use crate::{
     status::sw_status_t,
 };
 
-impl sw_context_t {
-    fn register_outputs(
-        &self,
-        urn: &str,
-        json: &[u8],
-    ) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let urn = Urn::parse(urn)?;
-        let outputs = from_plain_json(json)?;
-        let registering = self.program.monitor.register_outputs(&urn, outputs);
-        Ok(async move {
-            registering.await.map_err(Error::from)?;
-            Ok(None)
-        })
-    }
+fn begin_outputs(
+    context: &sw_context_t,
+    urn: &str,
+    json: &[u8],
+) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+    let urn = Urn::parse(urn)?;
+    let outputs = from_plain_json(json)?;
+    let registering = context.program.monitor.register_outputs(&urn, outputs);
+    Ok(async move {
+        registering.await.map_err(Error::from)?;
+        Ok(None)
+    })
 }
 
 /// Registers the outputs (a JSON object) of a component that the program registered, and waits until they are recorded.
@@ -58,7 +56,7 @@ pub unsafe extern "C" fn sw_context_register_outputs(
             std::ptr::null_mut(),
             error,
             both,
-            |context, (urn, json)| context.register_outputs(urn, json),
+            |context, (urn, json)| begin_outputs(context, urn, json),
         )
     }
 }
@@ -86,7 +84,7 @@ pub unsafe extern "C" fn sw_context_register_outputs_async(
             user_data,
             error,
             both,
-            |context, (urn, json)| context.register_outputs(urn, json),
+            |context, (urn, json)| begin_outputs(context, urn, json),
         )
     }
 }

@@ -16,14 +16,16 @@ use crate::{
     status::sw_status_t,
 };
 
-impl sw_context_t {
-    fn call(&self, method: &str, request: &[u8]) -> impl Future<Output = Answer> + Send + use<> {
-        let calling = self
-            .program
-            .monitor
-            .call(method, bytes::Bytes::copy_from_slice(request));
-        async move { Ok(Some(calling.await.map_err(Error::from)?)) }
-    }
+fn begin_call(
+    context: &sw_context_t,
+    method: &str,
+    request: &[u8],
+) -> impl Future<Output = Answer> + Send + use<> {
+    let calling = context
+        .program
+        .monitor
+        .call(method, bytes::Bytes::copy_from_slice(request));
+    async move { Ok(Some(calling.await.map_err(Error::from)?)) }
 }
 
 /// Calls the resource monitor with a message of the protocol (`ResourceMonitor/RegisterResource` and an encoded
@@ -48,7 +50,7 @@ pub unsafe extern "C" fn sw_context_call(
             response,
             error,
             both,
-            |context, (method, request)| Ok(context.call(method, request)),
+            |context, (method, request)| Ok(begin_call(context, method, request)),
         )
     }
 }
@@ -76,7 +78,7 @@ pub unsafe extern "C" fn sw_context_call_async(
             user_data,
             error,
             both,
-            |context, (method, request)| Ok(context.call(method, request)),
+            |context, (method, request)| Ok(begin_call(context, method, request)),
         )
     }
 }

@@ -40,30 +40,33 @@ impl sw_context_t {
         let transforms = self.transforms.lock().unwrap_or_else(PoisonError::into_inner);
         transforms.get(name).cloned()
     }
+}
 
-    fn register(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let registration = binding::registration_with(json, Language::C, &|name| self.transform(name))?;
-        let registering = match self.component() {
-            Some(component) => Either::Left(component.register_child(registration)),
-            None => Either::Right(self.program.monitor.register(registration)),
-        };
-        Ok(async move {
-            let registered = registering.await.map_err(Error::from)?;
-            Ok(Some(registered.to_json()?))
-        })
-    }
+fn begin_registration(
+    context: &sw_context_t,
+    json: &[u8],
+) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+    let registration = binding::registration_with(json, Language::C, &|name| context.transform(name))?;
+    let registering = match context.component() {
+        Some(component) => Either::Left(component.register_child(registration)),
+        None => Either::Right(context.program.monitor.register(registration)),
+    };
+    Ok(async move {
+        let registered = registering.await.map_err(Error::from)?;
+        Ok(Some(registered.to_json()?))
+    })
+}
 
-    fn read(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
-        let read = binding::read_request(json, Language::C)?;
-        let reading = match self.component() {
-            Some(component) => Either::Left(component.read_child(read)),
-            None => Either::Right(self.program.monitor.read(read)),
-        };
-        Ok(async move {
-            let read = reading.await.map_err(Error::from)?;
-            Ok(Some(read.to_json()?))
-        })
-    }
+fn begin_read(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+    let read = binding::read_request(json, Language::C)?;
+    let reading = match context.component() {
+        Some(component) => Either::Left(component.read_child(read)),
+        None => Either::Right(context.program.monitor.read(read)),
+    };
+    Ok(async move {
+        let read = reading.await.map_err(Error::from)?;
+        Ok(Some(read.to_json()?))
+    })
 }
 
 /// Registers a resource and waits until its step has finished.
@@ -110,7 +113,7 @@ pub unsafe extern "C" fn sw_context_register(
             registered,
             error,
             || registration.bytes("the registration"),
-            |context, json| context.register(json),
+            begin_registration,
         )
     }
 }
@@ -137,7 +140,7 @@ pub unsafe extern "C" fn sw_context_register_async(
             user_data,
             error,
             || registration.bytes("the registration"),
-            |context, json| context.register(json),
+            begin_registration,
         )
     }
 }
@@ -167,7 +170,7 @@ pub unsafe extern "C" fn sw_context_read(
             registered,
             error,
             || read.bytes("the read"),
-            |context, json| context.read(json),
+            begin_read,
         )
     }
 }
@@ -193,7 +196,7 @@ pub unsafe extern "C" fn sw_context_read_async(
             user_data,
             error,
             || read.bytes("the read"),
-            |context, json| context.read(json),
+            begin_read,
         )
     }
 }

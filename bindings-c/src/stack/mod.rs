@@ -164,7 +164,7 @@ unsafe fn open(
     let settings = unsafe { settings.bytes("the settings of the stack") }?;
     let mut settings: StackDocument = binding::read(settings, Language::C, "a stack")?;
     let secrets = settings.secrets.take();
-    let folder = settings.project.take();
+    let folder = settings.take_project(Language::C)?;
     // SAFETY: null or readable by this function's contract.
     let program = unsafe { CProgram::new(program) }?;
     if program.is_some() && settings.language_runtime.is_some() {

@@ -10,6 +10,7 @@ import { type Engine, pluginSettings } from "../engine";
 import { guarded } from "../errors";
 import { jsonOfMembers } from "../json";
 import { native, type Native } from "../native";
+import { prepared } from "./inline";
 
 /** What the SDK has beside its public interface. */
 interface Internals {
@@ -47,16 +48,18 @@ export class Command extends Base {
     readonly #native: Native.Command;
     /** Lives as long as the command. */
     readonly #owner: object;
+    readonly #bridge: Bridge;
 
     constructor(options: CommandOptions = {}) {
         super("pulumi", new SemVer(native.Command.version()));
         if (options.engine !== undefined) {
             this.#owner = options.engine;
-            this.#native = options.engine.command();
+            [this.#native, this.#bridge] = options.engine.command();
             return;
         }
         const bridge = new Bridge();
         this.#owner = bridge;
+        this.#bridge = bridge;
         const settings = jsonOfMembers(pluginSettings(options.plugins), "options.plugins.");
         this.#native = guarded(() => new native.Command(bridge.native, settings));
     }
@@ -84,7 +87,7 @@ export class Command extends Base {
         signal?: AbortSignal,
     ): Promise<object> {
         const environment = { ...definedOf(process.env), ...additionalEnv, PULUMI_AUTOMATION_API: "true" };
-        const run = this.#native.start(args, resolve(cwd), environment);
+        const run = this.#native.start(args, resolve(cwd), environment, prepared(this.#bridge, args));
         const cancel = (): void => run.cancel();
         signal?.addEventListener("abort", cancel);
         if (signal?.aborted === true) {

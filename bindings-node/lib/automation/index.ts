@@ -9,10 +9,11 @@
  * console.log((await stack.up({ onOutput: console.log })).outputs);
  * ```
  *
- * Every class, type and error is that of `@pulumi/pulumi/automation`, apart from `LocalWorkspace`, `PulumiCommand` and
+ * Every class, type and error is that of `@pulumi/pulumi/automation`, apart from `LocalWorkspace`, `Stack`, `PulumiCommand` and
  * `RemoteWorkspace`. Needs the package `@pulumi/pulumi`.
  */
 export * from "@pulumi/pulumi/automation";
 export { Command, Command as PulumiCommand, type CommandOptions } from "./command";
 export { RemoteWorkspace } from "./remote";
+export { Stack } from "./stack";
 export { LocalWorkspace } from "./workspace";

@@ -2,6 +2,7 @@
 import * as upstream from "@pulumi/pulumi/automation";
 
 import { defaultCommand } from "./command";
+import { adopted as adoptedStack, type Stack } from "./stack";
 
 /** The SDK's class without the modifier of its constructor. */
 const Base = upstream.LocalWorkspace as unknown as (new () => upstream.LocalWorkspace) &
@@ -18,13 +19,13 @@ export class LocalWorkspace extends Base {
     static override async createStack(
         args: upstream.InlineProgramArgs,
         opts?: upstream.LocalWorkspaceOptions,
-    ): Promise<upstream.Stack>;
+    ): Promise<Stack>;
     /** Creates a stack with the program of a folder, which must not exist. */
     static override async createStack(
         args: upstream.LocalProgramArgs,
         opts?: upstream.LocalWorkspaceOptions,
-    ): Promise<upstream.Stack>;
-    static override async createStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<upstream.Stack> {
+    ): Promise<Stack>;
+    static override async createStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<Stack> {
         return stackOf(await super.createStack(args, withCommand(opts)));
     }
 
@@ -32,13 +33,13 @@ export class LocalWorkspace extends Base {
     static override async selectStack(
         args: upstream.InlineProgramArgs,
         opts?: upstream.LocalWorkspaceOptions,
-    ): Promise<upstream.Stack>;
+    ): Promise<Stack>;
     /** Selects a stack with the program of a folder, which must exist. */
     static override async selectStack(
         args: upstream.LocalProgramArgs,
         opts?: upstream.LocalWorkspaceOptions,
-    ): Promise<upstream.Stack>;
-    static override async selectStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<upstream.Stack> {
+    ): Promise<Stack>;
+    static override async selectStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<Stack> {
         return stackOf(await super.selectStack(args, withCommand(opts)));
     }
 
@@ -46,13 +47,13 @@ export class LocalWorkspace extends Base {
     static override async createOrSelectStack(
         args: upstream.InlineProgramArgs,
         opts?: upstream.LocalWorkspaceOptions,
-    ): Promise<upstream.Stack>;
+    ): Promise<Stack>;
     /** Selects a stack with the program of a folder, and creates it when it does not exist. */
     static override async createOrSelectStack(
         args: upstream.LocalProgramArgs,
         opts?: upstream.LocalWorkspaceOptions,
-    ): Promise<upstream.Stack>;
-    static override async createOrSelectStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<upstream.Stack> {
+    ): Promise<Stack>;
+    static override async createOrSelectStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<Stack> {
         try {
             return stackOf(await super.createOrSelectStack(args, withCommand(opts)));
         } catch (error) {
@@ -89,7 +90,7 @@ function adopted(workspace: object): LocalWorkspace {
     return Object.setPrototypeOf(workspace, LocalWorkspace.prototype) as LocalWorkspace;
 }
 
-function stackOf(stack: upstream.Stack): upstream.Stack {
+function stackOf(stack: upstream.Stack): Stack {
     adopted(stack.workspace);
-    return stack;
+    return adoptedStack(stack);
 }

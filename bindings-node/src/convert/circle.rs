@@ -2,7 +2,7 @@
 
 use napi::{Error, Result, sys::ValueType};
 
-use super::{Js, MAX_DEPTH, Reader, brand};
+use super::{Js, MAX_VALUE_DEPTH, Reader, brand};
 
 /// The reason of the error before [`Reader::explain`] adds the path.
 pub(super) const TOO_DEEP: &str = "it is nested too deep";
@@ -31,7 +31,9 @@ impl Reader {
                 let path = ancestors
                     .get(MAX_PATH_STEPS)
                     .map_or("", |(_, path)| path.as_str());
-                Error::from_reason(format!("{path}: it is nested more than {MAX_DEPTH} levels deep"))
+                Error::from_reason(format!(
+                    "{path}: it is nested more than {MAX_VALUE_DEPTH} levels deep"
+                ))
             }
         }
     }
@@ -51,7 +53,7 @@ impl Reader {
                     return Ok(Some((path, target.clone())));
                 }
             }
-            if ancestors.len() > MAX_DEPTH {
+            if ancestors.len() > MAX_VALUE_DEPTH {
                 return Err(Error::from_reason(TOO_DEEP));
             }
             ancestors.push((member, path));

@@ -31,7 +31,7 @@ mod brand {
 }
 
 /// The maximum nesting of values; the recursion fits the stack.
-const MAX_DEPTH: usize = 200;
+const MAX_VALUE_DEPTH: usize = 200;
 
 /// The names of unknowns; the package has the same.
 const UNKNOWNS: [(stackwright::property::Unknown, &str); 7] = {

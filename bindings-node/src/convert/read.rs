@@ -13,7 +13,7 @@ use stackwright::{
     urn::Urn,
 };
 
-use super::{BRAND, Js, MAX_DEPTH, Scope, UNKNOWNS, brand, circle::TOO_DEEP};
+use super::{BRAND, Js, MAX_VALUE_DEPTH, Scope, UNKNOWNS, brand, circle::TOO_DEEP};
 
 /// Reads JavaScript values during one callback. Errors name the path of the malformed value.
 #[derive(Clone, Copy)]
@@ -156,7 +156,7 @@ impl Reader {
             ValueType::napi_string => self
                 .scope
                 .with_text(value, |text| PropertyValue::String(SmolStr::new(text))),
-            ValueType::napi_object if depth >= MAX_DEPTH => Err(Error::from_reason(TOO_DEEP)),
+            ValueType::napi_object if depth >= MAX_VALUE_DEPTH => Err(Error::from_reason(TOO_DEEP)),
             ValueType::napi_object => self.compound(value, depth + 1),
             ValueType::napi_function => Err(Error::from_reason("a function is not a value")),
             ValueType::napi_bigint => Err(Error::from_reason(

@@ -243,7 +243,7 @@ class Stack:
         if program is not None and not runs_program:
             raise InvalidInputError(f"{kind}() runs a program only with {kind}_program=True")
         prepared = prepare(program or self._program, failures, self._raised) if runs_program else None
-        if runs_program and prepared is None:
+        if runs_program and prepared is None and not self._native.has_program:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
         native = self._native.start(kind, encoded, subject, prepared, kept, packs)
 

@@ -18,7 +18,7 @@ use crate::errors::{OrRaise as _, to_exception};
 use nesting::Above;
 
 pub(crate) use from_python::{ciphertext, find_outputs, kind_of, output_content, secret_content, urn};
-pub(crate) use nesting::MAX_DEPTH;
+pub(crate) use nesting::MAX_VALUE_DEPTH;
 pub(crate) use to_python::{dictionary, json, outputs, value};
 
 /// Reads a dictionary of inputs or outputs; `what` names it in the message of a misfit.

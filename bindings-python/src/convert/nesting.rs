@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 /// The maximum nesting of values; the recursion fits the stack.
-pub(crate) const MAX_DEPTH: usize = 400;
+pub(crate) const MAX_VALUE_DEPTH: usize = 400;
 
 /// How many steps of a long path are shown at each end.
 const MAX_STEPS_PER_END: usize = 4;
@@ -38,9 +38,9 @@ impl<'a> Above<'a> {
     }
 
     fn within(&'a self, container: &Bound<'_, PyAny>, steps: usize) -> Result<Self, Misfit> {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_VALUE_DEPTH {
             return Err(Misfit::new(format!(
-                "is nested more than {MAX_DEPTH} levels deep"
+                "is nested more than {MAX_VALUE_DEPTH} levels deep"
             )));
         }
         let entered = container.as_ptr();

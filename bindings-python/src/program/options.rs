@@ -17,7 +17,7 @@ use stackwright::{
 use crate::{convert, errors::OrRaise as _};
 
 /// How deep options may nest. A deeper value is no option, or contains itself.
-const MAX_DEPTH: usize = 8;
+const MAX_OPTION_DEPTH: usize = 8;
 
 /// The option that is a property value.
 const TRIGGER: &str = "replacement_trigger";
@@ -101,7 +101,7 @@ fn value(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if let Some(stand_in) = awaited(object)? {
         return Ok(stand_in);
     }
-    if depth < MAX_DEPTH && object.cast::<PyBytes>().is_err() {
+    if depth < MAX_OPTION_DEPTH && object.cast::<PyBytes>().is_err() {
         if let Ok(mapping) = object.cast::<PyMapping>() {
             return members(mapping, depth);
         }

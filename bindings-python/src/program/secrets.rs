@@ -6,10 +6,10 @@ use pyo3::{
 };
 use stackwright::secrets::Redactor;
 
-use crate::convert::{self, MAX_DEPTH};
+use crate::convert::{self, MAX_VALUE_DEPTH};
 
 /// Registers the secrets of a value: all of it when `is_secret`, else the content of each `Secret`. Deeper values than
-/// [`MAX_DEPTH`] are not searched: they are refused when they are read.
+/// [`MAX_VALUE_DEPTH`] are not searched: they are refused when they are read.
 ///
 /// Only the language's own types are searched, so that no code of the program runs. Values of other types are
 /// registered when they are read.
@@ -18,7 +18,7 @@ pub(super) fn learn(redactor: &Redactor, value: &Bound<'_, PyAny>, is_secret: bo
 }
 
 fn search(redactor: &Redactor, value: &Bound<'_, PyAny>, is_secret: bool, depth: usize) -> PyResult<()> {
-    if depth > MAX_DEPTH {
+    if depth > MAX_VALUE_DEPTH {
         return Ok(());
     }
     if let Ok(text) = value.cast::<PyString>() {

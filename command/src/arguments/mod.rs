@@ -49,6 +49,9 @@ pub(crate) struct GlobalArguments {
     /// Whether the output is coloured. It never is.
     #[arg(long, global = true, value_parser = ["always", "auto", "never", "raw"])]
     pub(crate) color: Option<String>,
+    /// Receives spans. None are written.
+    #[arg(long, global = true)]
+    pub(crate) tracing: Option<String>,
     /// Passes the settings of logs to plugins.
     #[arg(long, global = true)]
     pub(crate) logflow: bool,

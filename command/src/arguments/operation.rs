@@ -29,6 +29,9 @@ pub(crate) struct OperationArguments {
     /// What runs the command, for the history.
     #[arg(long)]
     pub(crate) exec_agent: Option<String>,
+    /// Waits for a debugger; not supported.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "program")]
+    pub(crate) attach_debugger: Option<String>,
     /// A file, or an address `tcp://host:port`, that receives the events.
     #[arg(long)]
     pub(crate) event_log: Option<String>,
@@ -55,6 +58,9 @@ pub(crate) struct Display {
     /// Shows no signs of progress.
     #[arg(long)]
     pub(crate) suppress_progress: bool,
+    /// Shows each rewriting of inputs by a policy.
+    #[arg(long)]
+    pub(crate) show_policy_remediations: bool,
 }
 
 impl Display {
@@ -137,6 +143,9 @@ pub(crate) struct PreviewArguments {
     /// The file of the plan.
     #[arg(long)]
     pub(crate) save_plan: Option<String>,
+    /// The file of a request that imports what would be created.
+    #[arg(long)]
+    pub(crate) import_file: Option<String>,
     /// Shows secrets in the plan.
     #[arg(long)]
     pub(crate) show_secrets: bool,

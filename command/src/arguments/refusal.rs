@@ -70,7 +70,10 @@ mod tests {
     fn what_is_not_known_is_named() {
         for (line, text) in [
             ("up --nonsense", "unknown flag: --nonsense"),
-            ("up --tracing=file:x", "unknown flag: --tracing"),
+            (
+                "up --suppress-everything=x",
+                "unknown flag: --suppress-everything",
+            ),
             ("stack ls -q", "unknown shorthand flag: 'q' in -q"),
             ("stack shrink", "unknown command \"shrink\" for \"pulumi\""),
             ("deploy", "unknown command \"deploy\" for \"pulumi\""),

@@ -1,9 +1,9 @@
 //! `up`, `preview`, `refresh`, `destroy` and `import`.
 
 mod display;
-mod event_log;
 mod facts;
 mod import;
+mod import_file;
 mod options;
 mod run;
 
@@ -11,12 +11,15 @@ use std::{fs, sync::Arc};
 
 use stackwright::{
     StackSettings,
+    event::EventLog,
     operation::{OperationOptions, OperationResult},
     plan::GivenPlan,
     program::{LanguageRuntimeProgram, Program},
+    runtime::Runtime,
 };
+use tokio::runtime::Handle;
 
-use event_log::EventLog;
+use import_file::ImportFile;
 use options::Unprotected;
 use run::{Runner, Work};
 
@@ -26,7 +29,6 @@ use crate::{
         ProgramArguments, RefreshArguments, UpdateArguments,
     },
     failure::{Failure, Result},
-    program::of_folder,
     session::Session,
 };
 
@@ -76,9 +78,14 @@ pub(crate) async fn preview(
         ..StackSettings::default()
     };
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
+    runner.import_file = arguments.import_file.is_some().then(ImportFile::default);
     let ended = run(&mut runner, &Work::Update, options, Mode::Preview).await;
-    runner.log.close().await;
+    let collected = runner.import_file.take();
+    runner.close_log().await;
     let result = ended?;
+    if let (Some(file), Some(collected)) = (&arguments.import_file, collected) {
+        collected.write(session.invocation, file)?;
+    }
     if let Some(file) = &arguments.save_plan {
         let plan = result
             .plan
@@ -119,7 +126,7 @@ pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags
     };
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
     let ended = run(&mut runner, &Work::Update, options, mode).await;
-    runner.log.close().await;
+    runner.close_log().await;
     unchanged(arguments.program.expect_no_changes, &*ended?, "update")
 }
 
@@ -144,7 +151,7 @@ pub(crate) async fn refresh(
     };
     let mut runner = runner(session, &arguments.operation, settings, runs_program).await?;
     let ended = run(&mut runner, &Work::Refresh, options, mode).await;
-    runner.log.close().await;
+    runner.close_log().await;
     unchanged(arguments.expect_no_changes, &*ended?, "update")
 }
 
@@ -189,7 +196,7 @@ pub(crate) async fn destroy(
         }
     }
     let ended = run(&mut runner, &Work::Destroy, options, mode).await;
-    runner.log.close().await;
+    runner.close_log().await;
     let result = ended?;
     if mode != Mode::Preview
         && !arguments.operation.display.is_document()
@@ -219,7 +226,7 @@ pub(crate) async fn import(
     };
     let mut runner = runner(session, &arguments.operation, settings, false).await?;
     let ended = run(&mut runner, &Work::Import(request), options, mode).await;
-    runner.log.close().await;
+    runner.close_log().await;
     import::write_code(session, arguments, &*ended?)
 }
 
@@ -251,6 +258,11 @@ async fn runner<'a>(
     if arguments.event_log.is_some() && !invocation.is_enabled(DEBUG_COMMANDS) {
         return Err(Failure::new("unknown flag: --event-log"));
     }
+    if arguments.attach_debugger.is_some() {
+        return Err(Failure::new(
+            "--attach-debugger is not supported: start an inline program in the debugger of its language",
+        ));
+    }
     if arguments.display.is_ambiguous() {
         return Err(Failure::new(
             "if any flags in the group [json output] are set none of the others can be; [json output] were all set",
@@ -270,7 +282,7 @@ async fn runner<'a>(
         _ if !needs_program => None,
         (Some(_), Some(program)) => Some(Arc::clone(program)),
         (Some(address), None) => Some(Arc::new(LanguageRuntimeProgram::inline(address)) as Arc<dyn Program>),
-        (None, _) => Some(of_folder(invocation, project.folder(), &file)?),
+        (None, _) => Some(project.program(Some(invocation.process_environment())).await?),
     };
     // The folder of an inline program is that of the process which runs it.
     let settings = StackSettings {
@@ -290,13 +302,21 @@ async fn runner<'a>(
         true => failure,
         false => failure.after(unconfigured),
     })?;
+    let log = match &arguments.event_log {
+        Some(place) => {
+            let runtime = Runtime::system(Handle::current());
+            EventLog::open(place, &invocation.directory, &runtime).await
+        }
+        None => None,
+    };
     Ok(Runner {
         invocation,
         stack,
         shown: named.name.stack().to_owned(),
         display: &arguments.display,
         program,
-        log: EventLog::open(invocation, arguments.event_log.as_deref()).await,
+        log,
+        import_file: None,
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stackwright::{
     Stack,
     diagnostic::Severity,
-    event::{EventPayload, OperationOutcome},
+    event::{EventLog, EventPayload, OperationOutcome},
     operation::{ImportRequest, Operation, OperationKind, OperationOptions, OperationResult},
     program::Program,
     urn::Urn,
@@ -13,7 +13,7 @@ use stackwright::{
 
 use super::{
     display::{Display, Outcome, Progress, Shown},
-    event_log::EventLog,
+    import_file::ImportFile,
 };
 use crate::{
     arguments::Display as DisplayArguments,
@@ -32,7 +32,9 @@ pub(super) struct Runner<'a> {
     pub(super) shown: String,
     pub(super) display: &'a DisplayArguments,
     pub(super) program: Option<Arc<dyn Program>>,
-    pub(super) log: EventLog,
+    pub(super) log: Option<EventLog>,
+    /// Collects what a preview would create.
+    pub(super) import_file: Option<ImportFile>,
 }
 
 /// What an operation does.
@@ -82,7 +84,7 @@ impl Runner<'_> {
     ) -> Result<Arc<OperationResult>> {
         let is_preview = options.dry_run;
         let options = OperationOptions {
-            debug: self.display.debug || self.display.json || self.log.is_open(),
+            debug: self.display.debug || self.display.json || self.log.is_some(),
             ..options
         };
         let program = self.program.clone();
@@ -108,6 +110,13 @@ impl Runner<'_> {
         }
     }
 
+    /// Ends the event log.
+    pub(super) async fn close_log(&mut self) {
+        if let Some(log) = self.log.take() {
+            log.close().await;
+        }
+    }
+
     fn display(&self, work: &Work, is_preview: bool) -> Display {
         if self.display.json {
             return match is_preview && !self.invocation.is_enabled(STREAMING_PREVIEW) {
@@ -124,6 +133,7 @@ impl Runner<'_> {
             debug: self.display.debug,
             outputs: !self.display.suppress_outputs,
             progress: !self.display.suppress_progress,
+            remediations: self.display.show_policy_remediations,
         };
         Display::Progress(Box::new(Progress::new(headline, root, shown)))
     }
@@ -151,8 +161,11 @@ impl Runner<'_> {
             if let EventPayload::Diagnostic(diagnostic) = &event.payload {
                 has_errors |= diagnostic.severity == Severity::Error;
             }
-            if self.log.is_open() {
-                self.log.write(&json.line(&event));
+            if let Some(file) = &mut self.import_file {
+                file.event(&event);
+            }
+            if let Some(log) = &mut self.log {
+                log.write(&json.line(&event));
             }
             display.event(self.invocation, &event, &json);
         }

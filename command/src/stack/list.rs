@@ -9,15 +9,24 @@ use crate::{
     text,
 };
 
+/// What the list has in place of a value that there is not.
+const NOT_KNOWN: &str = "n/a";
+
 /// A row of the list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     name: String,
     current: bool,
-    last_update: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_update: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_count: Option<usize>,
+}
+
+/// Returns whether an operation has written the stack since it was created.
+fn is_written(stack: &StackSummary) -> bool {
+    stack.last_update.is_some() || stack.resource_count != Some(0)
 }
 
 /// Lists the stacks of the project, or of all projects.
@@ -42,7 +51,7 @@ pub(super) async fn list(session: &Session<'_>, json: bool, all: bool) -> Result
             _ => stack.name.qualified(),
         },
         current: current.as_ref().is_some_and(|current| current.name == stack.name),
-        last_update: text::milliseconds(stack.modified),
+        last_update: is_written(stack).then(|| text::milliseconds(stack.modified)),
         resource_count: stack.resource_count,
     };
     let rows: Vec<Row> = stacks.iter().map(row).collect();
@@ -67,7 +76,8 @@ pub(super) async fn list(session: &Session<'_>, json: bool, all: bool) -> Result
     } in rows
     {
         let name = if current { format!("{name}*") } else { name };
-        let count = resource_count.map_or_else(|| "n/a".to_owned(), |count| count.to_string());
+        let last_update = last_update.as_deref().unwrap_or(NOT_KNOWN);
+        let count = resource_count.map_or_else(|| NOT_KNOWN.to_owned(), |count| count.to_string());
         session
             .invocation
             .print(format!("{name:width$}  {last_update:24}  {count}"));

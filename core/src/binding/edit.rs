@@ -240,7 +240,7 @@ impl EditDocument {
     /// [`crate::ErrorKind::InvalidInput`] for a document with no edit, or with several; those of the edit.
     ///
     /// # Cancel safety
-    /// As for [`Stack::edit`].
+    /// That of [`Stack::edit`].
     pub async fn apply(
         self,
         stack: &Stack,
@@ -317,10 +317,10 @@ impl RestoreDocument {
 /// `callbacks` are as for [`EditDocument::apply`].
 ///
 /// # Errors
-/// As [`super::read`] and [`EditDocument::apply`].
+/// Those of [`super::read`] and [`EditDocument::apply`].
 ///
 /// # Cancel safety
-/// As for [`Stack::edit`].
+/// That of [`Stack::edit`].
 pub async fn edit(
     stack: &Stack,
     json: &[u8],

@@ -78,7 +78,7 @@ pub(super) struct ImportReportDocument<'a> {
 /// Reads the request of an import. An import file in its member `file` takes the place of its other members.
 ///
 /// # Errors
-/// As [`super::read`]; names in a file are in the style of such files.
+/// Those of [`super::read`]; names in a file are in the style of such files.
 pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<ImportRequest> {
     let mut request: ImportRequest = read(json, language, subject)?;
     let Some(file) = request.file.take() else {

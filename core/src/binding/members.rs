@@ -11,7 +11,7 @@ use serde_json::{Map, Value, value::RawValue};
 use crate::error::{Error, Result};
 
 /// Maximum nesting of a document: a plan contains values of [`crate::property::MAX_DEPTH`] levels.
-const MAX_DEPTH: usize = crate::property::MAX_DEPTH + 64;
+const MAX_OPTION_DEPTH: usize = crate::property::MAX_DEPTH + 64;
 
 /// Reads the members of a document. Empty is a document without members. A member that has `x-raw` in the schema is not parsed:
 /// its value is a string that holds its JSON.
@@ -24,8 +24,8 @@ pub(super) fn members(json: &[u8], schema: &Value, subject: &str) -> Result<Map<
             "the options of {subject} are not a JSON object"
         )));
     }
-    if depth(json) > MAX_DEPTH {
-        let message = format!("the options of {subject} nest deeper than {MAX_DEPTH} levels");
+    if depth(json) > MAX_OPTION_DEPTH {
+        let message = format!("the options of {subject} nest deeper than {MAX_OPTION_DEPTH} levels");
         return Err(Error::invalid(message));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(json);

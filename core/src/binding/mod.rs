@@ -44,5 +44,5 @@ pub use refusal::unknown_name;
 pub use result::{diagnostic_document, error_document, move_document, result_document, step_document};
 pub use run::run_document;
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument};
-pub use stack::{StackDocument, config_value};
+pub use stack::{ProjectFolder, StackDocument, config_value};
 pub use stacks::stacks_document;

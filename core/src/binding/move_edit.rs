@@ -53,10 +53,10 @@ pub fn move_report_document(report: &MoveReport) -> Result<Vec<u8>> {
 /// Reads a move from JSON, makes it, and returns its report as JSON. `subject` names the call in errors.
 ///
 /// # Errors
-/// As [`super::read`] and [`Stack::move_resources`].
+/// Those of [`super::read`] and [`Stack::move_resources`].
 ///
 /// # Cancel safety
-/// As for [`Stack::move_resources`].
+/// That of [`Stack::move_resources`].
 pub async fn move_resources(
     stack: &Stack,
     destination: &Stack,

@@ -51,7 +51,7 @@ impl OptionsOf {
 /// `an output`, or a description of any other value that has no JSON.
 ///
 /// # Errors
-/// As [`super::read`].
+/// Those of [`super::read`].
 pub fn check_options(of: OptionsOf, options: Value, language: Language, subject: &str) -> Result<()> {
     let checked = match of {
         OptionsOf::Resource => checked::<RegistrationDocument>(options, language, subject),
@@ -65,7 +65,7 @@ pub fn check_options(of: OptionsOf, options: Value, language: Language, subject:
 /// Reads options, with URNs and references in the place of resources, into a registration that has nothing else yet.
 ///
 /// # Errors
-/// As [`super::read`].
+/// Those of [`super::read`].
 pub fn registration_of_options(options: Value, language: Language, subject: &str) -> Result<Registration> {
     let mut document = checked::<RegistrationDocument>(options, language, subject)?;
     for name in ["type", "name"] {
@@ -77,7 +77,7 @@ pub fn registration_of_options(options: Value, language: Language, subject: &str
 /// Reads the JSON of a registration, as [`Registration::from_json`] does.
 ///
 /// # Errors
-/// As [`super::read`].
+/// Those of [`super::read`].
 pub fn registration(json: &[u8], language: Language) -> Result<Registration> {
     registration_with(json, language, &|_| None)
 }
@@ -85,7 +85,7 @@ pub fn registration(json: &[u8], language: Language) -> Result<Registration> {
 /// Reads the JSON of a registration as [`registration`] does, with the transforms that its member `transforms` names.
 ///
 /// # Errors
-/// As [`super::read`], and for a name for which `transform` returns `None`.
+/// Those of [`super::read`], and for a name for which `transform` returns `None`.
 pub fn registration_with(
     json: &[u8],
     language: Language,
@@ -98,7 +98,7 @@ pub fn registration_with(
 /// Reads the JSON of a read, as [`Read::from_json`] does.
 ///
 /// # Errors
-/// As [`super::read`].
+/// Those of [`super::read`].
 pub fn read_request(json: &[u8], language: Language) -> Result<Read> {
     Read::from_json(json)
         .map_err(|error| explained::<ReadDocument>(json, language, error, ["the resource", "name"]))
@@ -107,7 +107,7 @@ pub fn read_request(json: &[u8], language: Language) -> Result<Read> {
 /// Reads the JSON of a function's call, as [`Invoke::from_json`] does.
 ///
 /// # Errors
-/// As [`super::read`].
+/// Those of [`super::read`].
 pub fn invoke(json: &[u8], language: Language) -> Result<Invoke> {
     Invoke::from_json(json)
         .map_err(|error| explained::<InvokeDocument>(json, language, error, ["the call of", "token"]))
@@ -116,7 +116,7 @@ pub fn invoke(json: &[u8], language: Language) -> Result<Invoke> {
 /// Reads the JSON of a method's call, as [`MethodCall::from_json`] does.
 ///
 /// # Errors
-/// As [`super::read`].
+/// Those of [`super::read`].
 pub fn method_call(json: &[u8], language: Language) -> Result<MethodCall> {
     MethodCall::from_json(json)
         .map_err(|error| explained::<MethodDocument>(json, language, error, ["the call of", "token"]))

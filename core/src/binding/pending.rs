@@ -111,7 +111,7 @@ pub fn pending_facts(entry: &PendingEntry) -> Value {
 /// Returns a pending operation as a value with the members of its document; inputs are those of [`super::output_values`].
 ///
 /// # Errors
-/// As [`super::record_value`].
+/// Those of [`super::record_value`].
 pub fn pending_value(entry: &PendingEntry) -> Result<PropertyValue> {
     with_values(
         pending_facts(entry),
@@ -130,7 +130,7 @@ pub fn pending_entry_document(entry: &PendingEntry, show_secrets: bool) -> Resul
 /// Writes pending operations as a JSON array, as [`pending_entry_document`] does.
 ///
 /// # Errors
-/// As [`pending_entry_document`].
+/// Those of [`pending_entry_document`].
 pub fn pending_document(entries: &[PendingEntry], show_secrets: bool) -> Result<Vec<u8>> {
     let documents = entries
         .iter()

@@ -228,7 +228,7 @@ pub fn record_document(record: Option<&ResourceState>, show_secrets: bool) -> Re
 /// Writes records as a JSON array. Secret values are `[secret]` unless they are to be shown.
 ///
 /// # Errors
-/// As [`record_document`].
+/// Those of [`record_document`].
 pub fn records_document<'a>(
     records: impl IntoIterator<Item = &'a ResourceState>,
     show_secrets: bool,

@@ -46,14 +46,17 @@ pub struct StackDocument {
     pub encryption_salt: Option<String>,
     /// The folder of a project, with its `Pulumi.yaml`: the stack takes configuration, encryption salt, the defaults of
     /// declared configuration and runtime options from there, again for each operation, and its name can leave out the
-    /// project. Values of [`Self::config`] and [`Self::runtime_options`] replace those of the files. A relative path begins
-    /// at the working directory.
+    /// project. Values of [`Self::config`] and [`Self::runtime_options`] replace those of the files. Without a program of the
+    /// host, each update runs the one in the folder, in a process of its own. A relative path begins at the working directory.
     #[schemars(extend(
         "x-takes" = "the path of a folder",
         "x-python" = "str | os.PathLike[str] | None",
         "x-typescript" = "string | { readonly folder: string }"
     ))]
     pub project: Option<PathBuf>,
+    /// Variables of the environment of the program in the folder of [`Self::project`], beside those that plugins inherit.
+    #[schemars(extend("x-takes" = "strings by name", "x-python" = "Mapping[str, str] | None"))]
+    pub program_environment: BTreeMap<String, String>,
     /// The organization that programs see, `organization` when left out. It is no part of the stack's name.
     #[schemars(extend("x-python" = "str | None"))]
     pub organization: Option<String>,
@@ -109,6 +112,24 @@ pub struct StackDocument {
     pub language_runtime: Option<String>,
 }
 
+/// The folder of a project, and what its program gets.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectFolder {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Variables of the environment of its program.
+    pub environment: BTreeMap<String, String>,
+}
+
+impl From<PathBuf> for ProjectFolder {
+    fn from(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            environment: BTreeMap::new(),
+        }
+    }
+}
+
 /// A member that a binding hands over beside the document.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -122,6 +143,24 @@ impl fmt::Debug for StackDocument {
 }
 
 impl StackDocument {
+    /// Takes the folder of the project; `None` for a stack without one.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for the environment of a program without a folder.
+    pub fn take_project(&mut self, language: Language) -> Result<Option<ProjectFolder>> {
+        let environment = std::mem::take(&mut self.program_environment);
+        match self.project.take() {
+            Some(folder) => Ok(Some(ProjectFolder { folder, environment })),
+            None if environment.is_empty() => Ok(None),
+            None => {
+                let option = language.member("programEnvironment");
+                Err(Error::invalid(format!(
+                    "{option} is that of a program in the folder of a project, and there is no project"
+                )))
+            }
+        }
+    }
+
     /// Returns the settings of the stack of this name. What a binding hands over beside the document is not part of them.
     ///
     /// `opening` is that of the function that was called; without one, [`Self::create`] decides.

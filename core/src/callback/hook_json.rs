@@ -132,7 +132,7 @@ impl ErrorHookCall {
     /// "failedOperation", "errors"}`, as [`HookCall::to_json`] does.
     ///
     /// # Errors
-    /// As [`HookCall::to_json`].
+    /// Those of [`HookCall::to_json`].
     pub fn to_json(&self) -> Result<Vec<u8>> {
         let (new, old) = (self.new.as_deref(), self.old.as_deref());
         json::to_vec(&ErrorHookDocument {

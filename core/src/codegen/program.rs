@@ -12,6 +12,7 @@ use crate::{
         value::Expression,
     },
     property::PropertyMap,
+    resource::ProviderReference,
 };
 
 /// What a program registers.
@@ -172,12 +173,5 @@ impl Program {
 
 /// Returns whether a recorded reference is that of a default provider, which no program declares.
 pub(super) fn is_default_provider(reference: &str) -> bool {
-    let mut parts = reference.split("::").skip(2);
-    let is_provider = parts
-        .next()
-        .is_some_and(|token| token.starts_with("pulumi:providers:"));
-    is_provider
-        && parts
-            .next()
-            .is_some_and(|name| name == "default" || name.starts_with("default_"))
+    ProviderReference::parse(reference).is_ok_and(|reference| reference.urn.is_default_provider())
 }

@@ -53,7 +53,7 @@ impl ConfigValue {
     /// Creates a secret from plaintext JSON. A value that is no text is kept as its JSON text.
     ///
     /// # Errors
-    /// As [`Self::from_plain_json`].
+    /// Those of [`Self::from_plain_json`].
     pub fn secret_from_plain_json(value: Value) -> Result<Self> {
         Ok(match revealed(value)? {
             Value::String(text) => Self::secret(text),

@@ -23,7 +23,7 @@ pub trait ConfigSource: Send + Sync + 'static {
     /// for a source that keeps nothing encrypted, or that [`Self::rekey`] does not change.
     ///
     /// # Errors
-    /// As [`Self::load`].
+    /// Those of [`Self::load`].
     async fn kept(&self) -> Result<Option<LoadedConfig>> {
         Ok(None)
     }

@@ -120,7 +120,7 @@ impl ConfigValue {
     /// Returns the text that programs receive: that of a scalar, JSON for any other value.
     ///
     /// # Errors
-    /// As [`Self::into_secret`].
+    /// Those of [`Self::into_secret`].
     pub fn to_text(&self) -> Result<String> {
         match self.scalar_text() {
             Some(text) => Ok(text),
@@ -131,7 +131,7 @@ impl ConfigValue {
     /// Returns the value as JSON, with secrets in plaintext.
     ///
     /// # Errors
-    /// As [`Self::into_secret`].
+    /// Those of [`Self::into_secret`].
     pub fn to_plain_json(&self) -> Result<serde_json::Value> {
         let text = json::to_json(self, json::Secrets::Reveal)?;
         serde_json::from_str(&text)

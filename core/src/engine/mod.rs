@@ -3,6 +3,7 @@
 mod builder;
 mod fetch;
 mod plugins;
+mod programs;
 mod settings;
 mod stack;
 mod supplied;
@@ -14,7 +15,7 @@ use crate::{
     error::{Error, Result},
     operation::{EngineParts, Opening, settle_secrets},
     secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
-    store::{StackName, StackStorage, StackSummary, summarize_stacks},
+    store::{StackName, StackStorage, StackSummary, settle_renaming, summarize_stacks},
 };
 
 pub use builder::EngineBuilder;
@@ -144,7 +145,7 @@ impl Engine {
     pub async fn settle_config(&self, name: &str, source: &dyn ConfigSource) -> Result<()> {
         let (store, runtime) = (Arc::clone(&self.0.store), self.0.runtime.clone());
         let storage = StackStorage::new(store, StackName::parse(name)?, self.0.host.clone(), runtime);
-        storage.settle_renaming(Some(source)).await?;
+        settle_renaming(&storage, Some(source)).await?;
         settle_secrets(&storage, source).await
     }
 
@@ -181,10 +182,10 @@ impl Engine {
     /// Creates a stack. An existing one is an error.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
-    /// As [`Self::stack`].
+    /// That of [`Self::stack`].
     ///
     /// # Examples
     /// ```
@@ -210,7 +211,7 @@ impl Engine {
     /// Selects a stack. An absent one is an error.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -238,10 +239,10 @@ impl Engine {
     /// Selects a stack; an absent one is created.
     ///
     /// # Errors
-    /// As [`Self::stack`].
+    /// Those of [`Self::stack`].
     ///
     /// # Cancel safety
-    /// As [`Self::stack`].
+    /// That of [`Self::stack`].
     ///
     /// # Examples
     /// ```

@@ -96,11 +96,11 @@ impl Engine {
 
     /// Returns the server from which plugins are downloaded.
     pub(crate) fn plugin_server(&self) -> Option<&str> {
-        self.0.loader.plugin_server()
+        self.0.loader.plugin_settings().server.as_deref()
     }
 
     fn plugin_cache(&self) -> Result<PluginCache> {
-        let folder = self.0.loader.plugin_cache().ok_or_else(|| {
+        let folder = self.0.loader.plugin_settings().cache.as_deref().ok_or_else(|| {
             Error::invalid("the engine has no folder of installed plugins")
                 .with_hint("give the engine one in the setting `cache` of its plugins")
         })?;

@@ -2,6 +2,7 @@
 
 mod changes;
 mod counts;
+mod event_log;
 mod json;
 mod moves;
 mod policy;
@@ -17,9 +18,11 @@ use crate::{diagnostic::Diagnostic, runtime::Timestamp};
 
 pub use changes::PropertyChange;
 pub use counts::ChangeCounts;
+pub use event_log::EventLog;
 pub use json::EventJson;
 pub use moves::{MovedResource, SuggestedMove};
 pub use policy::EnforcementLevel;
+pub use policy::LocalPack;
 pub use policy::PolicyFindings;
 pub use policy::PolicyName;
 pub use policy::PolicyQuestion;
@@ -110,6 +113,8 @@ pub struct Summary {
     pub resource_changes: BTreeMap<&'static str, u64>,
     /// The policy packs that ran: by name, the version, or `(local)` for a pack of the user's.
     pub policy_packs: BTreeMap<String, String>,
+    /// The packs of the user's among them; the event log has only their names.
+    pub local_packs: Vec<LocalPack>,
     /// True for a preview.
     pub is_preview: bool,
     /// The result.

@@ -57,6 +57,17 @@ impl PolicySeverity {
     }
 }
 
+/// A policy pack of the options, as opposed to one that the stack requires.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocalPack {
+    /// The name that the pack reports.
+    pub name: String,
+    /// Its version; empty when it has none.
+    pub version: String,
+    /// The folder of the options; `None` for a pack without one.
+    pub folder: Option<String>,
+}
+
 /// A policy and its pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyName {

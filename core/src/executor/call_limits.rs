@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     executor::{
         ExecutorOptions, Step,
+        awaited_code::{AwaitedCode, AwaitedCodeGuard},
         constructs::{CallGuard, ConstructGuard, Constructs},
         slots::{Call, Counting, Slot, Slots, StallReport},
     },
@@ -24,6 +25,7 @@ pub(super) struct CallLimits {
     /// Calls of every provider may wait for later registrations.
     waits_for_registrations: bool,
     constructs: Constructs,
+    code: AwaitedCode,
 }
 
 /// The turn of a call of a provider; dropping it ends it.
@@ -40,6 +42,7 @@ impl CallLimits {
             questions: Slots::new(questions, runtime.clone(), Arc::clone(&report)),
             waits_for_registrations: options.waits_for_registrations,
             constructs: Constructs::new(runtime.clone(), report),
+            code: AwaitedCode::default(),
         }
     }
 
@@ -65,9 +68,14 @@ impl CallLimits {
         self.constructs.begin(component, package)
     }
 
-    /// Returns whether a Construct is in flight.
-    pub(super) fn is_constructing(&self) -> bool {
-        !self.constructs.is_empty()
+    /// Records a method or a hook in flight until the guard is dropped.
+    pub(super) fn awaiting_code(&self) -> AwaitedCodeGuard {
+        self.code.begin()
+    }
+
+    /// Returns whether a Construct, a method or a hook is in flight.
+    pub(super) fn is_awaiting_code(&self) -> bool {
+        !(self.constructs.is_empty() && self.code.is_empty())
     }
 
     /// Records that a component has been registered.

@@ -229,6 +229,7 @@ impl Executor {
             return Err(cancelled());
         }
         let _working = self.activity().working();
+        let _awaiting = self.awaiting_code();
         tokio::select! {
             biased;
             result = within_deadline(call, self.options().callback_timeout, self.runtime()) => result,

@@ -5,6 +5,7 @@
 
 mod activity;
 mod apply;
+mod awaited_code;
 mod call_limits;
 mod constructs;
 mod control;
@@ -38,9 +39,10 @@ pub(crate) use activity::Activity;
 pub(crate) use control::{AbandonedCall, Control, Failure};
 pub(crate) use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::{run_cascades, run_in_order};
-pub(crate) use step::{PlannedImport, Step, StepDetail, is_default_provider_name};
+pub(crate) use step::{PlannedImport, Step, StepDetail};
 
 use apply::Applier;
+pub(crate) use awaited_code::AwaitedCodeGuard;
 use call_limits::{CallLimits, CallTurn};
 pub(crate) use constructs::ConstructGuard;
 use recorder::Recorder;
@@ -242,9 +244,14 @@ impl Executor {
         self.applier.limits.component_registered(component);
     }
 
-    /// Returns whether a component's Construct is in flight.
-    pub(crate) fn is_constructing(&self) -> bool {
-        self.applier.limits.is_constructing()
+    /// Records that a method or a hook is in flight until the guard is dropped.
+    pub(crate) fn awaiting_code(&self) -> AwaitedCodeGuard {
+        self.applier.limits.awaiting_code()
+    }
+
+    /// Returns whether a component's Construct, a method or a hook is in flight.
+    pub(crate) fn is_awaiting_code(&self) -> bool {
+        self.applier.limits.is_awaiting_code()
     }
 
     /// Returns what the run works on.

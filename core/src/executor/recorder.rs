@@ -184,6 +184,30 @@ impl Recorder {
                 view: step.op == StepOp::Replace && step.is_view(),
             });
         }
+        let Changes {
+            removed,
+            marked,
+            recorded,
+        } = self.changes(step, new);
+        let old = step.old.as_ref();
+        let elide_write =
+            matches!((old, &recorded), (Some(old), Some(new)) if elides_write(step, old, &new.state));
+        Some(JournalRecord::Success {
+            op: step.op,
+            result_op,
+            removed,
+            marked,
+            in_place: step.detail.in_place || step.op == StepOp::Refresh && !step.detail.persisted,
+            new: recorded,
+            elide_write,
+            untargeted: step.detail.untargeted,
+            skipped_create: None,
+            view: step.is_view(),
+        })
+    }
+
+    /// Returns the changes of the records by a step that succeeded.
+    fn changes(&self, step: &Step, new: Option<&StateRef>) -> Changes {
         let old = step.old.as_ref();
         let mut removed = Vec::new();
         let mut marked = Vec::new();
@@ -224,21 +248,20 @@ impl Recorder {
                 false => removed.extend(id),
             }
         }
-        let elide_write =
-            matches!((old, &recorded), (Some(old), Some(new)) if elides_write(step, old, &new.state));
-        Some(JournalRecord::Success {
-            op: step.op,
-            result_op,
+        Changes {
             removed,
             marked,
-            in_place: step.detail.in_place || step.op == StepOp::Refresh && !step.detail.persisted,
-            new: recorded,
-            elide_write,
-            untargeted: step.detail.untargeted,
-            skipped_create: None,
-            view: step.is_view(),
-        })
+            recorded,
+        }
     }
+}
+
+/// The changes of the records by a step.
+struct Changes {
+    removed: Vec<StateId>,
+    marked: Vec<(StateId, StateMark)>,
+    /// The new record.
+    recorded: Option<StateRef>,
 }
 
 /// Returns whether the end of the step may be written at the end of the operation.

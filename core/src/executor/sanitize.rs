@@ -45,7 +45,7 @@ impl Sanitizer {
     /// Registers the secrets in one value.
     ///
     /// # Errors
-    /// As [`Self::inspect`].
+    /// Those of [`Self::inspect`].
     pub(crate) fn inspect_value(&self, label: &str, value: &PropertyValue) -> Result<(), String> {
         let holder: PropertyMap = [("", value.clone())].into_iter().collect();
         self.inspect(label, &holder).map(|_| ())
@@ -54,7 +54,7 @@ impl Sanitizer {
     /// Inspects values that are to be recorded, and removes unknowns, which only a preview may record.
     ///
     /// # Errors
-    /// As [`Self::inspect`].
+    /// Those of [`Self::inspect`].
     pub(super) fn sanitize(&self, label: &str, values: &mut PropertyMap) -> Result<(), String> {
         if self.inspect(label, values)?.unknowns && !self.preview {
             *values = std::mem::take(values).without_unknowns();

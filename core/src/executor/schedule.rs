@@ -19,7 +19,8 @@ pub(crate) async fn run_in_order(executor: &Arc<Executor>, steps: Vec<Step>, pre
     run_cascades(executor, steps, prerequisites, &[]).await;
 }
 
-/// As [`run_in_order`]. A step with an index in `hosts` is recorded with the step there, for which it is a prerequisite.
+/// Runs `steps` in the order of [`run_in_order`]. A step with an index in `hosts` is recorded with the step there, for which it is
+/// a prerequisite.
 pub(crate) async fn run_cascades(
     executor: &Arc<Executor>,
     steps: Vec<Step>,

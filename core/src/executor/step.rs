@@ -195,12 +195,6 @@ impl Step {
             || self.op == StepOp::RemovePendingReplace
             || self
                 .subject()
-                .is_some_and(|state| state.is_provider() && is_default_provider_name(state.urn.name()))
+                .is_some_and(|state| state.urn.is_default_provider())
     }
-}
-
-/// Returns whether a provider's name is one that the engine gives default providers.
-#[must_use]
-pub(crate) fn is_default_provider_name(name: &str) -> bool {
-    name == "default" || name.starts_with("default_")
 }

@@ -35,13 +35,13 @@ pub(super) fn cascades(candidates: &[Option<usize>], order: &[Vec<usize>]) -> Ca
         }
     }
     let mut befores = Befores::default();
-    for guest in last_first(order, &followers) {
-        let Some(host) = candidates[guest] else {
+    for deletion in last_first(order, &followers) {
+        let Some(host) = candidates[deletion] else {
             continue;
         };
         // A host that is recorded with its own host ends with that.
         let host = planned.hosts[host].unwrap_or(host);
-        let ends = followers[guest].iter();
+        let ends = followers[deletion].iter();
         let ends = ends.map(|&dependency| planned.hosts[dependency].unwrap_or(dependency));
         let later: Vec<usize> = ends
             .filter(|&end| end != host && !planned.order[end].contains(&host))
@@ -53,7 +53,7 @@ pub(super) fn cascades(candidates: &[Option<usize>], order: &[Vec<usize>]) -> Ca
             }
             befores.keep(host);
         }
-        planned.hosts[guest] = Some(host);
+        planned.hosts[deletion] = Some(host);
         for end in later {
             planned.order[end].push(host);
         }
@@ -116,43 +116,43 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_recorded_with_its_host_and_so_are_guests_of_guests() {
+    fn a_deletion_is_recorded_with_that_of_its_host_also_through_another_one() {
         let (hosts, order) = planned(&[None, Some(0), Some(1)], &[&[1], &[2], &[]]);
         assert_eq!(hosts, [None, Some(0), Some(0)]);
         assert_eq!(order, [vec![1], vec![2], vec![]]);
     }
 
     #[test]
-    fn without_guests_the_order_is_unchanged() {
+    fn without_hosts_the_order_is_unchanged() {
         let (hosts, order) = planned(&[None, None], &[&[1], &[]]);
         assert_eq!((hosts, order), (vec![None, None], vec![vec![1], vec![]]));
     }
 
     #[test]
-    fn what_a_guest_depends_on_is_deleted_after_the_host() {
-        // 0 host, 1 guest, 2 its dependency, which nothing connects with the host.
+    fn a_dependency_of_what_is_deleted_with_a_host_is_deleted_after_the_host() {
+        // 1 is deleted with 0, 2 is a dependency of 1, which nothing connects with the host.
         let (hosts, order) = planned(&[None, Some(0), None], &[&[1], &[], &[1]]);
         assert_eq!(hosts, [None, Some(0), None]);
         assert_eq!(order, [vec![1], vec![], vec![0, 1]]);
     }
 
     #[test]
-    fn a_guest_that_depends_on_something_inside_the_host_is_deleted_by_itself() {
-        // 0 host, 1 guest, 2 a dependency of the guest that depends on the host.
+    fn a_deletion_whose_dependency_is_deleted_before_the_host_is_recorded_by_itself() {
+        // 1 is deleted with 0, 2 is a dependency of 1 that depends on the host.
         let (hosts, order) = planned(&[None, Some(0), None], &[&[1, 2], &[], &[1]]);
         assert_eq!(hosts, [None, None, None]);
         assert_eq!(order, [vec![1, 2], vec![], vec![1]]);
-        // The dependency is a guest as well.
+        // The dependency is deleted with the host as well.
         let (hosts, _) = planned(&[None, Some(0), Some(0)], &[&[1, 2], &[], &[1]]);
         assert_eq!(hosts, [None, Some(0), Some(0)]);
-        // A guest of the guest ends with the nearest deletion of its own.
+        // 3 is recorded with the nearest deletion that is recorded by itself.
         let (hosts, _) = planned(&[None, Some(0), None, Some(1)], &[&[1, 2], &[3], &[1], &[]]);
         assert_eq!(hosts, [None, None, None, Some(1)]);
     }
 
     #[test]
-    fn guests_of_two_hosts_never_wait_for_each_other() {
-        // 0 and 1 hosts; 2 depends on 1, 3 on 0; the guest 4 of 0 depends on 2, the guest 5 of 1 on 3.
+    fn deletions_with_two_hosts_never_wait_for_each_other() {
+        // 2 depends on 1, 3 on 0; 4 is deleted with 0 and depends on 2, 5 is deleted with 1 and depends on 3.
         let candidates = [None, None, None, None, Some(0), Some(1)];
         let (hosts, order) = planned(&candidates, &[&[3, 4], &[2, 5], &[4], &[5], &[], &[]]);
         assert_eq!(

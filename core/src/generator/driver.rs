@@ -20,13 +20,12 @@ use super::{
     purpose::{is_not_plain_update, refresh_mode},
     registration::{Registering, StepChain},
     replace::replace,
-    steps::{create_before_delete, keep_place, recreate, step},
+    steps::{create_before_delete, keep_place, recreate, step, update},
     targets::resolve_former_urns,
 };
 use crate::{
-    executor::Step,
     plan::Checked,
-    resource::{Goal, ProviderReference},
+    resource::{Goal, ProviderReference, ResourceState},
     state::StateRef,
     step::StepOp,
     urn::Urn,
@@ -198,32 +197,14 @@ impl Generator {
         imported: bool,
     ) -> Result<Next, RunEnded> {
         let context = &self.context;
-        let Context { run, plans, .. } = context;
         let Registering { urn, old, goal, .. } = registering;
         let old_state = registering.old_state();
-        let mut new = Arc::new(new_state(goal, urn.clone(), old_state));
         let is_targeted = self.is_replace_target(urn) || old_state.is_some_and(|old| old.taint);
-
-        // Check.
-        for text in reserved_names(goal) {
-            run.warn(urn, text);
-        }
         let fresh = starts_fresh(old_state, recreating.is_some(), is_targeted);
-        let mut inputs = inputs_with_ignored_changes(context, registering, old_state.map(|old| &old.inputs));
-        if let Some(provider) = &registering.provider {
-            let continued = old_state.filter(|_| !fresh);
-            let news = if fresh { goal.inputs.clone() } else { inputs };
-            inputs = check(context, registering, provider, continued, news).await?;
-        }
-        Arc::make_mut(&mut new).inputs = inputs;
-        let checked = if fresh || registering.provider.is_none() {
-            Checked::Once
-        } else {
-            Checked::First
-        };
-        plans.check_inputs(registering, &new.inputs, imported, checked)?;
+        let (mut new, checked) = self.check_goal(registering, fresh, imported).await?;
 
         // Policies, which may rewrite the inputs; plans hold what Check returned.
+        let plans = &context.plans;
         let planned_inputs = (plans.exist() && checked == Checked::First).then(|| new.inputs.clone());
         if let Some(policies) = &self.policies {
             Box::pin(policies.remediate(registering, &mut new)).await?;
@@ -255,11 +236,8 @@ impl Generator {
             }
             (Decision::Same, Some(old)) => vec![step(StepOp::Same, Some(old), &new, provider)],
             (Decision::Update(difference), Some(old)) => {
-                let update = step(StepOp::Update, Some(old), &new, provider);
-                vec![update.map(|update| Step {
-                    ignore_changes: goal.options.ignore_changes.clone(),
-                    ..update.with_diff(difference.keys, difference.diffs, difference.detailed)
-                })]
+                let ignored = goal.options.ignore_changes.clone();
+                vec![update(old, &new, provider, difference, ignored)]
             }
             (Decision::Replace(difference), Some(old)) => {
                 let policies = self.policies.as_ref();
@@ -268,6 +246,38 @@ impl Generator {
             }
         };
         Ok(Next::Run(registering.chain(new, steps)))
+    }
+
+    /// Checks the goal; returns the state with the checked inputs, and what the plan holds of them.
+    async fn check_goal(
+        &self,
+        registering: &Registering,
+        fresh: bool,
+        imported: bool,
+    ) -> Result<(Arc<ResourceState>, Checked), RunEnded> {
+        let context = &self.context;
+        let Registering { urn, goal, .. } = registering;
+        let old_state = registering.old_state();
+        let mut new = Arc::new(new_state(goal, urn.clone(), old_state));
+        for text in reserved_names(goal) {
+            context.run.warn(urn, text);
+        }
+        let mut inputs = inputs_with_ignored_changes(context, registering, old_state.map(|old| &old.inputs));
+        if let Some(provider) = &registering.provider {
+            let continued = old_state.filter(|_| !fresh);
+            let news = if fresh { goal.inputs.clone() } else { inputs };
+            inputs = check(context, registering, provider, continued, news).await?;
+        }
+        Arc::make_mut(&mut new).inputs = inputs;
+        let checked = if fresh || registering.provider.is_none() {
+            Checked::Once
+        } else {
+            Checked::First
+        };
+        context
+            .plans
+            .check_inputs(registering, &new.inputs, imported, checked)?;
+        Ok((new, checked))
     }
 
     /// Runs the steps of a registration and turns their outcome into its answer.

@@ -1,13 +1,7 @@
 //! Updates that would delete every resource because the program registered none, most often because it did not run.
 
 use super::{context::Context, deletions::PendingDeletion};
-use crate::{
-    diagnostic::Diagnostic,
-    error::Error,
-    executor::{Failure, is_default_provider_name},
-    resource::ResourceState,
-    urn::Urn,
-};
+use crate::{diagnostic::Diagnostic, error::Error, executor::Failure, resource::ResourceState, urn::Urn};
 
 /// The treatment of an update that would delete every resource because the program has registered none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,9 +74,7 @@ fn message(total: usize) -> String {
 
 /// Returns whether a resource is registered by the program itself, unlike default providers and the root stack.
 fn counts(urn: &Urn) -> bool {
-    let is_default =
-        || urn.resource_type().starts_with("pulumi:providers:") && is_default_provider_name(urn.name());
-    !urn.is_root_stack() && !is_default()
+    !urn.is_root_stack() && !urn.is_default_provider()
 }
 
 #[cfg(test)]

@@ -23,6 +23,21 @@ pub(super) fn step(
     Step::new(op, old.cloned(), Some(Arc::clone(new))).map(|step| step.with_provider(provider))
 }
 
+/// Returns the step that updates a resource. The properties at the paths in `ignored` keep their recorded values.
+pub(super) fn update(
+    old: &StateRef,
+    new: &Arc<ResourceState>,
+    provider: Option<ProviderHandle>,
+    difference: Difference,
+    ignored: Vec<String>,
+) -> Option<Step> {
+    let update = step(StepOp::Update, Some(old), new, provider)?;
+    Some(Step {
+        ignore_changes: ignored,
+        ..update.with_diff(difference.keys, difference.diffs, difference.detailed)
+    })
+}
+
 /// Returns the step that keeps a record as it is.
 pub(super) fn untargeted(record: &StateRef) -> Option<Step> {
     let detail = StepDetail {

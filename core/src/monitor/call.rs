@@ -11,7 +11,7 @@ use stackwright_proto::pulumirpc::{
 };
 
 use crate::{
-    monitor::{Monitor, Start, WireStatus, wire},
+    monitor::{Monitor, WireStatus, admission::Start, wire},
     provider::ProviderStatus,
 };
 
@@ -26,8 +26,15 @@ impl Monitor {
     /// # Errors
     /// The status of the call; `Unimplemented` for a method that is not known, `InvalidArgument` for a request that
     /// cannot be decoded.
+    ///
+    /// # Cancel safety
+    /// That of the method: registrations, reads and publications of outputs continue when the future is dropped; calls of
+    /// functions and methods are cancelled.
     pub fn call(&self, method: &str, request: Bytes) -> BoxFuture<'static, Answer> {
-        let monitor = &Self(Arc::clone(&self.0), Start::Inline);
+        let monitor = &Self {
+            shared: Arc::clone(&self.shared),
+            start: Start::Inline,
+        };
         match method {
             "ResourceMonitor/RegisterResource" => answered(decode(request), |request| {
                 wire::register_resource(monitor, request, false)
@@ -56,7 +63,7 @@ impl Monitor {
     /// Handles the methods that never wait, without a future. `Unimplemented` for all others.
     ///
     /// # Errors
-    /// As [`Self::call`].
+    /// Those of [`Self::call`].
     pub fn call_at_once(&self, method: &str, request: Bytes) -> Answer {
         match method {
             "Engine/Log" => {

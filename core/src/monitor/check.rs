@@ -1,17 +1,17 @@
 //! Refusals of registrations that are invalid in themselves.
 
 use crate::{
-    monitor::{Registration, WireStatus, hooks::check_moments, register::Refused},
+    monitor::{Registration, WireStatus, hooks::check_moments},
     property::PropertyPath,
     resource::ProviderReference,
 };
 
 /// Refuses an invalid registration.
-pub(super) fn check(registration: &Registration) -> Result<(), Refused> {
+pub(super) fn check(registration: &Registration) -> Result<(), WireStatus> {
     check_type(registration)?;
     if !registration.env_var_mappings.is_empty() && !registration.resource_type.is_provider() {
         let text = "envVarMappings can only be used with provider resources";
-        return Err(Refused::Invalid(WireStatus::invalid(text)));
+        return Err(WireStatus::invalid(text));
     }
     check_moments(&registration.name, &registration.options.resource_hooks)?;
     for provider in registration
@@ -28,13 +28,13 @@ pub(super) fn check(registration: &Registration) -> Result<(), Refused> {
             registration.name,
             error.message()
         );
-        return Err(Refused::Invalid(WireStatus::unknown(text)));
+        return Err(WireStatus::unknown(text));
     }
     Ok(())
 }
 
 /// Refuses a resource of a provider whose type is not of the form `package:module:member`.
-pub(super) fn check_type(registration: &Registration) -> Result<(), Refused> {
+pub(super) fn check_type(registration: &Registration) -> Result<(), WireStatus> {
     let Registration {
         custom,
         remote,
@@ -42,9 +42,9 @@ pub(super) fn check_type(registration: &Registration) -> Result<(), Refused> {
         ..
     } = registration;
     if (*custom || *remote) && !resource_type.is_full() {
-        return Err(Refused::Invalid(WireStatus::invalid(format!(
+        return Err(WireStatus::invalid(format!(
             "Type '{resource_type}' is not a valid type token (must have format '*:*:*')"
-        ))));
+        )));
     }
     Ok(())
 }

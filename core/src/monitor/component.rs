@@ -86,10 +86,10 @@ impl Component {
     /// Registers a resource; below the component, unless the registration names another parent.
     ///
     /// # Errors
-    /// As [`Monitor::register`].
+    /// Those of [`Monitor::register`].
     ///
     /// # Cancel safety
-    /// As [`Monitor::register`].
+    /// That of [`Monitor::register`].
     pub fn register_child(
         &self,
         mut registration: Registration,
@@ -103,10 +103,10 @@ impl Component {
     /// Reads a resource; below the component, unless the read names another parent.
     ///
     /// # Errors
-    /// As [`Monitor::read`].
+    /// Those of [`Monitor::read`].
     ///
     /// # Cancel safety
-    /// As [`Monitor::read`].
+    /// That of [`Monitor::read`].
     pub fn read_child(
         &self,
         mut read: Read,
@@ -120,10 +120,10 @@ impl Component {
     /// Calls a function; with the component's providers, unless the invoke names another parent.
     ///
     /// # Errors
-    /// As [`Monitor::invoke`].
+    /// Those of [`Monitor::invoke`].
     ///
     /// # Cancel safety
-    /// As [`Monitor::invoke`].
+    /// That of [`Monitor::invoke`].
     pub fn invoke(
         &self,
         mut invoke: Invoke,
@@ -135,7 +135,7 @@ impl Component {
     /// Publishes the outputs, and returns the response of Construct.
     ///
     /// # Errors
-    /// As [`Monitor::register_outputs`].
+    /// Those of [`Monitor::register_outputs`].
     ///
     /// # Cancel safety
     /// The outputs are published also when the future is dropped.

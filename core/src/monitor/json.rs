@@ -76,7 +76,7 @@ impl Registration {
     /// Reads a registration as [`Self::from_json`] does, with the transforms that its member `transforms` names.
     ///
     /// # Errors
-    /// As [`Self::from_json`], and for a name without a transform.
+    /// Those of [`Self::from_json`], and for a name without a transform.
     pub(crate) fn from_json_with(text: &[u8], transform: &NamedTransform<'_>) -> Result<Self> {
         let mut document: RegistrationDocument = read(text, "registration")?;
         let names = std::mem::take(&mut document.transforms);
@@ -144,7 +144,7 @@ impl Read {
     /// Reads the JSON of a read: `type`, `name`, `id`, and any of the options.
     ///
     /// # Errors
-    /// As [`Registration::from_json`].
+    /// Those of [`Registration::from_json`].
     pub fn from_json(text: &[u8]) -> Result<Self> {
         let document: ReadDocument = read(text, "read")?;
         Ok(Self {
@@ -172,7 +172,7 @@ impl Invoke {
     /// Reads the JSON of an invoke: `token`, `arguments`, and any of the options.
     ///
     /// # Errors
-    /// As [`Registration::from_json`].
+    /// Those of [`Registration::from_json`].
     pub fn from_json(text: &[u8]) -> Result<Self> {
         let document: InvokeDocument = read(text, "invoke")?;
         Ok(Self {
@@ -195,7 +195,7 @@ impl MethodCall {
     /// Reads the JSON of a method's call: `token`, `arguments`, and any of the options.
     ///
     /// # Errors
-    /// As [`Registration::from_json`].
+    /// Those of [`Registration::from_json`].
     pub fn from_json(text: &[u8]) -> Result<Self> {
         let document: MethodDocument = read(text, "call")?;
         Ok(Self {

@@ -8,9 +8,10 @@ use crate::{
     executor::AbandonedCall,
     monitor::{
         Monitor, PackageChoice, WireStatus,
-        construct::{FailedCall, unless_panicked},
-        defaults::ProviderUse,
-        register::Refused,
+        failed_call::{FailedCall, unless_panicked},
+        providers::ProviderUse,
+        request_error::RequestError,
+        shared::Shared,
         traces::place,
     },
     property::{PropertyMap, PropertyValue, ResourceReference, Unknown},
@@ -54,182 +55,170 @@ impl MethodResult {
     /// Returns the plain values of the result.
     ///
     /// # Errors
-    /// `InvalidArgument` with the first failure, under the name of the method.
+    /// `InvalidArgument` with all failures, each after its property, under the name of the method.
     pub fn into_values(self, token: &str) -> Result<PropertyMap, WireStatus> {
-        let Some(CheckFailure { property, reason }) = self.failures.into_iter().next() else {
+        if self.failures.is_empty() {
             return Ok(self.result.collapse_outputs());
-        };
-        let place = if property.is_empty() {
-            property
-        } else {
-            format!("{property}: ")
-        };
+        }
+        let reasons = reasons(&self.failures);
         Err(WireStatus::invalid(format!(
-            "call to function '{token}' failed: {place}{reason}"
+            "call to function '{token}' failed: {reasons}"
         )))
     }
 }
 
-impl Monitor {
-    /// Calls a method and returns its result.
-    ///
-    /// The secrets in the arguments are registered with the redactor before the future is polled. A failed method ends the
-    /// run.
-    ///
-    /// # Errors
-    /// `Unknown` when the method has no provider, or fails; `Unavailable` when the run ended first.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the call.
-    pub fn call_method(
-        &self,
-        call: MethodCall,
-    ) -> impl Future<Output = Result<MethodResult, WireStatus>> + Send + use<> {
-        self.learn(&call.arguments);
-        let monitor = self.clone();
-        async move {
-            let flight = match monitor.enter("sending resource registration") {
-                Ok(flight) => flight,
-                Err(refused) => return Err(monitor.refused(refused).await),
-            };
-            let called = monitor.call_provider_method(call).await;
-            drop(flight);
-            match called {
-                Ok(result) => Ok(result),
-                Err(refused) => Err(monitor.refused(refused).await),
-            }
-        }
-    }
+/// Returns the failures of arguments as one text: each reason after its property.
+pub(super) fn reasons(failures: &[CheckFailure]) -> String {
+    let reason = |CheckFailure { property, reason }: &CheckFailure| match property.is_empty() {
+        true => reason.clone(),
+        false => format!("{property}: {reason}"),
+    };
+    failures.iter().map(reason).collect::<Vec<_>>().join("; ")
+}
 
-    async fn call_provider_method(&self, mut call: MethodCall) -> Result<MethodResult, Refused> {
-        if let Some(of) = call.of.take() {
-            call.arguments.insert(SELF, self.reference_to(&of)?);
-        }
-        self.name_package(&mut call.package)?;
-        let provider = self.method_provider(&call).await?;
-        self.inspect("arguments", &call.arguments)?;
-        let MethodCall {
-            token,
-            arguments,
-            mut argument_dependencies,
-            source_position,
-            stack_trace,
-            ..
-        } = call;
-        // Known until the method has answered.
-        let trace = self.issue_trace(&source_position, &stack_trace);
-        for (name, value) in arguments.iter() {
-            argument_dependencies.add_outputs(name, value);
-        }
-        // Providers find the dependencies of each argument in its value, too.
-        let arguments: PropertyMap = arguments
-            .upgrade_to_outputs()
-            .into_iter()
-            .map(|(name, value)| match argument_dependencies.get(&name) {
-                Some(dependencies) if name != SELF => {
-                    let value = value.with_dependencies(dependencies);
-                    (name, value)
-                }
-                _ => (name, value),
-            })
-            .collect();
-        let package = TypeToken::from(token.as_str()).asked_package().to_owned();
-        let this = arguments
-            .get(SELF)
-            .and_then(reference)
-            .map(|this| this.urn.clone());
-        let request = MethodRequest {
-            monitor: self.handle(),
-            run: Arc::clone(self.run_info()),
-            token: token.clone(),
-            arguments: arguments.clone(),
-            argument_dependencies,
-            stack_trace_handle: trace.text(),
-        };
-        let answer = unless_panicked(provider.provider.call_method(request));
-        let answer = self.within_limit(&provider, "call", &token, answer);
-        let answer = self
-            .unless_ended(answer, || AbandonedCall::of(&token, "call"))
-            .await?;
-        let sanitizer = self.0.generator.executor().sanitizer();
-        match answer.and_then(|response| sanitizer.sanitize_method(response)) {
-            Ok(response) => Ok(MethodResult {
-                result: response.result,
-                result_dependencies: response.result_dependencies,
-                failures: response.failures,
-            }),
-            Err(error) => {
-                let failed = FailedCall {
-                    head: format!("call to function '{token}' failed: "),
-                    package: &package,
-                    method: "call",
-                    urn: this.as_ref(),
-                    used: place(&source_position).map(|place| format!("the method is called at {place}")),
-                };
-                let refused = self.fail_call(&failed, &error, &arguments);
-                // The program is not to continue before the run has ended.
-                tokio::select! {
-                    () = self.0.closed.cancelled() => {}
-                    () = self.0.generator.executor().control().stopped() => {}
-                }
-                Err(refused)
-            }
-        }
-    }
-
-    /// Returns a reference to a registered resource.
-    fn reference_to(&self, urn: &Urn) -> Result<PropertyValue, Refused> {
-        let urn = self.0.generator.registered_urn(urn);
-        let state = self.0.generator.registered_state(&urn);
-        let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {urn}")))?;
-        let id = match state.id.is_empty() {
-            false => Ok(state.id.clone()),
-            true => Err(Unknown::String),
-        };
-        Ok(PropertyValue::ResourceReference(Arc::new(ResourceReference {
-            urn,
-            id: state.custom.then_some(id),
-            package_version: SmolStr::default(),
-        })))
-    }
-
-    /// Returns the provider of a method: that of the resource, an explicit one, or the default one of the package.
-    async fn method_provider(&self, call: &MethodCall) -> Result<ProviderHandle, Refused> {
-        let this = call.arguments.get(SELF).and_then(reference);
-        let is_of_provider = call.token.starts_with("pulumi:providers:");
-        let package = match call.token.strip_prefix("pulumi:providers:") {
-            Some(rest) => rest.split('/').next().unwrap_or_default().to_owned(),
-            None => TypeToken::from(call.token.as_str()).asked_package().to_owned(),
-        };
-        let mut choice = call.package.clone();
-        if is_of_provider {
-            let this = this
-                .ok_or_else(|| WireStatus::unknown("missing __self__ argument for provider method call"))?;
-            let id = this.id.as_ref().and_then(|id| id.as_ref().ok());
-            let id =
-                id.ok_or_else(|| WireStatus::unknown("missing __self__.id of a provider method call"))?;
-            let reference = ProviderReference::new(this.urn.clone(), id.clone());
-            return self.configured_provider(&reference);
-        }
-        if choice.provider.is_empty()
-            && let Some(this) = this
-        {
-            let urn = self.0.generator.registered_urn(&this.urn);
-            let state = self.0.generator.registered_state(&urn);
-            let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {}", this.urn)))?;
-            choice.provider = state.provider.to_string();
-        }
-        let what = ProviderUse::Token(&call.token);
-        let chosen = self.0.defaults.provider_for(&package, &choice, what).await?;
-        let Some(chosen) = chosen else {
-            let text = format!("the default provider of package '{package}' failed");
-            return Err(WireStatus::unknown(text).into());
-        };
-        self.add_extension(&choice, &chosen.reference, &call.token)
-            .await?;
-        self.configured_provider(&chosen.reference)
+/// Calls a method; the secrets in its arguments are registered with the redactor before the future is polled.
+pub(super) fn call_method(
+    monitor: &Monitor,
+    call: MethodCall,
+) -> impl Future<Output = Result<MethodResult, WireStatus>> + Send + use<> {
+    monitor.shared.values.learn(&call.arguments);
+    let monitor = monitor.clone();
+    async move {
+        let calling = call_provider(&monitor, call);
+        monitor.shared.admission.answer(calling).await
     }
 }
+
+async fn call_provider(monitor: &Monitor, mut call: MethodCall) -> Result<MethodResult, RequestError> {
+    let shared = &monitor.shared;
+    if let Some(of) = call.of.take() {
+        call.arguments.insert(SELF, reference_to(shared, &of)?);
+    }
+    shared.providers.name_package(&mut call.package)?;
+    let provider = provider_of(shared, &call).await?;
+    shared.values.inspect("arguments", &call.arguments)?;
+    let MethodCall {
+        token,
+        arguments,
+        argument_dependencies,
+        source_position,
+        stack_trace,
+        ..
+    } = call;
+    // Known until the method has answered.
+    let random = &*monitor.runtime().random;
+    let trace = shared.traces.issue(random, &source_position, &stack_trace);
+    let (arguments, argument_dependencies) = with_dependencies(arguments, argument_dependencies);
+    let this = arguments
+        .get(SELF)
+        .and_then(reference)
+        .map(|this| this.urn.clone());
+    let request = MethodRequest {
+        monitor: monitor.handle(),
+        run: Arc::clone(&shared.run),
+        token: token.clone(),
+        arguments: arguments.clone(),
+        argument_dependencies,
+        stack_trace_handle: trace.text(),
+    };
+    let awaiting = shared.generator.executor().awaiting_code();
+    let answer = unless_panicked(provider.provider.call_method(request));
+    let answer = shared.admission.within_limit(&provider, "call", &token, answer);
+    let answer = shared
+        .admission
+        .unless_ended(answer, || AbandonedCall::of(&token, "call"))
+        .await?;
+    drop(awaiting);
+    let sanitizer = shared.generator.executor().sanitizer();
+    match answer.and_then(|response| sanitizer.sanitize_method(response)) {
+        Ok(response) => Ok(MethodResult {
+            result: response.result,
+            result_dependencies: response.result_dependencies,
+            failures: response.failures,
+        }),
+        Err(error) => {
+            let method = TypeToken::from(token.as_str());
+            let failed = FailedCall {
+                head: format!("call to function '{token}' failed: "),
+                package: method.asked_package(),
+                method: "call",
+                urn: this.as_ref(),
+                used: place(&source_position).map(|place| format!("the method is called at {place}")),
+            };
+            let status = failed.report(shared.generator.executor(), &error, &arguments);
+            // The program is not to continue before the run has ended.
+            shared.admission.stopped().await;
+            Err(status.into())
+        }
+    }
+}
+
+/// Returns arguments as a provider gets them, output values with all of their dependencies, and the dependencies of each.
+fn with_dependencies(
+    arguments: PropertyMap,
+    mut dependencies: PropertyDependencies,
+) -> (PropertyMap, PropertyDependencies) {
+    for (name, value) in arguments.iter() {
+        dependencies.add_outputs(name, value);
+    }
+    // Providers find the dependencies of each argument in its value, too.
+    let arguments = arguments.upgrade_to_outputs().into_iter();
+    let arguments = arguments.map(|(name, value)| match dependencies.get(&name) {
+        Some(dependencies) if name != SELF => {
+            let value = value.with_dependencies(dependencies);
+            (name, value)
+        }
+        _ => (name, value),
+    });
+    (arguments.collect(), dependencies)
+}
+
+/// Returns a reference to a registered resource.
+fn reference_to(shared: &Shared, urn: &Urn) -> Result<PropertyValue, WireStatus> {
+    let urn = shared.generator.registered_urn(urn);
+    let state = shared.generator.registered_state(&urn);
+    let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {urn}")))?;
+    let id = match state.id.is_empty() {
+        false => Ok(state.id.clone()),
+        true => Err(Unknown::String),
+    };
+    Ok(PropertyValue::ResourceReference(Arc::new(ResourceReference {
+        urn,
+        id: state.custom.then_some(id),
+        package_version: SmolStr::default(),
+    })))
+}
+
+/// Returns the provider of a method: that of the resource, an explicit one, or the default one of the package.
+async fn provider_of(shared: &Shared, call: &MethodCall) -> Result<ProviderHandle, RequestError> {
+    let this = call.arguments.get(SELF).and_then(reference);
+    if call.token.starts_with(PROVIDER_METHODS) {
+        let this =
+            this.ok_or_else(|| WireStatus::unknown("missing __self__ argument for provider method call"))?;
+        let id = this.id.as_ref().and_then(|id| id.as_ref().ok());
+        let id = id.ok_or_else(|| WireStatus::unknown("missing __self__.id of a provider method call"))?;
+        let reference = ProviderReference::new(this.urn.clone(), id.clone());
+        return Ok(shared.providers.configured(&reference)?);
+    }
+    let mut choice = call.package.clone();
+    if choice.provider.is_empty()
+        && let Some(this) = this
+    {
+        let urn = shared.generator.registered_urn(&this.urn);
+        let state = shared.generator.registered_state(&urn);
+        let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {}", this.urn)))?;
+        choice.provider = state.provider.to_string();
+    }
+    let token = TypeToken::from(call.token.as_str());
+    let what = ProviderUse::Token(&call.token);
+    shared
+        .providers
+        .serving(token.asked_package(), &choice, what)
+        .await
+}
+
+/// The beginning of the tokens of methods of providers.
+const PROVIDER_METHODS: &str = "pulumi:providers:";
 
 /// The argument with the resource of a method.
 const SELF: &str = "__self__";

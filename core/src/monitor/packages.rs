@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    monitor::{Monitor, PackageChoice, PackageParameter, PackageSource, WireStatus},
+    monitor::{PackageParameter, PackageSource, WireStatus},
     provider::{BasePlugin, settings::ProviderSettings},
     resource::Extension,
     runtime::Random,
@@ -20,7 +20,7 @@ pub(super) struct AnnouncedPackage {
 
 impl AnnouncedPackage {
     /// Reads the plugin and the parameters of a package.
-    fn of(source: PackageSource) -> Result<Self, WireStatus> {
+    pub(super) fn of(source: PackageSource) -> Result<Self, WireStatus> {
         if source.plugin.is_empty() {
             return Err(WireStatus::unknown("package name is empty"));
         }
@@ -85,22 +85,6 @@ fn version(whose: &str, text: &str) -> Result<Option<semver::Version>, WireStatu
     let version = semver::Version::parse(text);
     let bad = |error| WireStatus::unknown(format!("parse {whose} version {text}: {error}"));
     version.map(Some).map_err(bad)
-}
-
-impl Monitor {
-    /// Announces a package, and returns the reference by which requests name it.
-    pub(super) fn announce(&self, source: PackageSource) -> Result<String, WireStatus> {
-        let package = AnnouncedPackage::of(source)?;
-        Ok(self.0.defaults.announce(package))
-    }
-
-    /// Announces the package that a request describes, and names it.
-    pub(super) fn name_package(&self, choice: &mut PackageChoice) -> Result<(), WireStatus> {
-        if let Some(source) = choice.source.take() {
-            choice.package_ref = self.announce(Arc::unwrap_or_clone(source))?;
-        }
-        Ok(())
-    }
 }
 
 /// The announced packages of one run.

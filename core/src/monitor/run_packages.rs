@@ -15,7 +15,7 @@ pub(super) struct RunPackages(pub(super) Monitor);
 impl PackageSource for RunPackages {
     async fn load_package(&self, spec: &ProviderSpec) -> Result<PreparedProvider> {
         tokio::select! {
-            loaded = self.0.0.generator.registry().source().load_package(spec) => loaded,
+            loaded = self.0.shared.generator.registry().source().load_package(spec) => loaded,
             () = self.0.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the operation was canceled")),
         }
     }
@@ -32,13 +32,13 @@ impl PackageSource for RunPackages {
             base: None,
             environment: std::mem::take(&mut spec.environment),
         };
-        self.0.0.defaults.complete(&mut settings);
+        self.0.shared.providers.complete(&mut settings);
         *spec = settings.into();
     }
 
     fn known(&self) -> Vec<ProviderSpec> {
-        let mut known: Vec<_> = self.0.0.defaults.known().map(ProviderSpec::from).collect();
-        for package in self.0.0.generator.registry().source().in_process() {
+        let mut known: Vec<_> = self.0.shared.providers.known().map(ProviderSpec::from).collect();
+        for package in self.0.shared.generator.registry().source().in_process() {
             if known.iter().all(|spec| spec.package() != package.plugin) {
                 known.push(package);
             }

@@ -161,9 +161,8 @@ impl AppliedMoves {
             return Some(former.clone());
         }
         let (old, _) = applied.roots.as_ref()?;
-        let is_default =
-            urn.resource_type().starts_with("pulumi:providers:") && urn.name().starts_with("default");
-        is_default.then(|| Urn::new(old.stack(), old.project(), "", urn.qualified_type(), urn.name()))
+        urn.is_default_provider()
+            .then(|| Urn::new(old.stack(), old.project(), "", urn.qualified_type(), urn.name()))
     }
 }
 

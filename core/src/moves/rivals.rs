@@ -8,7 +8,7 @@ use super::{
     choose::{EQUAL_SCORES, Pair, Taken},
     inputs::{self, ANY, Equal},
     likeness::{CONTENT_WEIGHT, MIN_SCORE, NAME_WEIGHT, PARENT_WEIGHT, TYPE_WEIGHT, evidence},
-    names::NameProfile,
+    names::{ComparedName, NameProfile},
 };
 
 /// How many rivals are compared for each record, on average.
@@ -151,9 +151,14 @@ impl<'n> Rivals<'n> {
         let member = &members[member];
         self.bounds_left = self.bounds_left.checked_sub(others.len())?;
         let needed = pair.score - EQUAL_SCORES;
+        let name = ComparedName::of(&member.name);
         let can_be_close = |other: &&Member| match of_old {
-            true => member.can_reach(other, needed),
-            false => other.can_reach(member, needed),
+            true => Member::can_reach((member, other), needed, &|needed| {
+                name.exceeds(&other.name, needed)
+            }),
+            false => Member::can_reach((other, member), needed, &|needed| {
+                name.exceeds(&other.name, needed)
+            }),
         };
         close.extend(others.iter().filter(can_be_close).map(|other| other.record));
         Some(close)
@@ -189,17 +194,15 @@ impl<'n> Side<'n> {
 }
 
 impl Member {
-    /// Returns whether the score of an old record with a new one of the same type can be greater than `needed`.
-    fn can_reach(&self, new: &Self, needed: f64) -> bool {
-        let is_below = matches!(self.place, Place::Below(_));
-        let is_at_same_place = self.place == new.place && self.place != Place::Alone;
+    /// Returns whether the score of an old record with a new one of the same type can be greater than `needed`. `are_alike`
+    /// returns whether the similarity of their names, which differ, exceeds a value.
+    fn can_reach((old, new): (&Self, &Self), needed: f64, are_alike: &dyn Fn(f64) -> bool) -> bool {
+        let is_below = matches!(old.place, Place::Below(_));
+        let is_at_same_place = old.place == new.place && old.place != Place::Alone;
         let of_parent = if is_at_same_place { PARENT_WEIGHT } else { 0.0 };
-        let rest = needed - TYPE_WEIGHT - of_parent - CONTENT_WEIGHT * self.content_bound(new);
+        let rest = needed - TYPE_WEIGHT - of_parent - CONTENT_WEIGHT * old.content_bound(new);
         // Below a pair, a name that is derived from that of the parent counts as the same one.
-        rest < 0.0
-            || rest < NAME_WEIGHT
-                && (is_below && is_at_same_place
-                    || rest < NAME_WEIGHT * self.name.similarity_bound(&new.name))
+        rest < 0.0 || rest < NAME_WEIGHT && (is_below && is_at_same_place || are_alike(rest / NAME_WEIGHT))
     }
 
     /// Returns a bound that the likeness of inputs and children does not exceed.

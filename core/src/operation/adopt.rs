@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     OperationRun,
     prepare::Prepared,
-    resolve::{Candidate, Standing, check_readable, exists, record, taken},
+    resolve::{Candidate, Relation, check_readable, exists, record, taken},
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -60,11 +60,11 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
         }
         return Ok(None);
     }
-    match Standing::of(&prepared.base, &resource.urn, &id) {
-        Standing::Free => {}
+    match Relation::of(&prepared.base, &resource.urn, &id) {
+        Relation::Free => {}
         // What the interrupted change has come to is read.
-        Standing::Recorded if entry.operation.kind != PendingOperationKind::Creating => {}
-        Standing::Recorded => {
+        Relation::Recorded if entry.operation.kind != PendingOperationKind::Creating => {}
+        Relation::Recorded => {
             let mut found = run.pending.found();
             found.resolved.push(place);
             found.record = prepared
@@ -73,7 +73,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
                 .map(|record| Arc::clone(&record.state));
             return Ok(None);
         }
-        Standing::Taken(other) if adoption.replace => {
+        Relation::Taken(other) if adoption.replace => {
             let text = format!(
                 "the record of '{}' is replaced: its resource with the id '{other}' is not managed any more",
                 resource.urn
@@ -81,7 +81,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
             run.events
                 .diagnostic(Diagnostic::warning(text).about(resource.urn.clone()));
         }
-        Standing::Taken(other) => return Err(taken(&resource.urn, &other)),
+        Relation::Taken(other) => return Err(taken(&resource.urn, &other)),
     }
     record(run, &mut prepared, vec![Candidate { place, id }]).await?;
     Ok(None)

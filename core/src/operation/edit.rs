@@ -11,7 +11,7 @@ use crate::{
         edit::{EditReport, StateEdit},
         integrity,
     },
-    store::{LoadedStack, StackSession},
+    store::{self, LoadedStack, StackSession},
 };
 
 /// Applies an edit to a stack's state. Nothing is written by a dry run, by an edit that changes nothing, and after an
@@ -112,13 +112,13 @@ pub(super) async fn take_back(
 /// Removes a pending operation from a stack's state, and returns it.
 ///
 /// # Errors
-/// As [`crate::Stack::forget_pending`]; those of the host's journal.
+/// Those of [`crate::Stack::forget_pending`], and of the host's journal.
 pub(crate) async fn forget_pending(stack: &StackContext, id: &str, dry_run: bool) -> Result<PendingEntry> {
     let write = async |session: &StackSession, former: &Snapshot, edited: &mut Snapshot| {
         write(stack, session, Some(former), edited).await
     };
     let storage = &stack.storage;
-    storage.forget_pending(&*stack.secrets, id, dry_run, write).await
+    store::forget_pending(storage, &*stack.secrets, id, dry_run, write).await
 }
 
 /// Passes an edited state to the host's journal, as the complete new lists of records and pending operations.

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    event::{OperationOutcome, Summary},
+    event::{LocalPack, OperationOutcome, Summary},
     executor::Executor,
     policy::Policies,
     provider::ProviderRegistry,
@@ -44,7 +44,9 @@ impl OperationRun {
         let (executor, registry) = (Arc::clone(&prepared.executor), Arc::clone(&prepared.registry));
         let planning = prepared.planning.clone();
         let policies = prepared.policies.clone();
-        let policy_packs = policies.as_ref().map(|policies| policies.summary());
+        let policy_packs = policies
+            .as_ref()
+            .map(|policies| (policies.summary(), policies.local()));
         let watcher = self.watch_cancellation(&registry, policies);
         let result = match self.kind {
             OperationKind::Update => update(self, prepared).await,
@@ -92,7 +94,7 @@ impl OperationRun {
     fn summary(
         &self,
         executor: &Executor,
-        policy_packs: BTreeMap<String, String>,
+        (policy_packs, local_packs): (BTreeMap<String, String>, Vec<LocalPack>),
         began: Duration,
     ) -> Summary {
         let elapsed = self.stack.engine.runtime.clock.elapsed();
@@ -101,6 +103,7 @@ impl OperationRun {
             duration_seconds: whole_seconds(elapsed.saturating_sub(began)),
             resource_changes: executor.reporter().counts().to_map(),
             policy_packs,
+            local_packs,
             is_preview: self.options.dry_run,
             result: OperationOutcome::Succeeded,
         }

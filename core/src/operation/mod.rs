@@ -18,7 +18,7 @@ mod engine_parts;
 mod execute;
 mod handle;
 #[cfg(test)]
-mod hints;
+mod hint_tests;
 mod import;
 mod migrate;
 mod missing;

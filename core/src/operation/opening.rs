@@ -4,7 +4,7 @@ use crate::{
     config::ConfigSource,
     error::{Error, ErrorKind, Result},
     message::distance,
-    store::{Moving, StackName, StackStorage, list_stacks},
+    store::{Moving, StackName, StackStorage, list_stacks, settle_renaming},
 };
 
 /// The rule for opening a stack.
@@ -68,7 +68,7 @@ impl Opening {
         storage: &StackStorage,
         source: Option<&dyn ConfigSource>,
     ) -> Result<bool> {
-        storage.settle_renaming(source).await?;
+        settle_renaming(storage, source).await?;
         Moving::settle(storage).await?;
         match self {
             Self::Create => storage.create().await.map(|()| false),

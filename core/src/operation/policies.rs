@@ -79,13 +79,14 @@ impl PackLoading<'_> {
 
     fn surroundings(&self) -> PolicySurroundings {
         let (engine, info) = (&self.stack.engine, self.info);
+        let plugins = engine.loader.plugin_settings();
         let events = self.events.clone();
         PolicySurroundings {
             runtime: engine.runtime.clone(),
-            timeouts: engine.loader.timeouts(),
+            timeouts: plugins.timeouts,
             call_timeout: self.call_timeout,
-            guard_shell: engine.loader.guard_shell(),
-            host_environment: engine.loader.host_environment(),
+            guard_shell: plugins.guard_shell.clone(),
+            host_environment: plugins.host_environment(),
             sink: Arc::new(move |diagnostic| events.diagnostic(diagnostic)),
             operation: Arc::downgrade(self.plugins),
             stack: AnalyzerStackConfigureRequest {

@@ -68,7 +68,7 @@ pub(super) struct Candidate {
 
 /// The relation of a resource to the record with its URN.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Relation {
     /// No record stands in the way.
     Free,
     /// The record is that of the resource.
@@ -77,7 +77,7 @@ pub(super) enum Standing {
     Taken(ResourceId),
 }
 
-impl Standing {
+impl Relation {
     /// Determines the relation of the resource with an id to the live record of a URN.
     pub(super) fn of(base: &PriorState, urn: &Urn, id: &ResourceId) -> Self {
         match base.live(urn).map(|record| &record.state) {
@@ -122,10 +122,10 @@ fn requested(run: &OperationRun, prepared: &Prepared) -> Vec<Candidate> {
         let id = ResourceId::from(id.as_str());
         let resource = &prepared.pending[place].resource;
         let checked = check_readable(resource, &id);
-        match checked.map(|()| Standing::of(&prepared.base, &resource.urn, &id)) {
-            Ok(Standing::Free) => candidates.push(Candidate { place, id }),
-            Ok(Standing::Recorded) => run.pending.found().resolved.push(place),
-            Ok(Standing::Taken(other)) => fail(run, taken(&resource.urn, &other)),
+        match checked.map(|()| Relation::of(&prepared.base, &resource.urn, &id)) {
+            Ok(Relation::Free) => candidates.push(Candidate { place, id }),
+            Ok(Relation::Recorded) => run.pending.found().resolved.push(place),
+            Ok(Relation::Taken(other)) => fail(run, taken(&resource.urn, &other)),
             Err(error) => fail(run, error),
         }
     }
@@ -156,10 +156,10 @@ async fn existing(run: &OperationRun, prepared: &Prepared, chosen: &[Candidate])
     let mut candidates = Vec::new();
     for (place, answer) in answers {
         let ResourceState { urn, id, .. } = &*prepared.pending[place].resource;
-        let other = match (claimed.get(urn), Standing::of(&prepared.base, urn, id)) {
+        let other = match (claimed.get(urn), Relation::of(&prepared.base, urn, id)) {
             (Some(other), _) => Some(other.clone()),
-            (None, Standing::Taken(other)) => Some(other),
-            (None, Standing::Free | Standing::Recorded) => None,
+            (None, Relation::Taken(other)) => Some(other),
+            (None, Relation::Free | Relation::Recorded) => None,
         };
         match (answer, other) {
             (Ok(false), _) => run.pending.found().resolved.push(place),
@@ -423,11 +423,11 @@ mod tests {
         let mut gone = record("gone", "g-1");
         gone.pending_replacement = true;
         let base = base(vec![record("a", "a-1"), gone]);
-        let standing = |name: &str, id: &str| Standing::of(&base, &record(name, id).urn, &id.into());
-        assert_eq!(standing("a", "a-1"), Standing::Recorded);
-        assert_eq!(standing("a", "a-2"), Standing::Taken("a-1".into()));
-        assert_eq!(standing("b", "b-1"), Standing::Free);
-        assert_eq!(standing("gone", "g-1"), Standing::Free);
+        let relation = |name: &str, id: &str| Relation::of(&base, &record(name, id).urn, &id.into());
+        assert_eq!(relation("a", "a-1"), Relation::Recorded);
+        assert_eq!(relation("a", "a-2"), Relation::Taken("a-1".into()));
+        assert_eq!(relation("b", "b-1"), Relation::Free);
+        assert_eq!(relation("gone", "g-1"), Relation::Free);
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl OperationResult {
 
     fn draw(&self) -> String {
         let recorded = OnceCell::new();
-        let standing = |urn: &Urn| {
+        let find_ancestor = |urn: &Urn| {
             // Only built when a resource without a step is above one with a step.
             let recorded: &FxHashMap<&Urn, &ResourceState> = recorded.get_or_init(|| {
                 let live = self.snapshot.resources.iter().filter(|state| !state.delete);
@@ -146,7 +146,7 @@ impl OperationResult {
             let state = recorded.get(urn)?;
             Some((state.resource_type.clone(), state.parent.clone()))
         };
-        render(&self.steps, &self.changes, &self.redactor, standing)
+        render(&self.steps, &self.changes, &self.redactor, find_ancestor)
     }
 
     /// Returns whether the operation's error has the same message.

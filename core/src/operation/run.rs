@@ -31,7 +31,7 @@ use crate::{
     program::Program,
     runtime::Clock,
     secrets::{RedactingSecrets, SecretsProvider},
-    state::{Journal, JournalReplay, journal::HostJournal, with_recorded_id},
+    state::{Journal, JournalReplay, Snapshot, journal::HostJournal, with_recorded_id},
     store::{HistoryRecord, LoadedStack, StackSession},
 };
 
@@ -78,30 +78,13 @@ impl OperationRun {
     }
 
     async fn run_to_end(mut self) -> OperationResult {
-        let configured = self.configure().await;
-        // The redactor learns the secrets of the configuration before any event can be emitted.
-        let redactor = self.events.redactor();
-        self.stack
-            .config
-            .each_secret_in_the_clear(|secret| redactor.learn([secret]));
-        let accepted = match configured {
-            Ok(()) => accept_moves(&mut self).await,
-            Err(refused) => Err(refused),
-        };
-        let accepted = match accepted {
+        let accepted = match self.accept().await {
             Ok(Some(failed)) => return failed,
-            Ok(None) => match rehearse(&mut self).await {
-                Some(failed) => return failed,
-                None => Ok(()),
-            },
-            Err(refused) => Err(refused),
+            accepted => accepted.map(drop),
         };
-        let clock = Arc::clone(&self.stack.engine.runtime.clock);
-        let began = clock.elapsed();
+        let began = self.stack.engine.runtime.clock.elapsed();
         let mut state = RunState::default();
-        let checked = accepted.and_then(|()| self.options.check());
-        let checked = checked.and_then(|()| check_program(&self));
-        let result = match checked.and_then(|()| check_request(&self)) {
+        let result = match accepted.and_then(|()| self.check()) {
             Ok(()) => match self.run_loaded(&mut state, began).await {
                 Err(error) => Err(self.stack.explained(error).await),
                 ended => ended,
@@ -111,15 +94,43 @@ impl OperationRun {
         self.session
             .finish(self.options.hold_session, &self.stack.engine.runtime)
             .await;
+        self.conclude(state, result.err(), began)
+    }
+
+    /// Reads the configuration, and accepts moves. Returns the result of a preview that has failed meanwhile.
+    async fn accept(&mut self) -> Result<Option<OperationResult>> {
+        let configured = self.configure().await;
+        // The redactor learns the secrets of the configuration before any event can be emitted.
+        let redactor = self.events.redactor();
+        self.stack
+            .config
+            .each_secret_in_the_clear(|secret| redactor.learn([secret]));
+        configured?;
+        match accept_moves(self).await? {
+            Some(failed) => Ok(Some(failed)),
+            None => Ok(rehearse(self).await),
+        }
+    }
+
+    /// Refuses invalid options, and requests that the stack cannot serve.
+    fn check(&self) -> Result<()> {
+        self.options.check()?;
+        check_program(self)?;
+        check_request(self)
+    }
+
+    /// Ends the stream of events, and returns the result.
+    fn conclude(self, mut state: RunState, error: Option<Error>, began: Duration) -> OperationResult {
         let ending = state.ending(&self.control);
-        let error = error_of(&self, result.err(), ending.cancelled)
+        let error = error_of(&self, error, ending.cancelled)
             .map(|error| error.scrubbed(|text| self.events.redactor().scrub(text)));
         if error.is_some() {
             // An incomplete plan holds no later operation.
             state.plan = None;
         }
         let outcome = ending.outcome(error.as_ref());
-        let duration = clock.elapsed().saturating_sub(began);
+        let now = self.stack.engine.runtime.clock.elapsed();
+        let duration = now.saturating_sub(began);
         let mut changes = BTreeMap::default();
         if let Some(summary) = state.summary.take() {
             changes.clone_from(&summary.resource_changes);
@@ -243,38 +254,9 @@ impl OperationRun {
     }
 
     async fn run_locked(&self, state: &mut RunState, creates: bool, began: Duration) -> Result<()> {
-        let storage = &self.stack.storage;
-        let loaded = match self.load().await {
-            Err(error) if creates && error.kind() == ErrorKind::NotFound => {
-                self.stack.create_if_new().await?;
-                self.load().await?
-            }
-            loaded => loaded?,
-        };
-        let mut snapshot = loaded.snapshot.clone();
-        if snapshot.secrets.is_none() {
-            snapshot.secrets = Some(self.stack.new_secrets(&self.secrets()).await?);
-        }
-        // A journal that a crash left becomes the checkpoint before a new journal begins.
-        let session = Arc::new(StackSession::begin(storage, loaded, &mut snapshot, self.kind.name()).await?);
-        for note in session.notes() {
-            self.events.diagnostic(note.clone());
-        }
-        let sink = session.sink();
-        let sink = match &self.stack.journal {
-            Some(receiver) => Arc::new(HostJournal::new(Arc::clone(receiver)).then(sink)),
-            None => sink,
-        };
+        let (session, snapshot) = self.begin_session(creates).await?;
+        let journal = self.begin_journal(&session, &snapshot);
         let runtime = &self.stack.engine.runtime;
-        let journal = Journal::start(JournalReplay::new(snapshot.clone()), sink, runtime);
-        let interval = self.stack.engine.checkpoint_interval;
-        // An in-memory store has no other reader of a refreshed checkpoint.
-        let interval = interval.filter(|_| !self.stack.is_supplied);
-        let refreshing = interval.map(|interval| session.refresh_in_background(journal.clone(), interval));
-        self.session.own(|parts| {
-            parts.journal = Some(journal.clone());
-            parts.refreshing = refreshing;
-        });
         let started = runtime.clock.now();
         let found = LoadedState {
             snapshot,
@@ -295,19 +277,13 @@ impl OperationRun {
         if committed.is_ok() {
             self.report_dropped(&replay, state);
         }
-        let changes = state
-            .summary
-            .as_ref()
-            .map(|summary| summary.resource_changes.clone())
-            .unwrap_or_default();
         let refused = matches!(&result, Err(error) if self.is_refusal(error));
-        if refused && !replay.is_dirty() {
-            // A refused operation without a step has no history.
+        // A refused operation without a step has no history.
+        if refused && !replay.is_dirty() || self.stack.is_supplied {
             return result.and(written).and(committed);
         }
-        if self.stack.is_supplied {
-            return result.and(written).and(committed);
-        }
+        let summary = state.summary.as_ref();
+        let changes = summary.map(|summary| summary.resource_changes.clone());
         let history = session
             .record_history(HistoryRecord {
                 kind: self.kind.history_name(),
@@ -315,12 +291,54 @@ impl OperationRun {
                 started,
                 ended: runtime.clock.now(),
                 succeeded: succeeded && committed.is_ok(),
-                changes,
+                changes: changes.unwrap_or_default(),
                 config: self.stack.config.clone(),
                 environment: self.stack.environment.clone(),
             })
             .await;
         result.and(written).and(committed).and(history)
+    }
+
+    /// Loads the state under the lock, and begins the session. With `creates`, a missing stack is created.
+    async fn begin_session(&self, creates: bool) -> Result<(Arc<StackSession>, Snapshot)> {
+        let loaded = match self.load().await {
+            Err(error) if creates && error.kind() == ErrorKind::NotFound => {
+                self.stack.create_if_new().await?;
+                self.load().await?
+            }
+            loaded => loaded?,
+        };
+        let mut snapshot = loaded.snapshot.clone();
+        if snapshot.secrets.is_none() {
+            snapshot.secrets = Some(self.stack.new_secrets(&self.secrets()).await?);
+        }
+        // A journal that a crash left becomes the checkpoint before a new journal begins.
+        let storage = &self.stack.storage;
+        let session = StackSession::begin(storage, loaded, &mut snapshot, self.kind.name()).await?;
+        for note in session.notes() {
+            self.events.diagnostic(note.clone());
+        }
+        Ok((Arc::new(session), snapshot))
+    }
+
+    /// Begins the journal of a session, and the refreshes of its checkpoint.
+    fn begin_journal(&self, session: &Arc<StackSession>, snapshot: &Snapshot) -> Journal {
+        let sink = session.sink();
+        let sink = match &self.stack.journal {
+            Some(receiver) => Arc::new(HostJournal::new(Arc::clone(receiver)).then(sink)),
+            None => sink,
+        };
+        let runtime = &self.stack.engine.runtime;
+        let journal = Journal::start(JournalReplay::new(snapshot.clone()), sink, runtime);
+        let interval = self.stack.engine.checkpoint_interval;
+        // An in-memory store has no other reader of a refreshed checkpoint.
+        let interval = interval.filter(|_| !self.stack.is_supplied);
+        let refreshing = interval.map(|interval| session.refresh_in_background(journal.clone(), interval));
+        self.session.own(|parts| {
+            parts.journal = Some(journal.clone());
+            parts.refreshing = refreshing;
+        });
+        journal
     }
 
     /// Returns whether an error refuses the operation before its first step.

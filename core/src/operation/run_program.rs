@@ -71,23 +71,7 @@ pub(super) async fn run_program(
     drain(run, &monitor).await;
     note_reports(run, &monitor);
     publish_exports(run, generator, &monitor).await;
-    // Where failures do not stop the run, leftovers are handled nevertheless.
-    if !run.control.is_stopped() {
-        match generator.options().purpose {
-            Purpose::Update => generator.delete_leftovers().await,
-            Purpose::Refresh => generator.refresh_leftovers().await,
-            Purpose::Destroy => generator.delete_everything().await,
-        }
-    }
-    let outputs = generator.finish_stack_outputs().await;
-    if generator.options().purpose == Purpose::Refresh && !run.control.is_stopped() {
-        generator.settle_refresh().await;
-    }
-    generator.end_plan();
-    let is_over = run.control.has_failed() || run.control.is_cancelled();
-    if !is_over && generator.options().purpose != Purpose::Destroy {
-        generator.analyze_stack().await;
-    }
+    let outputs = follow(run, generator).await;
     if run.control.has_failed() || run.control.is_cancelled() {
         if run.options.hold_session {
             // Requests without an answer wait until the host releases the session, and the program with it.
@@ -105,6 +89,28 @@ pub(super) async fn run_program(
     }
     if !run.options.hold_session {
         monitor.close();
+    }
+    outputs
+}
+
+/// Deletes and reads what follows from the end of a program; returns the stack's outputs.
+async fn follow(run: &OperationRun, generator: &Generator) -> Option<PropertyMap> {
+    // Where failures do not stop the run, leftovers are handled nevertheless.
+    if !run.control.is_stopped() {
+        match generator.options().purpose {
+            Purpose::Update => generator.delete_leftovers().await,
+            Purpose::Refresh => generator.refresh_leftovers().await,
+            Purpose::Destroy => generator.delete_everything().await,
+        }
+    }
+    let outputs = generator.finish_stack_outputs().await;
+    if generator.options().purpose == Purpose::Refresh && !run.control.is_stopped() {
+        generator.settle_refresh().await;
+    }
+    generator.end_plan();
+    let is_over = run.control.has_failed() || run.control.is_cancelled();
+    if !is_over && generator.options().purpose != Purpose::Destroy {
+        generator.analyze_stack().await;
     }
     outputs
 }

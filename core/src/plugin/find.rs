@@ -188,10 +188,15 @@ fn missing(query: &PluginQuery, places: &[(String, String)]) -> Error {
     )
     .with_provider(query.name.clone())
     .with_phase("load")
-    .with_hint(
-        "give the engine the folder that holds the plugin's executable (plugins), code of the host that provides the package \
-         (providers), a resolver or an installer",
-    )
+    .with_hint(match query.kind {
+        PluginKind::Language => {
+            "give the engine the folder that holds the executable of the language's host (plugins)"
+        }
+        _ => {
+            "give the engine the folder that holds the plugin's executable (plugins), code of the host that provides the package \
+             (providers), a resolver or an installer"
+        }
+    })
 }
 
 fn is_executable(metadata: &fs::Metadata) -> bool {

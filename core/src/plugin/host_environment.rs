@@ -44,12 +44,28 @@ impl HostEnvironment {
     }
 
     /// Returns all variables.
-    pub(super) const fn variables(&self) -> &BTreeMap<OsString, OsString> {
+    #[must_use]
+    pub const fn variables(&self) -> &BTreeMap<OsString, OsString> {
         &self.variables
     }
 
+    /// Returns the same environment with another variable, which replaces one of its name.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Returns the same environment without a variable.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.variables.remove(OsStr::new(name));
+        self
+    }
+
     /// Returns the value of a variable.
-    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
@@ -75,14 +91,16 @@ impl HostEnvironment {
     }
 
     /// Returns the folders of the variable `PATH`. Empty entries, which mean the working directory, are skipped.
-    pub(crate) fn path_folders(&self) -> Vec<PathBuf> {
+    #[must_use]
+    pub fn path_folders(&self) -> Vec<PathBuf> {
         let path = self.variable("PATH").unwrap_or_default();
         let folders = std::env::split_paths(path);
         folders.filter(|folder| folder.is_absolute()).collect()
     }
 
     /// Returns the working directory.
-    pub(crate) fn directory(&self) -> Option<&Path> {
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
@@ -111,15 +129,6 @@ impl fmt::Debug for HostEnvironment {
 /// The SHA-256 of an environment's variables: comparable, without their values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct HostEnvironmentDigest([u8; 32]);
-
-#[cfg(test)]
-impl HostEnvironment {
-    /// Returns the same environment with one more variable.
-    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
-        self.variables.insert(name.into(), value.into());
-        self
-    }
-}
 
 #[cfg(test)]
 mod tests {

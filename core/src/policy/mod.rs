@@ -23,6 +23,7 @@ use stackwright_proto::pulumirpc as rpc;
 use crate::{
     diagnostic::Diagnostic,
     error::Result,
+    event::LocalPack,
     plugin::{DiagnosticSink, HostEnvironment, PluginTimeouts},
     provider::{EngineEndpoint, PluginOperation},
     runtime::Runtime,
@@ -112,6 +113,11 @@ impl Policies {
     pub(crate) fn summary(&self) -> BTreeMap<String, String> {
         let packs = self.packs.iter();
         packs.map(|pack| (pack.name().to_owned(), pack.tag())).collect()
+    }
+
+    /// Returns the packs of the options.
+    pub(crate) fn local(&self) -> Vec<LocalPack> {
+        self.packs.iter().filter_map(Pack::local).collect()
     }
 
     /// Asks every pack to cancel.

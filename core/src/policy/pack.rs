@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    event::{EnforcementLevel, PolicyFindings, PolicyQuestion},
+    event::{EnforcementLevel, LocalPack, PolicyFindings, PolicyQuestion},
     property::PropertyMap,
     provider::{ProviderError, ProviderResult},
     urn::Urn,
@@ -110,6 +110,16 @@ impl Pack {
         } else {
             self.loaded.name.version.clone()
         }
+    }
+
+    /// Returns the pack for summaries, if it is one of the options.
+    pub(super) fn local(&self) -> Option<LocalPack> {
+        let folder = Some(&self.option.path).filter(|path| !path.is_empty());
+        self.is_local.then(|| LocalPack {
+            name: self.loaded.name.name.clone(),
+            version: self.loaded.name.version.clone(),
+            folder: folder.cloned(),
+        })
     }
 
     /// Returns a warning for each setting without a policy.

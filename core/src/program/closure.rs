@@ -25,6 +25,16 @@ where
 }
 
 /// Creates a program from an async closure; the root stack is registered for it.
+/// # Examples
+/// ```
+/// use stackwright::program;
+///
+/// let program = program::from_fn(|context| async move {
+///     context.monitor.export("project", context.info.project.as_str().into());
+///     Ok(())
+/// });
+/// # drop(program);
+/// ```
 pub fn from_fn<F, R>(run: F) -> Arc<dyn Program>
 where
     F: Fn(ProgramContext) -> R + Send + Sync + 'static,

@@ -35,7 +35,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The program's entry point within its folder; also the folder if none is known.
-const CURRENT_DIR: &str = ".";
+pub(super) const CURRENT_DIR: &str = ".";
 
 /// A program in a language runtime that is listening already, such as the server of an SDK's inline programs.
 ///
@@ -64,19 +64,68 @@ impl LanguageRuntimeProgram {
         }
     }
 
-    fn failed(&self, why: &str) -> Error {
-        Error::new(
-            ErrorKind::Plugin,
-            format!("the language runtime at {} failed: {why}", self.address),
-        )
-        .with_phase("run")
+    fn calls(&self) -> RuntimeCalls {
+        RuntimeCalls {
+            label: format!("the language runtime at {}", self.address),
+            runs_only: self.runs_only,
+        }
+    }
+}
+
+#[async_trait]
+impl Program for LanguageRuntimeProgram {
+    fn language(&self) -> ProgramLanguage {
+        ProgramLanguage::Unknown
     }
 
-    async fn connect(&self, runtime: &Runtime) -> Result<LanguageRuntimeClient<Channel>> {
-        let endpoint = transport::endpoint(&self.address).map_err(|error| {
+    async fn run(&self, context: ProgramContext) -> Result<()> {
+        // Held until the runtime has received a cancellation, or runs no program.
+        let Some(cancellation_guard) = context.monitor.enter_cancellation() else {
+            return Ok(());
+        };
+        let (calls, runtime) = (self.calls(), context.monitor.runtime());
+        let client = tokio::select! {
+            biased;
+            // The program does not start if the operation has ended already.
+            () = context.monitor.cancelled() => return Ok(()),
+            () = context.ended() => return Ok(()),
+            client = calls.connect(&self.address, runtime) => client?,
+        };
+        let server = MonitorServer::start(&context.monitor, runtime)?;
+        let place = place(&context.info)?;
+        calls
+            .run(client, &context, server, place, cancellation_guard)
+            .await
+    }
+
+    /// The options of the project setting `runtime: {name: client, options: {address: …}}`.
+    fn runtime_options(&self) -> BTreeMap<String, Value> {
+        BTreeMap::from([("address".to_owned(), self.address.as_str().into())])
+    }
+}
+
+/// The calls of one language runtime.
+pub(super) struct RuntimeCalls {
+    /// What it is called in errors.
+    pub(super) label: String,
+    /// Whether it serves nothing but the run of one program.
+    pub(super) runs_only: bool,
+}
+
+impl RuntimeCalls {
+    pub(super) fn failed(&self, why: &str) -> Error {
+        Error::new(ErrorKind::Plugin, format!("{} failed: {why}", self.label)).with_phase("run")
+    }
+
+    /// Connects to a runtime that is starting.
+    pub(super) async fn connect(
+        &self,
+        address: &str,
+        runtime: &Runtime,
+    ) -> Result<LanguageRuntimeClient<Channel>> {
+        let endpoint = transport::endpoint(address).map_err(|error| {
             Error::invalid(format!(
-                "invalid address of a language runtime {:?}: {error}",
-                self.address
+                "invalid address of a language runtime {address:?}: {error}"
             ))
         })?;
         match transport::connect_when_ready(&endpoint, CONNECT_TIMEOUT, || None, runtime).await {
@@ -131,26 +180,27 @@ impl LanguageRuntimeProgram {
         tokio::select! {
             answer = client.cancel(()) => match answer {
                 Err(status) if status.code() != Code::Unimplemented => {
-                    tracing::debug!(address = self.address, code = ?status.code(), "a language runtime failed to cancel");
+                    tracing::debug!(runtime = self.label, code = ?status.code(), "a language runtime failed to cancel");
                 }
                 _ => {}
             },
             () = runtime.clock.wait(CANCEL_TIMEOUT) => {
-                tracing::warn!(address = self.address, "a language runtime did not respond to a cancellation");
+                tracing::warn!(runtime = self.label, "a language runtime did not respond to a cancellation");
             }
         }
     }
 
-    async fn run_at(
+    /// Runs a program, which `server` serves.
+    pub(super) async fn run(
         &self,
         mut client: LanguageRuntimeClient<Channel>,
         context: &ProgramContext,
+        server: MonitorServer,
+        place: ProgramInfo,
         cancellation_guard: impl Send,
     ) -> Result<()> {
         let runtime = context.monitor.runtime();
-        let server = MonitorServer::start(&context.monitor, runtime)?;
         let address = server.address();
-        let place = place(&context.info)?;
         let request = request(&context.info, place.clone(), &address);
         // A held session serves requests longer than the program runs.
         let monitor = context.monitor.clone();
@@ -194,33 +244,6 @@ impl LanguageRuntimeProgram {
     }
 }
 
-#[async_trait]
-impl Program for LanguageRuntimeProgram {
-    fn language(&self) -> ProgramLanguage {
-        ProgramLanguage::Unknown
-    }
-
-    async fn run(&self, context: ProgramContext) -> Result<()> {
-        // Held until the runtime has received a cancellation, or runs no program.
-        let Some(cancellation_guard) = context.monitor.enter_cancellation() else {
-            return Ok(());
-        };
-        let client = tokio::select! {
-            biased;
-            // The program does not start if the operation has ended already.
-            () = context.monitor.cancelled() => return Ok(()),
-            () = context.ended() => return Ok(()),
-            client = self.connect(context.monitor.runtime()) => client?,
-        };
-        self.run_at(client, &context, cancellation_guard).await
-    }
-
-    /// The options of the project setting `runtime: {name: client, options: {address: …}}`.
-    fn runtime_options(&self) -> BTreeMap<String, Value> {
-        BTreeMap::from([("address".to_owned(), self.address.as_str().into())])
-    }
-}
-
 impl std::fmt::Debug for LanguageRuntimeProgram {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
@@ -237,8 +260,8 @@ fn request(info: &RunInfo, place: ProgramInfo, address: &str) -> RunRequest {
         project: info.project.clone(),
         stack: info.stack.clone(),
         organization: info.organization.clone(),
-        pwd: place.root_directory.clone(),
-        program: CURRENT_DIR.to_owned(),
+        pwd: place.program_directory.clone(),
+        program: place.entry_point.clone(),
         args: vec![address.to_owned()],
         config: info.config.clone(),
         config_secret_keys: info.config_secret_keys.clone(),
@@ -267,7 +290,7 @@ fn place(info: &RunInfo) -> Result<ProgramInfo> {
 }
 
 /// Converts the options of a runtime to a message.
-fn options(options: &BTreeMap<String, Value>) -> Result<Struct> {
+pub(super) fn options(options: &BTreeMap<String, Value>) -> Result<Struct> {
     let members = options.iter().map(|(name, value)| (name.clone(), value.clone()));
     let plain: PlainMap = serde_json::from_value(Value::Object(members.collect()))
         .map_err(|error| Error::invalid(format!("invalid runtime options: {error}")))?;

@@ -2,6 +2,7 @@
 
 mod closure;
 mod language;
+mod language_host;
 mod required;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -17,6 +18,8 @@ use crate::{
 
 pub use closure::from_fn;
 pub use language::LanguageRuntimeProgram;
+pub use language_host::HostedProgram;
+pub(crate) use language_host::LanguageHostProgram;
 
 /// Registers the resources of a stack with the monitor of its context.
 #[async_trait]

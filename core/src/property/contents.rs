@@ -7,27 +7,17 @@ use smol_str::SmolStr;
 
 use crate::property::{Archive, ArchiveSource, PropertyMap, PropertyValue};
 
-impl PropertyMap {
-    /// Returns whether the map contains an asset or an archive at any level.
-    #[must_use]
-    pub fn contains_assets(&self) -> bool {
-        self.values().any(|value| {
-            value.any(&mut |value| matches!(value, PropertyValue::Asset(_) | PropertyValue::Archive(_)))
-        })
+/// Restores assets and archives without contents from those in `recorded` with the same hash.
+pub(super) fn restore<'a>(map: &mut PropertyMap, recorded: impl IntoIterator<Item = &'a PropertyMap>) {
+    if !map.values().any(is_elided) {
+        return;
     }
-
-    /// Restores assets and archives without contents from those in `recorded` with the same hash.
-    pub fn restore_contents<'a>(&mut self, recorded: impl IntoIterator<Item = &'a Self>) {
-        if !self.values().any(is_elided) {
-            return;
-        }
-        let mut contents = Contents::default();
-        for value in recorded.into_iter().flat_map(Self::values) {
-            contents.collect(value);
-        }
-        if !contents.0.is_empty() {
-            contents.restore_map(self);
-        }
+    let mut contents = Contents::default();
+    for value in recorded.into_iter().flat_map(PropertyMap::values) {
+        contents.collect(value);
+    }
+    if !contents.0.is_empty() {
+        contents.restore_map(map);
     }
 }
 

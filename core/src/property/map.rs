@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use smol_str::SmolStr;
 
+use super::contents;
 use crate::property::PropertyValue;
 
 /// A property's name.
@@ -95,6 +96,11 @@ impl PropertyMap {
             None => &mut [],
         };
         entries.iter_mut().map(|(key, value)| (&*key, value))
+    }
+
+    /// Restores assets and archives without contents from those in `recorded` with the same hash.
+    pub fn restore_contents<'a>(&mut self, recorded: impl IntoIterator<Item = &'a Self>) {
+        contents::restore(self, recorded);
     }
 
     /// Creates a map from entries with strictly ascending names.

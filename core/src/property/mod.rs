@@ -32,4 +32,4 @@ pub use value::{
 pub const MAX_DEPTH: usize = 1_024;
 
 // Values beyond the decoding limit of messages are beyond this limit as well.
-const _: () = assert!(MAX_DEPTH + 8 < stackwright_proto::values::DEEPEST);
+const _: () = assert!(MAX_DEPTH + 8 < stackwright_proto::values::MAX_MESSAGE_DEPTH);

@@ -33,6 +33,14 @@ impl PropertyMap {
         survey
     }
 
+    /// Returns whether the map contains an asset or an archive at any level.
+    #[must_use]
+    pub fn contains_assets(&self) -> bool {
+        self.values().any(|value| {
+            value.any(&mut |value| matches!(value, PropertyValue::Asset(_) | PropertyValue::Archive(_)))
+        })
+    }
+
     /// Returns the error for an object that cannot be distinguished from a special value; `None` without one.
     pub(crate) fn forgery(&self, label: &str) -> Option<String> {
         let place = self

@@ -42,7 +42,7 @@ impl CallLimit {
     /// Awaits the reply to a call that is about no resource; `name` is that of the call.
     ///
     /// # Errors
-    /// As [`Self::call`].
+    /// Those of [`Self::call`].
     pub(super) async fn within<T>(
         &self,
         name: &str,

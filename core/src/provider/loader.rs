@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Weak},
 };
 
@@ -14,8 +14,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     message::Message,
     plugin::{
-        DiagnosticSink, FoundPlugin, HostEnvironment, PluginEnvironment, PluginOrigin, PluginQuery,
-        PluginSettings, PluginTimeouts, find,
+        DiagnosticSink, FoundPlugin, PluginEnvironment, PluginOrigin, PluginQuery, PluginSettings, find,
     },
     provider::{
         Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, Extensible, HandshakeRequest,
@@ -318,29 +317,9 @@ impl ProviderLoader {
         })
     }
 
-    /// Returns the timeouts of plugins.
-    pub(crate) fn timeouts(&self) -> PluginTimeouts {
-        self.parts.plugins.timeouts
-    }
-
-    /// Returns the environment in which a process starts now.
-    pub(crate) fn host_environment(&self) -> HostEnvironment {
-        self.parts.plugins.host_environment()
-    }
-
-    /// Returns the folder of installed plugins.
-    pub(crate) fn plugin_cache(&self) -> Option<&Path> {
-        self.parts.plugins.cache.as_deref()
-    }
-
-    /// Returns the server from which plugins are downloaded.
-    pub(crate) fn plugin_server(&self) -> Option<&str> {
-        self.parts.plugins.server.as_deref()
-    }
-
-    /// Returns the shell that guards the processes of plugins.
-    pub(crate) fn guard_shell(&self) -> Option<PathBuf> {
-        self.parts.plugins.guard_shell.clone()
+    /// Returns where plugins are searched, and how their processes run.
+    pub(crate) fn plugin_settings(&self) -> &PluginSettings {
+        &self.parts.plugins
     }
 
     /// Finds a plugin, or installs a missing one through the host.

@@ -20,7 +20,7 @@ pub trait SecretsCallbacks: Send + Sync + 'static {
     /// Decrypts a batch, in order.
     ///
     /// # Errors
-    /// As [`Self::encrypt`], but with [`ErrorKind::Decrypt`].
+    /// Those of [`Self::encrypt`], with the kind [`ErrorKind::Decrypt`].
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>>;
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct ProcessIdentity {
     /// The kernel tick at which the process started, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) started: Option<u64>,
-    /// As [`HostFacts::system`].
+    /// The system that numbers its processes: [`HostFacts::system`].
     pub(crate) system: String,
 }
 

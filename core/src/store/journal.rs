@@ -164,7 +164,7 @@ impl StoreJournal {
     /// nothing, and returns `false`, when there is no object.
     ///
     /// # Errors
-    /// As for [`Self::announce_checkpoint`].
+    /// Those of [`Self::announce_checkpoint`].
     pub(crate) async fn rebase(&self, rebase: &Rebase) -> Result<bool> {
         let mut tail = self.tail.lock().await;
         let Some(end) = self.settle(&mut tail).await? else {

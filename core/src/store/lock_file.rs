@@ -94,7 +94,7 @@ impl ReservedLock {
     /// Locks the stack against the reference engine, too.
     ///
     /// # Errors
-    /// As for [`Self::take`]; the stack is free then.
+    /// Those of [`Self::take`]; the stack is free then.
     pub(super) async fn publish(self) -> Result<StackLock> {
         let Self {
             name,
@@ -149,7 +149,7 @@ impl StackLock {
     /// Releases the lock of a removed stack, and removes all its traces.
     ///
     /// # Errors
-    /// As for [`Self::release`].
+    /// Those of [`Self::release`].
     pub(super) async fn retire(self) -> Result<()> {
         match self.take_held() {
             Some(held) => held.retire().await,

@@ -36,9 +36,12 @@ pub(crate) use lock_owner::Holder;
 pub use lock_owner::LockHolder;
 pub use memory::MemoryStore;
 pub use open::open;
-pub(crate) use session::{HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession};
+pub(crate) use session::{
+    HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession, forget_pending,
+};
 pub(crate) use stack::{
-    BothLocks, Moving, Settled, StackStorage, StoredStack, is_one_store, list_stacks, summarize_stacks,
+    BothLocks, Moving, Rekeying, Rename, Settled, StackStorage, StoredStack, is_one_store, list_stacks,
+    refuse_renaming, remove_stack, settle_renaming, summarize_stacks,
 };
 pub use stack::{LastUpdate, StackSummary};
 
@@ -108,11 +111,11 @@ pub trait Store: Send + Sync + 'static {
     /// [`crate::ErrorKind::Conflict`] when the condition does not hold.
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version>;
 
-    /// As [`Self::put`]; the replaced content becomes the object `kept`, without a copy where the store supports that.
+    /// Replaces an object as a whole. The replaced content becomes the object `kept`, without a copy where the store supports that.
     /// After a failure both objects may have the old content.
     ///
     /// # Errors
-    /// As for [`Self::put`], and [`ErrorKind::NotFound`] when there is nothing to replace.
+    /// Those of [`Self::put`], and [`ErrorKind::NotFound`] when there is nothing to replace.
     async fn put_keeping(
         &self,
         key: &str,

@@ -16,6 +16,20 @@ use crate::{
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidInput`] when the scheme is unknown or missing.
+/// # Examples
+/// ```
+/// use std::path::Path;
+///
+/// use stackwright::{runtime::Runtime, store};
+///
+/// # fn main() -> stackwright::Result<()> {
+/// # let tokio = tokio::runtime::Runtime::new().unwrap();
+/// let runtime = Runtime::system(tokio.handle().clone());
+/// let store = store::open("file://./state", Path::new("/srv/shop"), &runtime)?;
+/// assert!(store.url().starts_with("file:///srv/shop/"));
+/// # Ok(())
+/// # }
+/// ```
 pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err(

@@ -5,53 +5,18 @@ use std::sync::Arc;
 use stackwright::{
     Stack, StackSettings,
     event::{EventPayload, StepStatus},
-    monitor::{Component, MethodCall, Registration},
+    monitor::{MethodCall, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
-    provider::{
-        Capabilities, ConstructRequest, ConstructResponse, CreateRequest, CreateResponse, DeleteRequest,
-        HandshakeRequest, MethodRequest, MethodResponse, Provider, ProviderError, ProviderResult,
-        ProviderStatus,
-    },
     resource::ResourceOptions,
     step::StepOp,
 };
-use stackwright_testkit::wait::{Ended as _, Within as _};
+use stackwright_testkit::{
+    fake::FakeBoxes,
+    wait::{Ended as _, Within as _},
+};
 
 use crate::fixture::{Scripted, engine, resource, stack};
-
-/// Constructs boxes: `early` fails before it is registered, `late` afterwards. Methods fail.
-struct Boxes;
-
-impl Provider for Boxes {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
-    }
-
-    async fn create(&self, _request: CreateRequest) -> ProviderResult<CreateResponse> {
-        Err(ProviderError::unimplemented("it has components only"))
-    }
-
-    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
-        Ok(())
-    }
-
-    async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
-        let failure = ProviderError::new(ProviderStatus::Unknown, "no more wood");
-        if request.name == "early" {
-            return Err(failure);
-        }
-        let component = Component::register(&request).await?;
-        if request.name == "late" {
-            return Err(failure);
-        }
-        component.finish(request.inputs).await
-    }
-
-    async fn call_method(&self, _request: MethodRequest) -> ProviderResult<MethodResponse> {
-        Err(ProviderError::new(ProviderStatus::Unknown, "it is stuck"))
-    }
-}
 
 fn box_named(name: &str) -> Registration {
     Registration {
@@ -95,7 +60,10 @@ async fn a_component_whose_code_fails_is_created_as_far_as_it_is_registered_and_
         ("fine", vec![created], "it is stuck"),
     ];
     for (name, steps, cause) in table {
-        let engine = engine().provider("box", Arc::new(Boxes)).build().unwrap();
+        let engine = engine()
+            .provider("box", Arc::new(FakeBoxes::default()))
+            .build()
+            .unwrap();
         let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
         let options = OperationOptions::default();
         let result = stack.start(OperationKind::Update, options.clone(), Some(with_box(name)));

@@ -6,13 +6,15 @@ use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result, Stack, StackSettings,
     callback::{ErrorHook, ErrorHookCall, HookCall, HookOptions, ResourceHook},
-    monitor::Registration,
+    monitor::{Monitor, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
     state::JournalRecord,
     step::StepOp,
+    urn::Urn,
 };
-use stackwright_testkit::wait::Ended as _;
+use stackwright_testkit::wait::{Ended as _, Within as _};
+use tokio::sync::Notify;
 
 use crate::{
     fixture::{Entries, Scripted, resource, stack},
@@ -191,4 +193,54 @@ async fn a_creation_of_unknown_outcome_stays_pending_although_a_later_attempt_is
     assert_eq!(*provider.calls.lock().unwrap(), ["create unreadable"; 2]);
     let pending = &result.snapshot.pending_operations;
     assert!(!pending.is_empty() && pending.iter().all(|it| it.resource.urn.name() == "unreadable"));
+}
+
+/// Registers resources, one after the other, until the run accepts no more.
+struct Registering {
+    monitor: Monitor,
+    entered: Arc<Notify>,
+}
+
+#[async_trait]
+impl ResourceHook for Registering {
+    async fn run(&self, _call: HookCall) -> Result<()> {
+        self.entered.notify_one();
+        let mut number = 0;
+        while self
+            .monitor
+            .register(resource(&format!("probe-{number}"), "1"))
+            .await
+            .is_ok()
+        {
+            number += 1;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_of_a_hook_fails_once_the_run_has_failed() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let program = from_fn(move |context| async move {
+        let monitor = context.monitor;
+        let entered = Arc::new(Notify::new());
+        let hook = Registering {
+            monitor: monitor.clone(),
+            entered: Arc::clone(&entered),
+        };
+        monitor.register_resource_hook("gate", Arc::new(hook), HookOptions::default())?;
+        let hooked = monitor.register(bound("a", "BeforeCreate", "gate"));
+        let failing = async {
+            entered.notified().within("the call of the hook").await;
+            monitor.register(resource("refused", "1")).await
+        };
+        // Neither is answered before the end of the run.
+        drop(tokio::join!(hooked, failing));
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    let error = result.error.as_ref().unwrap();
+    assert_eq!(error.urn().map(Urn::name), Some("refused"), "{error}");
+    assert!(result.snapshot.pending_operations.is_empty());
 }

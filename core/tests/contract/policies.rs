@@ -6,6 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures::future::pending;
 use stackwright::{
     EngineBuilder, Error, ErrorKind, Result, StackSettings,
     event::{EnforcementLevel, EventPayload},
@@ -13,6 +14,7 @@ use stackwright::{
     plugin::{PluginKind, PluginSettings, PluginTimeouts},
     policy::PolicyPackOption,
     provider::{Resolution, ResolutionRequest, Resolver},
+    urn::Urn,
 };
 use stackwright_proto::pulumirpc::{
     self as rpc,
@@ -22,13 +24,17 @@ use stackwright_testkit::{
     fake,
     wait::{Ended as _, Within as _},
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Notify};
 use tonic::{Request, Response, Status, transport::Server};
 
 use crate::fixture::{Scripted, engine, program};
 
 /// A pack that implements only the required calls, and reports a violation for every resource.
-struct Violating;
+#[derive(Default)]
+struct Violating {
+    /// Notified by each Analyze, which then never returns.
+    entered: Option<Arc<Notify>>,
+}
 
 macro_rules! grumpy {
     ($($call:ident: $request:ty => $response:ty;)*) => {
@@ -46,6 +52,10 @@ macro_rules! grumpy {
                 &self,
                 request: Request<rpc::AnalyzeRequest>,
             ) -> Result<Response<rpc::AnalyzeResponse>, Status> {
+                if let Some(entered) = &self.entered {
+                    entered.notify_one();
+                    pending::<()>().await;
+                }
                 let diagnostic = rpc::AnalyzeDiagnostic {
                     policy_name: "anything".to_owned(),
                     message: format!("there is {}", request.into_inner().name),
@@ -102,7 +112,11 @@ fn pack(address: &str) -> PolicyPackOption {
 
 /// Serves the pack until the test ends; returns its address.
 pub(crate) async fn serve() -> String {
-    let router = Server::builder().add_service(AnalyzerServer::new(Violating));
+    serve_pack(Violating::default()).await
+}
+
+async fn serve_pack(pack: Violating) -> String {
+    let router = Server::builder().add_service(AnalyzerServer::new(pack));
     fake::serve(router).await.to_string()
 }
 
@@ -157,6 +171,33 @@ async fn all_calls_to_an_analyzer_at_an_address_are_made_over_one_connection() {
     let result = update(engine(), pack(&proxy.address)).await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(proxy.connections(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pack_that_dies_while_it_analyzes_is_named_with_the_resource() {
+    let entered = Arc::new(Notify::new());
+    let hanging = Violating {
+        entered: Some(Arc::clone(&entered)),
+    };
+    let proxy = fake::FakeProxy::before(&serve_pack(hanging).await).await;
+    let death = async {
+        entered.notified().within("the call of the pack").await;
+        proxy.cut();
+    };
+    let (result, ()) = tokio::join!(update(engine(), pack(&proxy.address)), death);
+    let head = format!("policy pack guard [{}] did not complete Analyze: ", proxy.address);
+    let mut reported = result.diagnostics.iter();
+    let reported = reported.find(|it| it.message.library().contains(&head));
+    let about = reported.and_then(|it| it.urn.as_ref()).map(Urn::name);
+    assert_eq!(about, Some("a"), "{:?}", result.diagnostics);
+    let error = result.error.as_ref().unwrap();
+    assert!(error.message().contains(&head), "{error}");
+    let recorded = result.snapshot.resources.iter();
+    assert!(
+        recorded.clone().all(|state| state.urn.name() != "a"),
+        "{recorded:?}"
+    );
+    assert!(result.snapshot.pending_operations.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -120,16 +120,20 @@ async fn transform_failures(client: &mut ResourceMonitorClient<Channel>) {
     assert_died(refused.unwrap_err().message(), head, &faulty);
 }
 
+/// Returns the request to call a function.
+fn shout() -> ResourceInvokeRequest {
+    ResourceInvokeRequest {
+        tok: "echo:index:shout".to_owned(),
+        ..ResourceInvokeRequest::default()
+    }
+}
+
 async fn invoke_transform_failure(address: &str, token: &str) {
     let faulty = Faulty::serve().await;
     let mut client = client(address).await;
     let transform = faulty.callback(token);
     client.register_stack_invoke_transform(transform).await.unwrap();
-    let call = ResourceInvokeRequest {
-        tok: "echo:index:shout".to_owned(),
-        ..ResourceInvokeRequest::default()
-    };
-    let called = client.invoke(call).within("the refusal of the call");
+    let called = client.invoke(shout()).within("the refusal of the call");
     let head = "invoke transform: transform 1 of function 'echo:index:shout': ";
     let answer = ANSWERS.into_iter().find(|(known, _)| *known == token);
     let Some((_, text)) = answer else {
@@ -291,6 +295,7 @@ async fn an_error_hook_that_dies_or_answers_nonsense_is_named() {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Function {
     Transform,
+    InvokeTransform,
     Hook,
     ErrorHook,
 }
@@ -306,6 +311,11 @@ async fn answer_late(function: Function) {
             let mut request = echo("a", "", "1");
             let callback = faulty.callback("late");
             match function {
+                Function::InvokeTransform => {
+                    client.register_stack_invoke_transform(callback).await.unwrap();
+                    client.invoke(shout()).await.unwrap_err();
+                    return;
+                }
                 Function::Transform => request.transforms = vec![callback],
                 Function::Hook => request.hooks = Some(bound(&mut client, callback, false).await),
                 Function::ErrorHook => request.hooks = Some(bound(&mut client, callback, true).await),
@@ -339,7 +349,47 @@ async fn answer_late(function: Function) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_that_answers_after_the_end_of_the_run_changes_nothing() {
-    for function in [Function::Transform, Function::Hook, Function::ErrorHook] {
+    let functions = [
+        Function::Transform,
+        Function::InvokeTransform,
+        Function::Hook,
+        Function::ErrorHook,
+    ];
+    for function in functions {
         answer_late(function).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transform_of_functions_that_answers_after_its_deadline_has_refused_one_call_only() {
+    let faulty = Arc::new(Faulty::serve().await);
+    let served = Arc::clone(&faulty);
+    let program = over_loopback(move |address| {
+        let faulty = Arc::clone(&served);
+        async move {
+            let mut client = client(&address).await;
+            let late = faulty.callback("late");
+            client.register_stack_invoke_transform(late).await.unwrap();
+            let refused = client.invoke(shout()).await.unwrap_err();
+            let text = "transform 1 of function 'echo:index:shout': it did not return within 0.3 s";
+            assert!(refused.message().contains(text), "{refused}");
+            faulty.release.notify_one();
+            register(&mut client, echo("a", "", "1")).await.unwrap();
+        }
+    });
+    let provider = Arc::new(EchoProvider::default());
+    let stack = stack(&engine(&provider), "shop/dev", program).await;
+    let options = OperationOptions {
+        callback_timeout: Some(0.3),
+        ..OperationOptions::default()
+    };
+    let result = stack.update(options).ended().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let names = result.snapshot.resources.iter().map(|state| state.urn.name());
+    assert!(
+        names.clone().any(|name| name == "a"),
+        "{:?}",
+        names.collect::<Vec<_>>()
+    );
+    assert_eq!(provider.take(), ["create a"]);
 }

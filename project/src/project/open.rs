@@ -1,9 +1,9 @@
 //! Opening stacks with the settings of their project.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
-use stackwright::{Engine, Result, Stack, StackSettings};
+use stackwright::{Engine, Result, Stack, StackSettings, binding::ProjectFolder, config::ConfigSource};
 
 use super::{Project, source::FileSource};
 use crate::yaml::Node;
@@ -14,7 +14,8 @@ impl Project {
     ///
     /// Configuration, encryption salt and the defaults of declared configuration come from the files, which are read again
     /// by each operation; [`StackSettings::config`] replaces single keys. The folder is the root directory, and the options
-    /// of the project's runtime are those of the file, unless the settings have others.
+    /// of the project's runtime are those of the file, unless the settings have others. Without a program in the settings, the stack
+    /// has that of the folder, which each run finds anew, see [`Self::program`].
     ///
     /// # Errors
     /// As [`Engine::stack`] and [`Self::stack_file`]; [`stackwright::ErrorKind::Decrypt`] when the passphrase is not that of
@@ -23,7 +24,26 @@ impl Project {
     ///
     /// # Cancel safety
     /// As [`Engine::stack`].
-    pub async fn stack(&self, name: &str, mut settings: StackSettings) -> Result<Stack> {
+    pub async fn stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
+        self.stack_with(name, settings, Vec::new()).await
+    }
+
+    /// Returns what supplies the configuration of a stack of this project, by its name within the project: the settings
+    /// file of a stack that has it follows its name and its passphrase.
+    #[must_use]
+    pub fn config_source(&self, stack: &str) -> Arc<dyn ConfigSource> {
+        Arc::new(FileSource {
+            project: self.clone(),
+            stack: stack.to_owned(),
+        })
+    }
+
+    async fn stack_with(
+        &self,
+        name: &str,
+        mut settings: StackSettings,
+        variables: Vec<(String, String)>,
+    ) -> Result<Stack> {
         let mut files = self.settings_of(name).await?;
         let source = FileSource {
             project: self.clone(),
@@ -56,7 +76,13 @@ impl Project {
             encryption_salt: settings.encryption_salt.or(files.stack_file.encryption_salt),
             ..settings
         };
-        self.engine().stack(&name, settings).await
+        let has_program = settings.program.is_some();
+        let stack = self.engine().stack(&name, settings).await?;
+        match has_program {
+            true => Ok(stack),
+            // One that opening the stack does not create it for: it can be opened to read it.
+            false => Ok(stack.with_program(self.later_program(variables).await?)),
+        }
     }
 }
 
@@ -70,11 +96,15 @@ impl Project {
 pub async fn open_stack(
     engine: &Engine,
     name: &str,
-    project: Option<PathBuf>,
+    project: Option<ProjectFolder>,
     settings: StackSettings,
 ) -> Result<Stack> {
     match project {
         None => engine.stack(name, settings).await,
-        Some(folder) => Project::open(engine, folder).await?.stack(name, settings).await,
+        Some(ProjectFolder { folder, environment }) => {
+            let project = Project::open(engine, folder).await?;
+            let variables = environment.into_iter().collect();
+            project.stack_with(name, settings, variables).await
+        }
     }
 }

@@ -11,7 +11,7 @@ use stackwright::{Error, Result};
 const MAX_NODES: usize = 1_000_000;
 
 /// The nesting limit, in levels.
-const MAX_DEPTH: usize = 256;
+const MAX_YAML_DEPTH: usize = 256;
 
 pub(super) fn parse(text: &str) -> Result<Node> {
     let mut reader = Reader {
@@ -69,7 +69,7 @@ impl<'text> Reader<'text> {
     }
 
     fn node(&mut self, event: Event<'text>, span: Span, depth: usize) -> Result<Node> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_YAML_DEPTH {
             return Err(at(span, "values are nested too deeply"));
         }
         self.count(1, span)?;

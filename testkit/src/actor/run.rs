@@ -243,5 +243,6 @@ pub(super) fn error(error: &Error) -> Value {
     json!({
         "kind": error.kind().name(), "message": error.message(), "urn": error.urn(),
         "provider": error.provider(), "phase": error.phase(), "referenceMessage": error.reference_message(),
+        "hints": error.hints(),
     })
 }

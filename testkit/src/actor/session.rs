@@ -206,9 +206,14 @@ impl Session {
         };
         let name = format!("{}/{}", text(message, "project"), text(message, "stack"));
         let folder = message["projectFolder"].as_str();
-        let stack = open_stack(&engine, &name, folder.map(Into::into), settings)
-            .await
-            .map_err(|it| error(&it))?;
+        let stack = open_stack(
+            &engine,
+            &name,
+            folder.map(|folder| Path::new(folder).to_owned().into()),
+            settings,
+        )
+        .await
+        .map_err(|it| error(&it))?;
         *locked(&self.engine) = Some(engine);
         locked(&self.stacks).insert(text(message, "stack").to_owned(), stack);
         Ok(json!({}))
@@ -244,6 +249,9 @@ impl Session {
             serde_json::from_value(message["addresses"].clone()).unwrap_or_default();
         if !addresses.is_empty() {
             builder = builder.resolver(Arc::new(Addresses(addresses)));
+        }
+        if let Some(nested) = message["nestedSecrets"].as_bool() {
+            builder = builder.nested_secrets(nested);
         }
         let plugins = PluginSettings {
             commands: commands(&message["commands"]),

@@ -93,7 +93,8 @@ pub(super) fn check_error(error: &Value, expected: &ErrorExpectation, wrong: &mu
     let right = is(&expected.kind, text(error, "kind"))
         && has("message", &expected.message)
         && has("referenceMessage", &expected.reference)
-        && is(&expected.about, &names::name(text(error, "urn")));
+        && is(&expected.about, &names::name(text(error, "urn")))
+        && expected.has_hints(error);
     if !right {
         wrong.push(format!("the error is {error}, not {expected:?}"));
     }

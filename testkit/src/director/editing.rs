@@ -238,12 +238,13 @@ pub(super) fn check_error(error: &ActorError, expected: &ErrorExpectation) -> Re
             .reference
             .as_ref()
             .is_none_or(|part| reference.contains(part))
-        && expected.about.as_ref().is_none_or(|name| *name == about);
+        && expected.about.as_ref().is_none_or(|name| *name == about)
+        && expected.has_hints(&error.whole);
     match fits {
         true => Ok(()),
         false => Err(format!(
-            "the error is {} ({}), about '{about}'",
-            error.message, error.kind
+            "the error is {} ({}), about '{about}', with the hints {}",
+            error.message, error.kind, error.whole["hints"]
         )),
     }
 }

@@ -26,10 +26,10 @@ pub enum References {
 pub type Answers = BTreeMap<String, Value>;
 
 /// Makes goals from statements.
-pub(super) struct GoalMaker<'a> {
-    pub(super) references: References,
-    pub(super) preview: bool,
-    pub(super) answers: &'a Answers,
+pub(crate) struct GoalMaker<'a> {
+    pub(crate) references: References,
+    pub(crate) preview: bool,
+    pub(crate) answers: &'a Answers,
 }
 
 impl GoalMaker<'_> {
@@ -58,7 +58,9 @@ impl GoalMaker<'_> {
                 self.property_dependencies(&statement.inputs),
             );
         }
-        if let Some(provider) = &statement.provider {
+        if let Some(text) = &statement.provider_reference {
+            put("provider", text.clone().into());
+        } else if let Some(provider) = &statement.provider {
             put("provider", self.provider(provider));
         }
         if !statement.providers.is_empty() {
@@ -176,7 +178,7 @@ impl GoalMaker<'_> {
         value::to_plain(&self.value(&Value::Object(inputs.clone())))
     }
 
-    pub(super) fn value(&self, value: &Value) -> Value {
+    pub(crate) fn value(&self, value: &Value) -> Value {
         replace_references(value, &mut |reference| match self.references {
             References::Native => {
                 let way = std::iter::once(reference.handle).chain(reference.path);

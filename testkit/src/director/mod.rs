@@ -18,8 +18,10 @@ mod transform;
 
 pub use actor_process::{ActorCommand, ActorProcess};
 pub use cast::Cast;
+pub(crate) use goal::GoalMaker;
 pub use goal::{Answers, References};
 pub use link::{ActorError, ActorMessage, Link};
 pub use observation::Observation;
 pub use play::play;
+pub(crate) use program::INPUTS;
 pub use reference::Reference;

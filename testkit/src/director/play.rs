@@ -71,6 +71,8 @@ pub(super) struct Player<'a, 'b> {
     limits: Value,
     /// The name of the scenario's own stack, which edits can change.
     pub(super) stack: String,
+    /// Whether outputs below the path of a secret input become secret; `None` for the engine's default.
+    nested_secrets: Option<bool>,
     /// How secrets are encrypted, which edits can change.
     pub(super) encryption: Encryption,
     pub(super) packs: Arc<Packs>,
@@ -107,6 +109,7 @@ impl<'a, 'b> Player<'a, 'b> {
                 .collect::<Map<_, _>>()
                 .into(),
             stack: STACK.to_owned(),
+            nested_secrets: scenario.nested_secrets,
             encryption: match &scenario.secrets {
                 Some(settings) => Encryption::Host(settings.clone()),
                 None if scenario.has_passphrase() => Encryption::Passphrase(PASSPHRASE.to_owned()),
@@ -125,7 +128,8 @@ impl<'a, 'b> Player<'a, 'b> {
         let mut plans = Plans::new(scenario);
         let mut open = false;
         for (index, operation) in scenario.operations.iter().enumerate() {
-            if open && (self.cast.takes_turns() || operation.reopen || !operation.config.is_empty()) {
+            self.nested_secrets = operation.nested_secrets.or(self.nested_secrets);
+            if open && (self.cast.takes_turns() || operation.opens_again()) {
                 self.ask("close", json!({})).await?;
                 open = false;
             }
@@ -249,6 +253,7 @@ impl<'a, 'b> Player<'a, 'b> {
             "store": format!("file://{}", self.folder.path().display()),
             "passphrase": self.encryption.passphrase(),
             "secrets": self.encryption.of_host(),
+            "nestedSecrets": self.nested_secrets,
             "project": PROJECT,
             "stack": self.stack,
             "packages": self.packages,

@@ -24,7 +24,7 @@ use crate::{
 const LABEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The handle of the inputs in the code of a component, and of the arguments in that of a method.
-pub(super) const INPUTS: &str = "inputs";
+pub(crate) const INPUTS: &str = "inputs";
 
 /// One run of a program.
 pub(super) struct ProgramRun {

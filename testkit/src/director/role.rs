@@ -51,7 +51,7 @@ impl<'a> Role<'a> {
             program: &changing.program,
             config: changing.config(),
             expect: &operation.expect,
-            secrets: scenario.secret_texts(),
+            secrets: scenario.hidden_texts(),
         })
     }
 

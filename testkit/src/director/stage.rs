@@ -193,12 +193,9 @@ impl Stage {
         let script = self
             .providers
             .body(text("package"), text("method"), text("token"))?;
-        // Resources of several components of one type have names of their own.
-        let named = serde_json::to_string(&script.program).ok()?;
-        let named = named.replace("{name}", text("name"));
         let inputs = json!({ "outputs": body["inputs"] });
         Some(Script {
-            program: serde_json::from_str(&named).ok()?,
+            program: script.program_of(text("name"))?,
             answers: Arc::new(Mutex::new(Answers::from([(INPUTS.to_owned(), inputs)]))),
             body: Some(script),
         })

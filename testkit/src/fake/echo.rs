@@ -4,13 +4,13 @@ use std::sync::Mutex;
 
 use stackwright::provider::{
     Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-    HandshakeRequest, Provider, ProviderResult, UpdateRequest, UpdateResponse,
+    HandshakeRequest, InvokeRequest, InvokeResponse, Provider, ProviderResult, UpdateRequest, UpdateResponse,
 };
 use tokio::sync::Notify;
 
 use crate::wait::Within as _;
 
-/// Creates, updates and deletes all resources; their ids are `id-` and the name.
+/// Creates, updates and deletes all resources; their ids are `id-` and the name. Functions return their arguments.
 #[derive(Debug, Default)]
 pub struct EchoProvider {
     /// The property whose changes replace a resource.
@@ -44,7 +44,7 @@ impl EchoProvider {
         self.calls.lock().unwrap().push(format!("{call} {name}"));
     }
 
-    /// Returns the creations, updates and deletions since the last time, as `create a`.
+    /// Returns the creations, updates, deletions and called functions since the last time, as `create a`.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.calls.lock().unwrap())
     }
@@ -93,6 +93,14 @@ impl Provider for EchoProvider {
         Ok(UpdateResponse {
             outputs: request.news,
             refresh_before_update: false,
+        })
+    }
+
+    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+        self.record("invoke", &request.token);
+        Ok(InvokeResponse {
+            result: request.arguments,
+            ..InvokeResponse::default()
         })
     }
 

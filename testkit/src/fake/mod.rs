@@ -6,6 +6,7 @@
 )]
 
 mod base;
+mod boxes;
 mod callback_server;
 mod callbacks;
 mod calls;
@@ -24,6 +25,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::{Router, Server};
 
 pub use base::BasePlugins;
+pub use boxes::FakeBoxes;
 pub use callback_server::FakeCallbackServer;
 pub use callbacks::FakeCallbacks;
 pub use calls::{ProviderCalls, ProviderServer};

@@ -1,5 +1,6 @@
 //! Served providers of scenarios: gRPC servers on loopback, reached at an address or as plugin processes.
 
+mod body;
 mod message;
 mod server;
 
@@ -44,9 +45,9 @@ impl Plugins {
         providers: &Arc<Providers>,
     ) -> Result<Self, String> {
         let mut plugins = Self::default();
-        let served = |(package, script): (_, &PackageScript)| Some((package, script.served?));
-        for (package, serving) in packages.iter().filter_map(served) {
-            let provider = Served::new(package, Arc::clone(providers), Arc::clone(&plugins.stage));
+        for (package, script) in packages {
+            let Some(serving) = script.served else { continue };
+            let provider = Served::new(package, script, Arc::clone(providers), Arc::clone(&plugins.stage));
             let router = Server::builder().add_service(ProviderServer::service(provider));
             let listening = listen(router).await;
             let (address, server) = listening.map_err(|error| format!("cannot serve {package}: {error}"))?;

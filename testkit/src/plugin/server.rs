@@ -7,15 +7,19 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use stackwright_proto::pulumirpc::{self as rpc, parameterize_request::Parameters};
+use stackwright_proto::{
+    pulumirpc::{self as rpc, parameterize_request::Parameters},
+    values::Struct,
+};
 use tonic::{Code, Request, Response, Status};
 
 use super::{
-    Stage,
+    Stage, body,
     message::{check, checked, compared, diff, failures, read, text, write},
 };
 use crate::{
     fake::ProviderCalls,
+    scenario::{BodyScript, PackageScript},
     script::{ProviderCall, Providers},
 };
 
@@ -24,6 +28,7 @@ pub(super) struct Served {
     package: String,
     providers: Arc<Providers>,
     stage: Stage,
+    accepts_secrets: bool,
     /// The engine's address by connection.
     engines: Mutex<HashMap<SocketAddr, String>>,
 }
@@ -31,13 +36,25 @@ pub(super) struct Served {
 type Answered<T> = Result<Response<T>, Status>;
 
 impl Served {
-    pub(super) fn new(package: &str, providers: Arc<Providers>, stage: Stage) -> Self {
+    pub(super) fn new(
+        package: &str,
+        script: &PackageScript,
+        providers: Arc<Providers>,
+        stage: Stage,
+    ) -> Self {
         Self {
             package: package.to_owned(),
             providers,
             stage,
+            accepts_secrets: !script.declines_secrets,
             engines: Mutex::default(),
         }
+    }
+
+    /// Returns the code of a component or of a method.
+    fn body(&self, method: &str, token: &str) -> Result<BodyScript, Status> {
+        let code = self.providers.body(&self.package, method, token);
+        code.ok_or_else(|| Status::unimplemented(format!("the scenario has no code for {token}")))
     }
 
     /// Plays a call. What an answer has that this server cannot send is a problem of the scenario.
@@ -88,7 +105,7 @@ impl ProviderCalls for Served {
             engines.insert(client, request.into_inner().engine_address);
         }
         Ok(Response::new(rpc::ProviderHandshakeResponse {
-            accept_secrets: true,
+            accept_secrets: self.accepts_secrets,
             accept_resources: true,
             accept_outputs: true,
             ..rpc::ProviderHandshakeResponse::default()
@@ -137,7 +154,7 @@ impl ProviderCalls for Served {
         let asked = json!({ "urn": request.urn, "name": request.name, "id": request.id, "inputs": inputs });
         self.play(client, "configure", asked).await?;
         Ok(Response::new(rpc::ConfigureResponse {
-            accept_secrets: true,
+            accept_secrets: self.accepts_secrets,
             accept_resources: true,
             accept_outputs: true,
             supports_preview: true,
@@ -227,6 +244,34 @@ impl ProviderCalls for Served {
             r#return: write(&answer["result"])?,
             failures: failures(&answer),
         }))
+    }
+
+    async fn construct(&self, request: Request<rpc::ConstructRequest>) -> Answered<rpc::ConstructResponse> {
+        let client = request.remote_addr();
+        let request = request.into_inner();
+        self.play(client, "construct", body::construct_facts(&request)?)
+            .await?;
+        let code = self.body("construct", &request.r#type)?;
+        body::construct(request, code).await.map(Response::new)
+    }
+
+    async fn call(&self, request: Request<rpc::CallRequest>) -> Answered<rpc::CallResponse> {
+        let client = request.remote_addr();
+        let mut request = request.into_inner();
+        let mut arguments = request.args.take().unwrap_or_default();
+        let this = arguments.fields.remove("__self__");
+        let this = this.map(|this| {
+            body::values(Some(Struct {
+                fields: [("of".to_owned(), this)].into(),
+            }))
+        });
+        let asked = json!({
+            "token": request.tok, "arguments": body::values(Some(arguments.clone()))?, "self": this.transpose()?,
+            "preview": request.dry_run,
+        });
+        self.play(client, "call", asked).await?;
+        let code = self.body("call", &request.tok)?;
+        body::call(request, arguments, code).await.map(Response::new)
     }
 
     async fn cancel(&self, request: Request<()>) -> Answered<()> {

@@ -257,7 +257,8 @@ impl Provider for ScriptedProvider {
             "protect": request.protect, "providers": request.providers, "preview": request.run.dry_run,
             "dependencies": request.dependencies, "ignoreChanges": request.options.ignore_changes,
             "replaceOnChanges": request.options.replace_on_changes, "deletedWith": request.options.deleted_with,
-            "additionalSecretOutputs": request.options.additional_secret_outputs,
+            "additionalSecretOutputs": request.options.additional_secret_outputs, "aliases": request.former_urns(),
+            "replaceWith": request.options.replace_with,
             "retainOnDelete": request.retain_on_delete, "deleteBeforeReplace": request.delete_before_replace,
             "replacementTrigger": plain(trigger)["trigger"], "customTimeouts": request.options.custom_timeouts,
         });

@@ -79,6 +79,29 @@ pub struct ErrorExpectation {
     pub reference: Option<String>,
     /// The name of the resource that it is about.
     pub about: Option<String>,
+    /// A part of each of its hints, in their order.
+    pub hints: Option<Vec<String>>,
+}
+
+impl ErrorExpectation {
+    /// Returns whether a document of an error has the hints.
+    #[must_use]
+    pub fn has_hints(&self, error: &Value) -> bool {
+        let found: Vec<&str> = error["hints"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let Some(hints) = &self.hints else {
+            return true;
+        };
+        hints.len() == found.len()
+            && hints
+                .iter()
+                .zip(found)
+                .all(|(part, hint)| hint.contains(part.as_str()))
+    }
 }
 
 /// The expected report of an import.

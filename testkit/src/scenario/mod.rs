@@ -68,6 +68,9 @@ pub struct Scenario {
     /// The settings (`kind`, `state`) of the actor's own encryption, which then encrypts secrets in place of a passphrase.
     #[serde(default)]
     pub secrets: Option<Value>,
+    /// Set to false where the engine marks no outputs below the path of a secret input, as the reference does.
+    #[serde(default)]
+    pub nested_secrets: Option<bool>,
     /// The in-process providers by package, and how they answer. Without any there is one for [`PACKAGE`].
     #[serde(default)]
     pub packages: BTreeMap<String, PackageScript>,
@@ -119,7 +122,9 @@ impl Scenario {
     /// The other scenarios have none, since key derivation is slow by design.
     #[must_use]
     pub fn has_passphrase(&self) -> bool {
-        let opens_again = |operation: &ScenarioOperation| operation.reopen || operation.kill.is_some();
+        let opens_again = |operation: &ScenarioOperation| {
+            operation.reopen || operation.kill.is_some() || operation.nested_secrets.is_some()
+        };
         let beside = self.beside.as_ref().map(StackBeside::secret_texts);
         self.state.is_some()
             || !self.secret_texts().is_empty()
@@ -136,6 +141,20 @@ impl Scenario {
         let of_beside = self.beside.iter().flat_map(|stack| &stack.program);
         let mut statements = self.program.iter().chain(of_operations).chain(of_beside);
         statements.any(|statement| statement.hook.is_some())
+    }
+
+    /// Returns the texts that nothing writes or emits in plaintext: none where the engine is asked to leave nested secrets
+    /// unmarked, else all that are secret.
+    #[must_use]
+    pub fn hidden_texts(&self) -> Vec<String> {
+        let settings = self.operations.iter().map(|operation| operation.nested_secrets);
+        match settings
+            .chain([self.nested_secrets])
+            .any(|set| set == Some(false))
+        {
+            true => Vec::new(),
+            false => self.secret_texts(),
+        }
     }
 
     /// Returns every text of the scenario's own stack that is secret.

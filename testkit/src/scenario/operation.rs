@@ -39,6 +39,8 @@ pub struct ScenarioOperation {
     pub world: WorldEdit,
     /// Closes the engine and opens another one before the operation.
     pub reopen: bool,
+    /// Closes the engine and opens another one with this setting before the operation.
+    pub nested_secrets: Option<bool>,
     /// Pending operations that are forgotten before the operation: `creating a`.
     pub forget: Vec<Forgotten>,
     /// Actions on the project, its files and the stack's tags before the operation, one after the other.
@@ -136,6 +138,12 @@ impl ScenarioOperation {
             &self.import,
             &self.adopt,
         ])
+    }
+
+    /// Returns whether another engine is opened before the operation.
+    #[must_use]
+    pub fn opens_again(&self) -> bool {
+        self.reopen || self.nested_secrets.is_some() || !self.config.is_empty()
     }
 
     /// Returns whether the operation is a dry run.

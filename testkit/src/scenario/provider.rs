@@ -110,6 +110,16 @@ pub struct BodyScript {
     pub failures: BTreeMap<String, String>,
 }
 
+impl BodyScript {
+    /// Returns the statements of the code of a component with a name: resources of several components of one type have names of
+    /// their own. `None` where a name makes a statement unreadable.
+    #[must_use]
+    pub fn program_of(&self, name: &str) -> Option<Vec<Statement>> {
+        let text = serde_json::to_string(&self.program).ok()?;
+        serde_json::from_str(&text.replace("{name}", name)).ok()
+    }
+}
+
 /// The peculiarity of a call.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

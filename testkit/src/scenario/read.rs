@@ -109,13 +109,13 @@ fn check_project(scenario: &Scenario) -> Result<(), String> {
     actions.try_for_each(|action| action.check(has_project))
 }
 
-/// Only a served provider logs. It declares nothing that a provider in the actor may declare.
+/// Only a served provider logs. It declares no more than that it accepts no secrets.
 fn check_served(scenario: &Scenario) -> Result<(), String> {
     for (package, script) in &scenario.packages {
-        let is_special = script.waits_for_registrations || script.limits().is_some();
+        let is_special = script.waits_for_registrations || script.without_delete;
         if script.served.is_some() && is_special {
             return Err(format!(
-                "the package {package} is served: it has no waitsForRegistrations, declinesSecrets or withoutDelete"
+                "the package {package} is served: it has no waitsForRegistrations or withoutDelete"
             ));
         }
     }

@@ -62,6 +62,8 @@ pub struct Statement {
     pub depends_on: Vec<String>,
     /// The explicit provider's handle.
     pub provider: Option<String>,
+    /// The explicit provider as a text, `<urn>::<id>` or any other.
+    pub provider_reference: Option<String>,
     /// Handles of the providers of a component's children.
     pub providers: Vec<String>,
     /// The version of the package.

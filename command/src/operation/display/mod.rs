@@ -3,6 +3,7 @@
 mod diagnostics;
 mod digest;
 mod outcome;
+mod policies;
 mod progress;
 mod rows;
 mod summary;

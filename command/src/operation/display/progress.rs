@@ -12,6 +12,7 @@ use stackwright::{
 
 use super::{
     diagnostics::{Diagnostics, prefix},
+    policies::Policies,
     rows::{self, Stage},
     summary, values,
 };
@@ -23,6 +24,8 @@ pub(in crate::operation) struct Shown {
     pub(in crate::operation) debug: bool,
     pub(in crate::operation) outputs: bool,
     pub(in crate::operation) progress: bool,
+    /// Each rewriting of a policy, instead of their number.
+    pub(in crate::operation) remediations: bool,
 }
 
 /// The progress of one operation.
@@ -33,6 +36,7 @@ pub(in crate::operation) struct Progress {
     began: bool,
     times: BTreeMap<Urn, Timestamp>,
     diagnostics: Diagnostics,
+    policies: Policies,
     outputs: Option<(Option<PropertyMap>, PropertyMap)>,
 }
 
@@ -46,6 +50,7 @@ impl Progress {
             began: false,
             times: BTreeMap::new(),
             diagnostics: Diagnostics::default(),
+            policies: Policies::new(shown.remediations),
             outputs: None,
         }
     }
@@ -78,6 +83,9 @@ impl Progress {
             }
             EventPayload::Diagnostic(diagnostic) => self.diagnostic(invocation, diagnostic, json),
             EventPayload::Stdout { message } => invocation.print(message.trim_end()),
+            EventPayload::PolicyLoad if self.policies.load() => invocation.print("Loading policy packs...\n"),
+            EventPayload::PolicyViolation(violation) => self.policies.violation(violation),
+            EventPayload::PolicyRemediation(remediation) => self.policies.remediation(remediation),
             EventPayload::Summary(ended) => self.summary(invocation, ended, json),
             _ => {}
         }
@@ -114,7 +122,12 @@ impl Progress {
     }
 
     fn summary(&mut self, invocation: &Invocation, ended: &Summary, json: &EventJson) {
-        let mut text = self.messages();
+        let (policies, has_violated) = self.policies.take_lines(ended);
+        let mut text = String::new();
+        for policy in policies {
+            line(&mut text, &policy);
+        }
+        text.push_str(&self.messages());
         let has_outputs = |(old, new): &(Option<PropertyMap>, PropertyMap)| {
             !new.is_empty() || old.as_ref().is_some_and(|old| !old.is_empty())
         };
@@ -130,17 +143,24 @@ impl Progress {
             }
             line(&mut text, "");
         }
+        // A violation that has failed the operation is the last word.
+        if !has_violated {
+            self.counts(&mut text, ended);
+        }
+        (invocation.stdout)(&json.text(&text));
+    }
+
+    fn counts(&self, text: &mut String, ended: &Summary) {
         let errored = self.diagnostics.errored();
         for row in summary::resources(&ended.resource_changes, ended.is_preview, errored) {
-            line(&mut text, &row);
+            line(text, &row);
         }
         if !ended.is_preview {
             line(
-                &mut text,
+                text,
                 &format!("Duration: {}\n", summary::duration(ended.duration_seconds)),
             );
         }
-        (invocation.stdout)(&json.text(&text));
     }
 
     /// Shows the messages of an operation that had no summary.

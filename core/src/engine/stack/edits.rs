@@ -111,7 +111,7 @@ impl Stack {
     /// state the host supplies; [`crate::ErrorKind::Conflict`] while an operation runs.
     ///
     /// # Cancel safety
-    /// As for [`Self::edit`].
+    /// That of [`Self::edit`].
     ///
     /// # Examples
     /// ```
@@ -138,13 +138,13 @@ impl Stack {
         self.explained(restored).await
     }
 
-    /// As [`Self::restore`], for a state from before a change of the secrets manager: `former` opens its secrets.
+    /// Replaces the state by one of the history from before a change of the secrets manager: `former` opens its secrets.
     ///
     /// # Errors
-    /// As [`Self::restore`]; [`crate::ErrorKind::Decrypt`] when `former` is not the key of that state.
+    /// Those of [`Self::restore`]; [`crate::ErrorKind::Decrypt`] when `former` is not the key of that state.
     ///
     /// # Cancel safety
-    /// As for [`Self::edit`].
+    /// That of [`Self::edit`].
     ///
     /// # Examples
     /// ```
@@ -252,13 +252,29 @@ impl Stack {
         self.explained(changed).await
     }
 
-    /// As [`Self::change_secrets`], with a new passphrase.
+    /// Encrypts the secrets of the state with a new passphrase, and returns what it did, or with `dry_run` what it would do.
     ///
     /// # Errors
-    /// As [`Self::change_secrets`]; [`crate::ErrorKind::InvalidInput`] for an empty passphrase.
+    /// Those of [`Self::change_secrets`]; [`crate::ErrorKind::InvalidInput`] for an empty passphrase.
     ///
     /// # Cancel safety
-    /// As for [`Self::change_secrets`].
+    /// That of [`Self::change_secrets`].
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let report = stack.change_passphrase("battery staple", true).await?;
+    /// assert!(report.dry_run);
+    /// stack.change_passphrase("battery staple", false).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn change_passphrase(&self, passphrase: &str, dry_run: bool) -> Result<EditReport> {
         if passphrase.is_empty() {
             return Err(Error::invalid("the new passphrase of a stack is empty"));

@@ -124,6 +124,21 @@ impl Stack {
         &self.context.tags
     }
 
+    /// Returns the same stack with another program.
+    #[must_use]
+    pub fn with_program(self, program: Arc<dyn Program>) -> Self {
+        Self {
+            program: Some(program),
+            ..self
+        }
+    }
+
+    /// Returns whether the stack has a program, which operations without one of their own run.
+    #[must_use]
+    pub fn has_program(&self) -> bool {
+        self.program.is_some()
+    }
+
     /// Computes the steps of an update without running them.
     ///
     /// # Examples
@@ -287,7 +302,7 @@ impl Stack {
         self.begin(kind, options, program, None, PendingWork::default())
     }
 
-    /// As [`Self::start`], with the request of an import and the pending operation that an adoption is about.
+    /// Starts an operation, with the request of an import and the pending operation that an adoption is about.
     fn begin(
         &self,
         kind: OperationKind,

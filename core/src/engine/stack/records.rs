@@ -21,7 +21,7 @@ impl Stack {
     /// While an operation runs, that is the state as it was recorded when it was read: a step counts once it has ended.
     ///
     /// # Errors
-    /// As [`Self::snapshot`].
+    /// Those of [`Self::snapshot`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -51,7 +51,7 @@ impl Stack {
     /// Returns the record of a URN: the one in use, or an old copy that waits for its deletion when there is no other.
     ///
     /// # Errors
-    /// As [`Self::snapshot`]; [`ErrorKind::NotFound`] when there is none, with the most similar URNs as hints.
+    /// Those of [`Self::snapshot`]; [`ErrorKind::NotFound`] when there is none, with the most similar URNs as hints.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -95,7 +95,7 @@ impl Stack {
     /// Returns the records of all resources, with the references between them.
     ///
     /// # Errors
-    /// As [`Self::snapshot`].
+    /// Those of [`Self::snapshot`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -176,7 +176,7 @@ impl Stack {
     /// While an operation runs, its steps in flight are among them, as [`PendingEntry::in_progress`].
     ///
     /// # Errors
-    /// As [`Self::snapshot`].
+    /// Those of [`Self::snapshot`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -252,7 +252,7 @@ impl Stack {
     /// id, where the pending operation has none.
     ///
     /// # Errors
-    /// As [`Self::snapshot`]; [`ErrorKind::NotFound`] without such an operation, [`ErrorKind::InvalidInput`] when the id of
+    /// Those of [`Self::snapshot`]; [`ErrorKind::NotFound`] without such an operation, [`ErrorKind::InvalidInput`] when the id of
     /// the resource is not known, and the errors of the provider.
     ///
     /// # Cancel safety
@@ -305,7 +305,7 @@ impl Stack {
     /// Removes a pending operation from the state, and returns it. With `dry_run`, it stays.
     ///
     /// # Errors
-    /// As [`Self::snapshot`]; [`ErrorKind::NotFound`] without such an operation, [`ErrorKind::Conflict`] while an operation
+    /// Those of [`Self::snapshot`]; [`ErrorKind::NotFound`] without such an operation, [`ErrorKind::Conflict`] while an operation
     /// runs. The state is unchanged then.
     ///
     /// # Cancel safety

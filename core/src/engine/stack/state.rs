@@ -7,6 +7,7 @@ use crate::{
     policy::PolicyPackOption,
     property::PropertyMap,
     state::{Snapshot, edit::EditReport},
+    store::remove_stack,
 };
 
 impl Stack {
@@ -52,7 +53,7 @@ impl Stack {
     /// only. The state and its locks stay as they are, also while an operation runs.
     ///
     /// # Errors
-    /// As [`Self::snapshot`]; [`ErrorKind::Plugin`] for a pack that cannot be used, and [`ErrorKind::Failed`] for one that
+    /// Those of [`Self::snapshot`]; [`ErrorKind::Plugin`] for a pack that cannot be used, and [`ErrorKind::Failed`] for one that
     /// fails. A violation is no error.
     ///
     /// # Cancel safety
@@ -87,10 +88,10 @@ impl Stack {
     /// Returns the stack's outputs.
     ///
     /// # Errors
-    /// As [`Self::snapshot`].
+    /// Those of [`Self::snapshot`].
     ///
     /// # Cancel safety
-    /// As [`Self::snapshot`].
+    /// That of [`Self::snapshot`].
     ///
     /// # Examples
     /// ```
@@ -115,10 +116,10 @@ impl Stack {
     /// Returns the state as a deployment document; secrets stay encrypted unless `show_secrets` is set.
     ///
     /// # Errors
-    /// As [`Self::snapshot`].
+    /// Those of [`Self::snapshot`].
     ///
     /// # Cancel safety
-    /// As [`Self::snapshot`].
+    /// That of [`Self::snapshot`].
     ///
     /// # Examples
     /// ```
@@ -174,14 +175,31 @@ impl Stack {
         self.import_deployment_with(document, false, false).await
     }
 
-    /// As [`Self::import_deployment`]. With `force`, a state that is invalid or whose URNs name another stack is accepted, with
-    /// warnings. With `dry_run`, nothing is written.
+    /// Replaces the state by a deployment document, as [`Self::import_deployment`] does. With `force`, a state that is invalid or
+    /// whose URNs name another stack is accepted, with warnings. With `dry_run`, nothing is written.
     ///
     /// # Errors
-    /// As for [`Self::import_deployment`].
+    /// Those of [`Self::import_deployment`].
     ///
     /// # Cancel safety
-    /// As for [`Self::import_deployment`].
+    /// That of [`Self::import_deployment`].
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let document = stack.export_deployment(false).await?;
+    /// let other = engine.create_stack("shop/other", StackSettings::default()).await?;
+    /// let report = other.import_deployment_with(&document, true, true).await?;
+    /// assert!(report.dry_run);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn import_deployment_with(
         &self,
         document: &[u8],
@@ -248,7 +266,7 @@ impl Stack {
     /// # }
     /// ```
     pub async fn remove(&self, force: bool) -> Result<()> {
-        let removed = self.context.storage.remove(force).await;
+        let removed = remove_stack(&self.context.storage, force).await;
         self.explained(removed).await
     }
 

@@ -33,33 +33,64 @@ impl Stack {
     /// # }
     /// ```
     pub async fn list_tags(&self) -> Result<BTreeMap<String, String>> {
-        let tags = self.context.storage.tags().await;
+        let tags = self.context.storage.tags().all().await;
         self.explained(tags).await
     }
 
     /// Sets a tag that is kept with the stack.
     ///
     /// # Errors
-    /// As [`Self::list_tags`]; [`crate::ErrorKind::InvalidInput`] for a name of more than 40 characters, or with others than
+    /// Those of [`Self::list_tags`]; [`crate::ErrorKind::InvalidInput`] for a name of more than 40 characters, or with others than
     /// alphanumerics, hyphens, underscores, periods and colons, and for a value of more than 256 characters.
     ///
     /// # Cancel safety
     /// A dropped future leaves the old tags or the new ones.
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.set_tag("owner", "payments").await?;
+    /// assert_eq!(stack.list_tags().await?["owner"], "payments");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn set_tag(&self, name: &str, value: &str) -> Result<()> {
         check_tag(name, value)?;
-        let changed = self.context.storage.change_tag(name, Some(value)).await;
+        let changed = self.context.storage.tags().change(name, Some(value)).await;
         self.explained(changed).await.map(drop)
     }
 
     /// Removes a tag; returns whether there was one.
     ///
     /// # Errors
-    /// As [`Self::list_tags`].
+    /// Those of [`Self::list_tags`].
     ///
     /// # Cancel safety
-    /// As [`Self::set_tag`].
+    /// That of [`Self::set_tag`].
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let engine = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.set_tag("owner", "payments").await?;
+    /// assert!(stack.remove_tag("owner").await?);
+    /// assert!(!stack.remove_tag("owner").await?, "it is gone");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn remove_tag(&self, name: &str) -> Result<bool> {
-        let changed = self.context.storage.change_tag(name, None).await;
+        let changed = self.context.storage.tags().change(name, None).await;
         self.explained(changed).await
     }
 }

@@ -87,6 +87,7 @@ fn event(line: &str) -> EngineEvent {
                 duration_seconds: payload["durationSeconds"].as_u64().unwrap(),
                 resource_changes: changes(&payload["resourceChanges"]),
                 policy_packs: BTreeMap::new(),
+                local_packs: Vec::new(),
                 is_preview: payload["isPreview"].as_bool().unwrap(),
                 result: serde_json::from_value::<OperationOutcome>(payload["result"].clone()).unwrap(),
             }),

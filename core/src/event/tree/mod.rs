@@ -23,15 +23,15 @@ use row::Row;
 pub(crate) use moves::render_moves;
 
 /// The type and the parent of a resource without a step.
-pub(crate) type Standing = (TypeToken, Option<Urn>);
+pub(crate) type Ancestor = (TypeToken, Option<Urn>);
 
-/// Renders the steps of an operation, with the counts of its summary as totals. `standing` finds ancestors without a
-/// step; secrets that `redactor` knows are masked.
+/// Renders the steps of an operation, with the counts of its summary as totals. `find_ancestor` finds ancestors without
+/// a step; secrets that `redactor` knows are masked.
 pub(crate) fn render(
     steps: &[StepResult],
     counts: &BTreeMap<&'static str, u64>,
     redactor: &Redactor,
-    standing: impl Fn(&Urn) -> Option<Standing>,
+    find_ancestor: impl Fn(&Urn) -> Option<Ancestor>,
 ) -> String {
     let mut tree = StepTree {
         redactor: redactor.clone(),
@@ -46,7 +46,7 @@ pub(crate) fn render(
         true => tree.counted(),
         false => counts.clone(),
     };
-    tree.add_ancestors(standing);
+    tree.add_ancestors(find_ancestor);
     tree.done = steps.first().is_some_and(|result| !result.step.planning);
     tree.with_counts(counts).to_string()
 }
@@ -124,15 +124,15 @@ impl StepTree {
         place
     }
 
-    /// Adds rows for the ancestors of existing rows; `standing` finds them.
-    fn add_ancestors(&mut self, standing: impl Fn(&Urn) -> Option<Standing>) {
+    /// Adds rows for the ancestors of existing rows; `find_ancestor` finds them.
+    fn add_ancestors(&mut self, find_ancestor: impl Fn(&Urn) -> Option<Ancestor>) {
         let mut next = 0;
         while let Some(row) = self.rows.get(next) {
             next += 1;
             let Some(parent) = row.parent.clone().filter(|urn| !self.places.contains_key(urn)) else {
                 continue;
             };
-            let found = standing(&parent);
+            let found = find_ancestor(&parent);
             let (resource_type, above) =
                 found.unwrap_or_else(|| (TypeToken::from(parent.resource_type()), None));
             self.places.insert(parent.clone(), self.rows.len());

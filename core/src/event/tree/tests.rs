@@ -244,20 +244,20 @@ fn failed_steps_say_why_long_ones_how_long_and_unchanged_parents_are_shown() {
         duration: Duration::from_secs(125),
         ..event(StepOp::Update, "index").into()
     };
-    let standing =
+    let find_ancestor =
         |urn: &Urn| (*urn == self::urn("box")).then(|| ("files:index:Box".into(), Some(self::urn("site"))));
     let alone = super::render(
         std::slice::from_ref(&failed),
         &BTreeMap::new(),
         &Redactor::new(),
-        standing,
+        find_ancestor,
     );
     assert!(alone.ends_with("\n1 failed\n"), "{alone}");
     let tree = super::render(
         &[failed, slow, slower],
         &BTreeMap::from([("update", 2)]),
         &Redactor::new(),
-        standing,
+        find_ancestor,
     );
     let expected = text(&[
         "     site (files:index:File)",

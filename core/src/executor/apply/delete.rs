@@ -19,11 +19,11 @@ pub(super) async fn delete(applier: &Applier, step: &Step) -> Result<Applied> {
             })
         });
     }
-    let spared = state.external || state.retain_on_delete || step.detail.deleted_with_gone;
+    let is_kept = state.external || state.retain_on_delete || step.detail.deleted_with_gone;
     let Some(provider) = step
         .provider
         .as_ref()
-        .filter(|_| state.custom && !spared && !applier.options.preview)
+        .filter(|_| state.custom && !is_kept && !applier.options.preview)
     else {
         return Ok(Applied::default());
     };

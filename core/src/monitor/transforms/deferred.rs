@@ -5,25 +5,16 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use tokio_util::sync::CancellationToken;
-
 use super::{
-    Announcement, Lineage, Place, ResourceTransform, TransformArgs, TransformList, Transforms, dependencies,
-    is_local_component, references,
+    Announcement, Lineage, Place, ResourceTransform, TransformArgs, TransformList, call::call_transform,
+    dependencies, is_local_component, references,
 };
-use crate::{
-    callback::{overdue, unless_panicked},
-    error::{Error, ErrorKind, Result as LibraryResult},
-    executor::AbandonedCall,
-    generator::RunEnded,
-    monitor::{
-        Monitor, Registered, Registration, WireStatus,
-        check::{check, check_type},
-        in_flight::Flight,
-        register::Refused,
-    },
-    provider::ProviderStatus,
-    urn::Urn,
+use crate::monitor::{
+    Registration,
+    check::{check, check_type},
+    in_flight::Flight,
+    request_error::RequestError,
+    shared::Shared,
 };
 
 /// A registration that is claimed later: its place among others, and its transforms at the time of its arrival.
@@ -37,218 +28,103 @@ pub(in crate::monitor) struct Deferred {
     stack: Arc<TransformList>,
 }
 
-impl Transforms {
-    /// Announces a registration with its URN, and takes its transforms.
-    fn defer(&self, registration: &mut Registration, urn: Urn) -> Deferred {
-        self.in_use.store(true, Ordering::Release);
+impl Deferred {
+    /// Accepts a registration, announces its URN, and takes its transforms: what must happen in the order of arrival.
+    pub(in crate::monitor) fn announce(
+        shared: &Shared,
+        registration: &mut Registration,
+    ) -> Result<(Flight, Self), RequestError> {
+        let flight = shared.admission.enter("sending resource registration")?;
+        check_type(registration)?;
+        let urn = shared.placement.urn_of(registration);
+        let transforms = &shared.transforms;
+        transforms.in_use.store(true, Ordering::Release);
         let mut own = std::mem::take(&mut registration.transforms);
         let given = !own.is_empty();
-        let mut state = self.state();
+        let mut state = transforms.state();
         if is_local_component(registration)
             && let Some(pending) = state.pending.remove(&Place::of(registration))
         {
             own = pending;
         }
-        Deferred {
+        let deferred = Self {
             // A remote component is claimed by the registration of its provider.
-            announcement: self.announced.announce((!registration.remote).then_some(urn)),
+            announcement: transforms
+                .announced
+                .announce((!registration.remote).then_some(urn)),
             own,
             given,
             stack: Arc::clone(&state.stack),
-        }
-    }
-}
-
-impl Monitor {
-    /// Returns whether a registration is claimed later: because of transforms, or because it refers to another one that
-    /// is. Its parent is completed for that.
-    pub(in crate::monitor) fn is_deferred(&self, registration: &mut Registration) -> bool {
-        let transforms = &self.0.transforms;
-        if registration.transforms.is_empty() && !transforms.in_use() {
-            return false;
-        }
-        self.place(registration);
-        transforms.concern(registration)
-    }
-
-    /// The part of a deferred registration that must happen in the order of arrival.
-    pub(in crate::monitor) fn defer(
-        &self,
-        registration: &mut Registration,
-    ) -> Result<(Flight, Deferred), Refused> {
-        let flight = self.enter("sending resource registration")?;
-        check_type(registration)?;
-        let urn = self.urn_of(registration);
-        Ok((flight, self.0.transforms.defer(registration, urn)))
-    }
-
-    /// Transforms and claims a deferred registration, and brings the resource to its goal.
-    pub(in crate::monitor) async fn register_deferred(
-        &self,
-        mut registration: Box<Registration>,
-        deferred: Deferred,
-        flight: Flight,
-    ) -> Result<Registered, WireStatus> {
-        let claimed = match self.transform(&mut registration, &deferred).await {
-            Ok(_) if registration.remote => Ok(None),
-            Ok(lineage) => self.claim_registration(&mut registration, lineage).map(Some),
-            Err(refused) => Err(refused),
         };
-        // Those that wait for the claim can continue, also when it failed.
-        drop(deferred);
-        match claimed {
-            Ok(Some((claim, goal))) => self.apply(registration, flight, claim, goal).await,
-            Ok(None) => self.construct(registration, flight).await,
-            Err(refused) => {
-                drop(flight);
-                Err(self.refused(refused).await)
-            }
-        }
+        Ok((flight, deferred))
     }
 
-    /// Waits for the ends of announcements.
-    pub(in crate::monitor) async fn until_claimed(
-        &self,
-        ends: Vec<CancellationToken>,
-    ) -> Result<(), Refused> {
-        for end in ends {
-            tokio::select! {
-                biased;
-                () = end.cancelled() => {}
-                () = self.0.generator.executor().control().stopped() => {
-                    return Err(Refused::Unanswered(RunEnded));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs the transforms of a registration, and waits for the claims of all that it refers to then. Returns the
+    /// Runs the transforms of the registration, and waits for the claims of all that it refers to then. Returns the
     /// lineage of its children.
-    async fn transform(
+    pub(in crate::monitor) async fn transform(
         &self,
+        shared: &Shared,
         registration: &mut Registration,
-        deferred: &Deferred,
-    ) -> Result<Option<Arc<Lineage>>, Refused> {
-        self.until_claimed(deferred.announcement.earlier(registration.parent.iter()))
-            .await?;
-        let parents = &self.0.parents;
-        self.inheriting(registration, |registration| {
-            parents.complete_options(registration);
-        });
-        let transforms = &self.0.transforms;
+    ) -> Result<Option<Arc<Lineage>>, RequestError> {
+        let Shared {
+            admission,
+            placement,
+            transforms,
+            ..
+        } = shared;
+        let parent = self.announcement.earlier(registration.parent.iter());
+        admission.until_all(parent).await?;
+        placement.inherit_options(registration);
         let above = transforms.lineage(registration.parent.as_ref());
-        if !deferred.own.is_empty() || above.is_some() || !deferred.stack.is_empty() {
+        if !self.own.is_empty() || above.is_some() || !self.stack.is_empty() {
             let above = above.as_deref();
-            Box::pin(self.run_transforms(registration, deferred, above)).await?;
+            Box::pin(self.run_all(shared, registration, above)).await?;
         }
-        self.0.parents.complete_providers(registration);
-        if registration.remote && deferred.given {
-            transforms.hand_over(registration, deferred.own.clone());
+        placement.parents.complete_providers(registration);
+        if registration.remote && self.given {
+            transforms.hand_over(registration, self.own.clone());
         }
         // Transforms may have added references.
-        self.refer(registration);
-        self.until_claimed(deferred.announcement.earlier(references(registration)))
-            .await?;
+        placement.refer(registration);
+        let referred = self.announcement.earlier(references(registration));
+        admission.until_all(referred).await?;
         check(registration)?;
-        Ok(Lineage::below(above, &registration.name, deferred.own.clone()))
+        Ok(Lineage::below(above, &registration.name, self.own.clone()))
     }
 
     /// Runs the transforms: the resource's own, those of the resources above it from the nearest to the furthest, and
     /// those of the stack.
-    async fn run_transforms(
+    async fn run_all(
         &self,
+        shared: &Shared,
         registration: &mut Registration,
-        deferred: &Deferred,
         above: Option<&Lineage>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RequestError> {
         let listed = dependencies::listed(registration);
-        if deferred.given {
+        if self.given {
             let inputs = std::mem::take(&mut registration.inputs);
             registration.inputs = dependencies::embed(inputs, &listed);
         }
-        let mut args = TransformArgs::take_from(registration, !deferred.given);
-        for (index, transform) in deferred.own.iter().enumerate() {
-            self.run_transform(transform, &mut args, Source::Own(index))
-                .await?;
+        let mut args = TransformArgs::take_from(registration, !self.given);
+        for (index, transform) in self.own.iter().enumerate() {
+            Source::Own(index).run(shared, transform, &mut args).await?;
         }
         for (name, transforms) in above.into_iter().flat_map(Lineage::iter) {
             for (index, transform) in transforms.iter().enumerate() {
                 let source = Source::Above(index, name);
-                self.run_transform(transform, &mut args, source).await?;
+                source.run(shared, transform, &mut args).await?;
             }
         }
-        for (index, transform) in deferred.stack.iter().enumerate() {
-            self.run_transform(transform, &mut args, Source::Stack(index))
-                .await?;
+        for (index, transform) in self.stack.iter().enumerate() {
+            Source::Stack(index).run(shared, transform, &mut args).await?;
         }
         let inputs = args.put_into(registration);
-        self.learn(&inputs);
+        shared.values.learn(&inputs);
         if let Some(trigger) = &registration.options.replacement_trigger {
-            self.redactor().learn_value(trigger);
+            shared.values.redactor().learn_value(trigger);
         }
-        dependencies::rebuild(registration, inputs, listed, deferred.given);
+        dependencies::rebuild(registration, inputs, listed, self.given);
         Ok(())
-    }
-
-    async fn run_transform(
-        &self,
-        transform: &Arc<dyn ResourceTransform>,
-        args: &mut TransformArgs,
-        source: Source<'_>,
-    ) -> Result<(), Refused> {
-        let what = || format!("{source} resource '{}'", args.name);
-        let urn = self.urn_below(args.parent.as_ref(), &args.resource_type, &args.name);
-        let changed = self
-            .call_transform(transform.transform(args.clone()), Some(&urn), what)
-            .await?;
-        if let Some(changed) = changed {
-            // Before the next transform, whose failure may quote them.
-            self.learn(&changed.inputs);
-            args.change(changed);
-        }
-        Ok(())
-    }
-
-    /// Awaits a transform, until the run is stopped; `what` names it in errors, and `urn` is the resource that it changes. It may wait for other resources: the time in
-    /// which the run works on these does not count towards its limit.
-    pub(super) async fn call_transform<T>(
-        &self,
-        call: impl Future<Output = LibraryResult<T>>,
-        urn: Option<&Urn>,
-        what: impl Fn() -> String,
-    ) -> Result<T, Refused> {
-        let executor = self.0.generator.executor();
-        let limit = executor.options().callback_timeout;
-        let result = tokio::select! {
-            biased;
-            result = executor.activity().within(limit, unless_panicked(call)) => {
-                result.unwrap_or_else(|| Err(overdue(limit)))
-            }
-            () = executor.control().stopped() => {
-                let text = format!("{} did not return", what());
-                executor.control().abandon(AbandonedCall::of_function(text, "transform", urn));
-                return Err(Refused::Unanswered(RunEnded));
-            }
-            () = self.0.closed.cancelled() => {
-                return Err(WireStatus::shut_down("waiting on step's done channel").into());
-            }
-        };
-        result.map_err(|error| {
-            let code = match error.kind() {
-                ErrorKind::InvalidInput => ProviderStatus::InvalidArgument,
-                _ => ProviderStatus::Unknown,
-            };
-            let text = format!("invoke transform: {}: {}", what(), error.text().reference());
-            let refusal = Error::new(error.kind(), text.as_str())
-                .with_phase("transform")
-                .with_source(error);
-            self.0.transforms.keep_refusal(match urn {
-                Some(urn) => refusal.with_urn(urn.clone()),
-                None => refusal,
-            });
-            WireStatus::new(code, text).into()
-        })
     }
 }
 
@@ -259,6 +135,28 @@ enum Source<'a> {
     /// Of the resource of this name above.
     Above(usize, &'a str),
     Stack(usize),
+}
+
+impl Source<'_> {
+    /// Runs one transform.
+    async fn run(
+        self,
+        shared: &Shared,
+        transform: &Arc<dyn ResourceTransform>,
+        args: &mut TransformArgs,
+    ) -> Result<(), RequestError> {
+        let what = || format!("{self} resource '{}'", args.name);
+        let placement = &shared.placement;
+        let urn = placement.urn_below(args.parent.as_ref(), &args.resource_type, &args.name);
+        let transforming = transform.transform(args.clone());
+        let changed = call_transform(shared, transforming, Some(&urn), what).await?;
+        if let Some(changed) = changed {
+            // Before the next transform, whose failure may quote them.
+            shared.values.learn(&changed.inputs);
+            args.change(changed);
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Source<'_> {

@@ -11,10 +11,10 @@ use std::{
 
 use async_trait::async_trait;
 
+use super::call::call_transform;
 use crate::{
     error::Result as LibraryResult,
-    generator::RunEnded,
-    monitor::{Invoke, Monitor, PackageChoice, register::Refused},
+    monitor::{Invoke, PackageChoice, request_error::RequestError, shared::Shared},
     property::PropertyMap,
 };
 
@@ -103,6 +103,12 @@ impl InvokeTransforms {
         self.polling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether the caller is the future of a transform.
+    pub(super) fn is_polling(&self) -> bool {
+        let polling = self.polling();
+        !polling.is_empty() && polling.contains(&thread::current().id())
+    }
+
     /// Awaits a transform; calls of functions that its future makes are recognized meanwhile.
     async fn polled<T>(&self, transform: impl Future<Output = T>) -> T {
         let mut transform = pin!(transform);
@@ -119,49 +125,44 @@ impl InvokeTransforms {
     }
 }
 
-impl Monitor {
-    /// Returns whether the caller is the future of a transform of functions.
-    pub(in crate::monitor) fn is_in_invoke_transform(&self) -> bool {
-        let polling = self.0.transforms.invokes.polling();
-        !polling.is_empty() && polling.contains(&thread::current().id())
+/// Runs the transforms of a call of a function.
+pub(in crate::monitor) async fn transform_invoke(
+    shared: &Shared,
+    invoke: &mut Invoke,
+) -> Result<(), RequestError> {
+    let transforms = &shared.transforms.invokes;
+    let all = transforms.all();
+    if all.is_empty() || invoke.in_transform {
+        return Ok(());
     }
-
-    /// Runs the transforms of a call of a function.
-    pub(in crate::monitor) async fn transform_invoke(&self, invoke: &mut Invoke) -> Result<(), Refused> {
-        let transforms = &self.0.transforms.invokes;
-        let all = transforms.all();
-        if all.is_empty() || invoke.in_transform {
-            return Ok(());
-        }
-        let executor = self.0.generator.executor();
-        // Transforms get the values alone.
-        invoke.arguments = invoke.arguments.without_outputs();
-        let _turn = tokio::select! {
-            biased;
-            turn = transforms.turn.lock() => Some(turn),
-            () = executor.control().stopped() => return Err(Refused::Unanswered(RunEnded)),
-            () = executor.activity().quiet(TURN_QUIET_LIMIT) => None,
+    let executor = shared.generator.executor();
+    // Transforms get the values alone.
+    invoke.arguments = invoke.arguments.without_outputs();
+    let _turn = tokio::select! {
+        biased;
+        turn = transforms.turn.lock() => Some(turn),
+        () = executor.control().stopped() => return Err(RequestError::RunEnded),
+        () = executor.activity().quiet(TURN_QUIET_LIMIT) => None,
+    };
+    for (index, transform) in all.iter().enumerate() {
+        let args = InvokeTransformArgs {
+            token: invoke.token.clone(),
+            arguments: invoke.arguments.clone(),
+            package: invoke.package.clone(),
         };
-        for (index, transform) in all.iter().enumerate() {
-            let args = InvokeTransformArgs {
-                token: invoke.token.clone(),
-                arguments: invoke.arguments.clone(),
-                package: invoke.package.clone(),
+        let what = || format!("transform {} of function '{}'", index + 1, invoke.token);
+        let transforming = transforms.polled(transform.transform(args));
+        let changed = call_transform(shared, transforming, None, what).await?;
+        if let Some(changed) = changed {
+            let package_ref = std::mem::take(&mut invoke.package.package_ref);
+            // Before the next transform, whose failure may quote them.
+            shared.values.learn(&changed.arguments);
+            invoke.arguments = changed.arguments;
+            invoke.package = PackageChoice {
+                package_ref,
+                ..changed.package
             };
-            let what = || format!("transform {} of function '{}'", index + 1, invoke.token);
-            let transforming = transforms.polled(transform.transform(args));
-            let changed = self.call_transform(transforming, None, what).await?;
-            if let Some(changed) = changed {
-                let package_ref = std::mem::take(&mut invoke.package.package_ref);
-                // Before the next transform, whose failure may quote them.
-                self.learn(&changed.arguments);
-                invoke.arguments = changed.arguments;
-                invoke.package = PackageChoice {
-                    package_ref,
-                    ..changed.package
-                };
-            }
         }
-        Ok(())
     }
+    Ok(())
 }

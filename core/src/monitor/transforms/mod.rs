@@ -5,6 +5,7 @@
 
 mod announced;
 mod args;
+mod call;
 mod change;
 mod deferred;
 mod dependencies;
@@ -23,14 +24,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::Error,
-    monitor::{Monitor, Registration},
+    monitor::{Registration, placement::Placement},
     token::TypeToken,
     urn::Urn,
 };
 
 use announced::{Announced, Announcement};
 pub use args::{ResourceTransform, TransformArgs, TransformOptions};
+pub(super) use deferred::Deferred;
 use invoke::InvokeTransforms;
+pub(super) use invoke::transform_invoke;
 pub use invoke::{InvokeTransform, InvokeTransformArgs};
 pub(super) use lineage::Lineage;
 pub(super) use remote::{RemoteInvokeTransform, RemoteTransform};
@@ -94,6 +97,49 @@ impl Transforms {
         self.invokes.clear();
     }
 
+    /// Adds to the error of a program the resource and the cause of the transform's failure that its text contains.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        let refusals = self.refusals();
+        let Some(refusal) = refusals
+            .iter()
+            .find(|refusal| error.message().contains(refusal.message()))
+        else {
+            return error;
+        };
+        let urn = error.urn().or(refusal.urn()).cloned();
+        let error = error.with_facts_of(refusal);
+        match urn {
+            Some(urn) => error.with_urn(urn),
+            None => error,
+        }
+    }
+
+    /// Adds a transform of the stack.
+    pub(super) fn add(&self, transform: Arc<dyn ResourceTransform>) {
+        self.in_use.store(true, Ordering::Release);
+        Arc::make_mut(&mut self.state().stack).push(transform);
+    }
+
+    /// Adds a transform of the stack's calls of functions.
+    pub(super) fn add_invoke(&self, transform: Arc<dyn InvokeTransform>) {
+        self.invokes.add(transform);
+    }
+
+    /// Returns whether the caller is the future of a transform of functions.
+    pub(super) fn is_polling_invoke(&self) -> bool {
+        self.invokes.is_polling()
+    }
+
+    /// Returns whether a registration is claimed later: because of transforms, or because it refers to another one that
+    /// is. Its parent is completed for that.
+    pub(super) fn defer(&self, placement: &Placement, registration: &mut Registration) -> bool {
+        if registration.transforms.is_empty() && !self.in_use() {
+            return false;
+        }
+        placement.place(registration);
+        self.concern(registration)
+    }
+
     /// Returns whether there has been any transform of resources in this run.
     pub(super) fn in_use(&self) -> bool {
         self.in_use.load(Ordering::Acquire)
@@ -147,38 +193,6 @@ impl Transforms {
         } else {
             Vec::new()
         }
-    }
-}
-
-impl Monitor {
-    /// Adds to the error of a program the resource and the cause of the transform's failure that its text contains.
-    pub(crate) fn with_cause_of_transform(&self, error: Error) -> Error {
-        let refusals = self.0.transforms.refusals();
-        let Some(refusal) = refusals
-            .iter()
-            .find(|refusal| error.message().contains(refusal.message()))
-        else {
-            return error;
-        };
-        let urn = error.urn().or(refusal.urn()).cloned();
-        let error = error.with_facts_of(refusal);
-        match urn {
-            Some(urn) => error.with_urn(urn),
-            None => error,
-        }
-    }
-
-    /// Adds a transform of the stack: it applies to every resource that is registered from now on, after the
-    /// transforms of the resource itself and of those above it.
-    pub fn add_transform(&self, transform: Arc<dyn ResourceTransform>) {
-        let transforms = &self.0.transforms;
-        transforms.in_use.store(true, Ordering::Release);
-        Arc::make_mut(&mut transforms.state().stack).push(transform);
-    }
-
-    /// Adds a transform of the stack's calls of functions: it applies to every call from now on.
-    pub fn add_invoke_transform(&self, transform: Arc<dyn InvokeTransform>) {
-        self.0.transforms.invokes.add(transform);
     }
 }
 

@@ -33,7 +33,7 @@ pub(in crate::monitor) fn set_root_resource(
     request: &SetRootResourceRequest,
 ) -> Result<(), WireStatus> {
     let urn = Urn::parse(&request.urn).map_err(|error| WireStatus::invalid(error.to_string()))?;
-    monitor.set_root(urn);
+    monitor.shared.placement.root.get_or_init(|| urn);
     Ok(())
 }
 

@@ -45,7 +45,7 @@ fn status_of(error: Error) -> WireStatus {
 }
 
 fn remote(monitor: &Monitor, callback: Option<Callback>) -> Result<RemoteHook> {
-    let function = RemoteFunction::new(callback.unwrap_or_default(), &monitor.0.callbacks);
+    let function = RemoteFunction::new(callback.unwrap_or_default(), &monitor.shared.callbacks);
     let function = function.map_err(|error| WireStatus::unknown(error.message()))?;
     Ok(RemoteHook::new(function))
 }

@@ -18,7 +18,7 @@ pub(in crate::monitor) fn deployment_info(monitor: &Monitor) -> DeploymentInfo {
         config_secret_keys: run.config_secret_keys.clone(),
         dry_run: run.dry_run,
         parallel: run.parallel,
-        supported_features: features::offered(monitor.0.generator.options())
+        supported_features: features::offered(monitor.shared.generator.options())
             .map(|(feature, _)| i32::from(feature))
             .collect(),
     }
@@ -27,7 +27,7 @@ pub(in crate::monitor) fn deployment_info(monitor: &Monitor) -> DeploymentInfo {
 /// Returns whether the monitor has a feature, for older programs.
 pub(in crate::monitor) fn supports_feature(monitor: &Monitor, id: &str) -> SupportsFeatureResponse {
     SupportsFeatureResponse {
-        has_support: features::has(id, monitor.0.generator.options()),
+        has_support: features::has(id, monitor.shared.generator.options()),
     }
 }
 
@@ -55,6 +55,6 @@ pub(in crate::monitor) fn register_package(
         parameterization: request.parameterization.map(parameter),
         extension: request.extension.map(parameter),
     };
-    let reference = monitor.announce(source)?;
+    let reference = monitor.shared.providers.announce(source)?;
     Ok(RegisterPackageResponse { r#ref: reference })
 }

@@ -6,7 +6,10 @@ use stackwright_proto::pulumirpc::{CheckFailure, ResourceInvokeRequest, Resource
 
 use super::options;
 use crate::{
-    monitor::{Invoke, Monitor, WireStatus, invoke::Invoked},
+    monitor::{
+        Invoke, Monitor, WireStatus,
+        invoke::{self, Invoked},
+    },
     property::wire::DecodeOptions,
 };
 
@@ -18,7 +21,7 @@ pub(in crate::monitor) fn invoke(
     // That function returns references to resources also to programs that do not accept them.
     let resources = request.accept_resources || request.tok == "pulumi:pulumi:getResource";
     let (bytes, outputs) = (request.accepts_byte_string, request.accept_output_values);
-    let invoking = invocation(request).map(|invoke| monitor.invoke_raw(invoke));
+    let invoking = invocation(request).map(|invoke| invoke::invoke(monitor, invoke));
     async move { response(invoking?.await?, resources, bytes, outputs) }
 }
 

@@ -25,7 +25,8 @@ pub(in crate::monitor) fn call_method(
 }
 
 fn method_call(monitor: &Monitor, request: ResourceCallRequest) -> Result<MethodCall, WireStatus> {
-    let root = monitor.run_info().root_directory.as_deref();
+    let shared = &monitor.shared;
+    let root = shared.run.root_directory.as_deref();
     let mut dependencies = PropertyDependencies::new();
     for (name, list) in request.arg_dependencies {
         let what = format!("dependency on argument {name}");
@@ -43,10 +44,10 @@ fn method_call(monitor: &Monitor, request: ResourceCallRequest) -> Result<Method
             request.plugin_checksums,
             request.package_ref,
         ),
-        source_position: monitor.positions().position(root, request.source_position),
-        stack_trace: monitor.traces().prepended(
+        source_position: shared.positions.position(root, request.source_position),
+        stack_trace: shared.traces.prepended(
             &request.parent_stack_trace_handle,
-            monitor.positions().trace(root, request.stack_trace),
+            shared.positions.trace(root, request.stack_trace),
         ),
     })
 }

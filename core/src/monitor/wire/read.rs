@@ -17,7 +17,7 @@ pub(in crate::monitor) fn read_resource(
         request.accept_resources,
         request.accepts_byte_string,
     );
-    let reading = read_of(monitor, request).map(|read| monitor.read(read));
+    let reading = read_of(monitor, request).map(|read| monitor.read_as_named(read));
     async move {
         let read = reading?.await?;
         Ok(ReadResourceResponse {
@@ -36,7 +36,8 @@ pub(in crate::monitor) fn read_resource(
 }
 
 fn read_of(monitor: &Monitor, request: ReadResourceRequest) -> Result<Read, WireStatus> {
-    let root = monitor.run_info().root_directory.as_deref();
+    let shared = &monitor.shared;
+    let root = shared.run.root_directory.as_deref();
     Ok(Read {
         resource_type: request.r#type.into(),
         name: request.name,
@@ -53,10 +54,10 @@ fn read_of(monitor: &Monitor, request: ReadResourceRequest) -> Result<Read, Wire
             request.package_ref,
         ),
         additional_secret_outputs: request.additional_secret_outputs,
-        source_position: monitor.positions().position(root, request.source_position),
-        stack_trace: monitor.traces().prepended(
+        source_position: shared.positions.position(root, request.source_position),
+        stack_trace: shared.traces.prepended(
             &request.parent_stack_trace_handle,
-            monitor.positions().trace(root, request.stack_trace),
+            shared.positions.trace(root, request.stack_trace),
         ),
     })
 }

@@ -52,7 +52,8 @@ fn registration_of(
     from_node: bool,
 ) -> Result<Registration> {
     refuse_unsupported(&request)?;
-    let root = monitor.run_info().root_directory.as_deref();
+    let shared = &monitor.shared;
+    let root = shared.run.root_directory.as_deref();
     let decoded = options::values(
         request.object,
         &DecodeOptions {
@@ -70,7 +71,7 @@ fn registration_of(
     let transforms = transforms.collect::<Result<Vec<_>>>()?;
     let inputs = if !transforms.is_empty() {
         as_outputs(decoded)
-    } else if request.remote || monitor.0.transforms.in_use() {
+    } else if request.remote || monitor.shared.transforms.in_use() {
         // The provider of a remote component gets output values with their dependencies; transforms do, too.
         decoded
     } else {
@@ -125,10 +126,10 @@ fn registration_of(
         }
         .into(),
         transforms,
-        source_position: monitor.positions().position(root, request.source_position),
-        stack_trace: monitor.traces().prepended(
+        source_position: shared.positions.position(root, request.source_position),
+        stack_trace: shared.traces.prepended(
             &request.parent_stack_trace_handle,
-            monitor.positions().trace(root, request.stack_trace),
+            shared.positions.trace(root, request.stack_trace),
         ),
     })
 }

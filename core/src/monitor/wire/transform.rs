@@ -55,7 +55,7 @@ pub(super) fn transform(
 }
 
 fn function(monitor: &Monitor, callback: Callback) -> Result<RemoteFunction, WireStatus> {
-    RemoteFunction::new(callback, &monitor.0.callbacks)
+    RemoteFunction::new(callback, &monitor.shared.callbacks)
         .map_err(|error| WireStatus::invalid(error.text().reference()))
 }
 

@@ -9,7 +9,12 @@ const MAX_COMPARISONS_PER_RECORD: usize = 64;
 #[test]
 fn very_many_deletions_and_creations_are_not_compared_with_one_another() {
     const COUNT: usize = 2000;
-    for inputs in [0.0, 1.0] {
+    for (inputs, old, new) in [
+        (0.0, "old", "new"),
+        (1.0, "old", "new"),
+        (0.0, "before", "after"),
+        (1.0, "before", "after"),
+    ] {
         let records = |prefix: &str| -> Vec<_> {
             // With the same inputs everywhere, or with others each.
             let size = |index: usize| {
@@ -23,9 +28,9 @@ fn very_many_deletions_and_creations_are_not_compared_with_one_another() {
                 .map(|index| thing(&format!("{prefix}-{index}"), size(index)))
                 .collect()
         };
-        let found = run(&records("old"), &records("new"));
-        assert_eq!(found.moves.len(), COUNT);
-        let is_right = |(old, new, _): (&str, &str, usize)| old.replace("old", "new") == new;
+        let found = run(&records(old), &records(new));
+        assert_eq!(found.moves.len(), COUNT, "{old} {inputs}");
+        let is_right = |(before, after, _): (&str, &str, usize)| before.replace(old, new) == after;
         assert!(names(&found).into_iter().all(is_right));
         assert!(
             found.comparisons <= MAX_COMPARISONS_PER_RECORD * COUNT,

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     secrets::{SecretsManager, SecretsProvider, passphrase},
     state::{Snapshot, edit::EditReport},
-    store::{LoadedStack, StackSession, StackStorage},
+    store::{LoadedStack, Rekeying, StackSession, StackStorage},
 };
 
 /// The name of the operation in locks and journals.
@@ -32,7 +32,7 @@ pub(crate) async fn change_secrets(
 ) -> Result<EditReport> {
     if dry_run {
         stack.storage.refuse_unsettled().await?;
-        if stack.config_source.is_none() && stack.storage.rekeying().await?.is_some() {
+        if stack.config_source.is_none() && Rekeying::of(&stack.storage).await?.is_some() {
             return Err(unfinished(&stack.storage));
         }
         let loaded = stack.storage.load_unlocked(&*stack.secrets).await?;
@@ -51,7 +51,7 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     let storage = &stack.storage;
     match &stack.config_source {
         Some(source) => settle_locked(storage, &**source).await?,
-        None if storage.rekeying().await?.is_some() => return Err(unfinished(storage)),
+        None if Rekeying::of(storage).await?.is_some() => return Err(unfinished(storage)),
         None => {}
     }
     let loaded = storage.load(&*stack.secrets).await?;
@@ -70,7 +70,7 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     warn(&mut report, session.notes());
     edited.manifest.clone_from(&current.manifest);
     if let Some(config) = config.clone() {
-        storage.note_rekeying(&*manager, config).await?;
+        Rekeying::note(storage, &*manager, config).await?;
     }
     if let Err(error) = write(stack, &session, Some(&current), &mut edited).await {
         if let Some(source) = &stack.config_source
@@ -90,7 +90,7 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
                 storage.name()
             ))
         })?;
-        storage.forget_rekeying().await?;
+        Rekeying::forget(storage).await?;
     }
     Ok(report)
 }
@@ -100,7 +100,7 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
 /// # Errors
 /// [`ErrorKind::Conflict`] while the change is in progress; those of store and source.
 pub(crate) async fn settle_secrets(storage: &StackStorage, source: &dyn ConfigSource) -> Result<()> {
-    if storage.rekeying().await?.is_none() {
+    if Rekeying::of(storage).await?.is_none() {
         return Ok(());
     }
     let lock = storage.lock_for(NAME).await?;
@@ -110,13 +110,13 @@ pub(crate) async fn settle_secrets(storage: &StackStorage, source: &dyn ConfigSo
 }
 
 async fn settle_locked(storage: &StackStorage, source: &dyn ConfigSource) -> Result<()> {
-    let Some(rekeying) = storage.rekeying().await? else {
+    let Some(rekeying) = Rekeying::of(storage).await? else {
         return Ok(());
     };
-    if storage.has_rekeyed(&rekeying).await? {
+    if rekeying.is_written(storage).await? {
         source.rekey(&rekeying.config).await?;
     }
-    storage.forget_rekeying().await
+    Rekeying::forget(storage).await
 }
 
 /// Fails when the stack was opened with another key than that of its state. Without secrets, a manager that this engine does not

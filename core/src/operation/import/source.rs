@@ -246,8 +246,7 @@ fn inherited_from<'a>(
 
 /// Returns whether a reference is that of a provider which is no default provider.
 fn is_explicit(reference: &str) -> bool {
-    ProviderReference::parse(reference)
-        .is_ok_and(|reference| !crate::executor::is_default_provider_name(reference.urn.name()))
+    ProviderReference::parse(reference).is_ok_and(|reference| !reference.urn.is_default_provider())
 }
 
 fn declaration(

@@ -15,7 +15,10 @@ use crate::{
         edit::{Move, MoveReport, Moved, transfer},
         integrity,
     },
-    store::{BothLocks, LoadedStack, Moving, Settled, StackSession, StackStorage, is_one_store},
+    store::{
+        BothLocks, LoadedStack, Moving, Rekeying, Settled, StackSession, StackStorage, is_one_store,
+        refuse_renaming,
+    },
 };
 
 /// The name of the operation in locks and journals.
@@ -172,9 +175,9 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
 
 /// Refuses a stack with an unfinished change of its secrets manager or its name.
 async fn refuse_unfinished(side: &StackStorage) -> Result<()> {
-    match side.rekeying().await? {
+    match Rekeying::of(side).await? {
         Some(_) => Err(unfinished(side)),
-        None => side.refuse_renaming(None).await,
+        None => refuse_renaming(side, None).await,
     }
 }
 

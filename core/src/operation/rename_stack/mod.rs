@@ -14,7 +14,7 @@ use crate::{
         edit::{EditReport, Edited, rename_stack as rename_urns},
         integrity,
     },
-    store::{LoadedStack, StackSession, StackStorage},
+    store::{LoadedStack, Rekeying, Rename, StackSession, StackStorage, refuse_renaming},
 };
 
 /// Gives a stack another name, and returns it with what happens to the records. What the source of its configuration keeps gets
@@ -40,14 +40,14 @@ pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool
         for side in [from, &to] {
             side.refuse_moving().await?;
             // The real renaming finishes or undoes an interrupted one to the same name.
-            side.refuse_renaming(Some(&to)).await?;
+            refuse_renaming(side, Some(&to)).await?;
         }
         check_target(stack, from, &to).await?;
         let loaded = from.load_unlocked(&*stack.secrets).await?;
         let (_, report) = renamed(from, &to, &loaded)?;
         return Ok(EditReport { dry_run, ..report });
     }
-    let locks = from.lock_both(&to).await?;
+    let locks = Rename::new(from, &to).lock().await?;
     match rename_locked(stack, from, &to).await {
         Ok(report) => {
             // Only the first renaming through a handle succeeds: the handle keeps the former name.
@@ -63,10 +63,10 @@ pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool
 }
 
 async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStorage) -> Result<EditReport> {
-    from.settle_renaming_locked(to, stack.config_source.as_deref())
-        .await?;
+    let rename = Rename::new(from, to);
+    rename.settle(stack.config_source.as_deref()).await?;
     for side in [from, to] {
-        side.refuse_renaming(None).await?;
+        refuse_renaming(side, None).await?;
     }
     let source = check_target(stack, from, to).await?;
     let loaded = from.load(&*stack.secrets).await?;
@@ -80,7 +80,7 @@ async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStor
     let base = from.read().await?.checkpoint;
     let hash = content_hash(&checkpoint);
     announce(stack, &edited.snapshot).await?;
-    match from.rename_locked(to, &base, checkpoint, source).await {
+    match rename.run(&base, checkpoint, source).await {
         Ok(()) => Ok(report),
         Err(error) => {
             // Once the state has the new name, the next opening finishes the renaming; until then, it undoes it.
@@ -98,7 +98,7 @@ async fn check_target<'a>(
     from: &StackStorage,
     to: &StackStorage,
 ) -> Result<Option<&'a dyn ConfigSource>> {
-    if from.rekeying().await?.is_some() {
+    if Rekeying::of(from).await?.is_some() {
         return Err(unfinished(from));
     }
     if to.exists().await? {

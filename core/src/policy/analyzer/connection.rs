@@ -68,7 +68,7 @@ impl AnalyzerConnection {
         }
     }
 
-    /// As [`Self::ask`], for the calls before the first resource.
+    /// Awaits the answer of a call before the first resource; `None` where the pack does not implement the call.
     pub(super) async fn ask_to_load<T>(
         &self,
         call: &'static str,

@@ -48,6 +48,16 @@ where
 
 impl Policy {
     /// Creates an advisory policy whose async closure checks each resource.
+    /// # Examples
+    /// ```
+    /// use stackwright::policy::{Policy, PolicyResource};
+    ///
+    /// let owned = Policy::from_check("owned", |resource: PolicyResource| async move {
+    ///     let has_owner = resource.inputs.contains_key("owner");
+    ///     Ok(if has_owner { vec![] } else { vec!["it has no owner".into()] })
+    /// });
+    /// # drop(owned);
+    /// ```
     pub fn from_check<F, R>(name: impl Into<String>, check: F) -> Self
     where
         F: Fn(PolicyResource) -> R + Send + Sync + 'static,

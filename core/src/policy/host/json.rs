@@ -268,7 +268,7 @@ impl PolicyStack {
     /// Writes `{"resources", "config"}`, each resource as [`PolicyResource::to_json`] does.
     ///
     /// # Errors
-    /// As [`PolicyResource::to_json`].
+    /// Those of [`PolicyResource::to_json`].
     pub fn to_json(&self) -> Result<Vec<u8>> {
         json::to_vec(&StackDocument {
             resources: self.resources.iter().map(ResourceDocument::from).collect(),

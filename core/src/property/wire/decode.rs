@@ -67,7 +67,7 @@ pub fn from_struct(message: Struct, options: &DecodeOptions) -> crate::Result<Pr
 /// Decodes one value; `None` for an unknown that was removed.
 ///
 /// # Errors
-/// As [`from_struct`].
+/// Those of [`from_struct`].
 pub(crate) fn from_value(message: Value, options: &DecodeOptions) -> crate::Result<Option<PropertyValue>> {
     let decoder = Decoder(options);
     decoder

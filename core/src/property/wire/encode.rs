@@ -62,7 +62,7 @@ pub fn to_struct(map: &PropertyMap, options: &EncodeOptions) -> crate::Result<St
 /// Encodes one value; `None` for an unknown that was removed.
 ///
 /// # Errors
-/// As [`to_struct`].
+/// Those of [`to_struct`].
 pub(crate) fn to_value(value: &PropertyValue, options: &EncodeOptions) -> crate::Result<Option<Value>> {
     Encoder(options)
         .value(value, 0)

@@ -25,64 +25,69 @@ use crate::{
     urn::Urn,
 };
 
-impl GrpcProvider {
-    pub(super) async fn construct_component(
-        &self,
-        request: ConstructRequest,
-    ) -> ProviderResult<ConstructResponse> {
-        let capabilities = self.configured().await?;
-        let unknowns = Unknowns::in_preview(request.run.dry_run);
-        let message = construct_message(request, capabilities, unknowns)?;
-        let answer = match self.client().construct(message).await {
-            Ok(answer) => answer.into_inner(),
-            Err(failure) => return Err(self.peer.call_error("Construct", failure, &self.runtime).await),
-        };
-        let malformed = |what: String| {
-            let text = format!(
-                "malformed Construct response from provider `{}`: {what}",
-                self.name()
-            );
-            ProviderError::new(ProviderStatus::Internal, text)
-        };
-        let urn = Urn::parse(&answer.urn).map_err(|error| malformed(error.to_string()))?;
-        let outputs = decode_outputs("state", answer.state, unknowns).map_err(malformed)?;
-        let listed = answer.state_dependencies.into_iter();
-        let listed =
-            listed.map(|(name, list): (_, construct_response::PropertyDependencies)| (name, list.urns));
-        let output_dependencies = dependencies(&outputs, listed).map_err(malformed)?;
-        Ok(ConstructResponse {
-            urn,
-            outputs,
-            output_dependencies,
-        })
-    }
+pub(super) async fn construct(
+    provider: &GrpcProvider,
+    request: ConstructRequest,
+) -> ProviderResult<ConstructResponse> {
+    let capabilities = provider.configured().await?;
+    let unknowns = Unknowns::in_preview(request.run.dry_run);
+    let message = construct_message(request, capabilities, unknowns)?;
+    let answer = match provider.client().construct(message).await {
+        Ok(answer) => answer.into_inner(),
+        Err(failure) => {
+            return Err(provider
+                .peer
+                .call_error("Construct", failure, &provider.runtime)
+                .await);
+        }
+    };
+    let malformed = |what: String| {
+        let text = format!(
+            "malformed Construct response from provider `{}`: {what}",
+            provider.name()
+        );
+        ProviderError::new(ProviderStatus::Internal, text)
+    };
+    let urn = Urn::parse(&answer.urn).map_err(|error| malformed(error.to_string()))?;
+    let outputs = decode_outputs("state", answer.state, unknowns).map_err(malformed)?;
+    let listed = answer.state_dependencies.into_iter();
+    let listed = listed.map(|(name, list): (_, construct_response::PropertyDependencies)| (name, list.urns));
+    let output_dependencies = dependencies(&outputs, listed).map_err(malformed)?;
+    Ok(ConstructResponse {
+        urn,
+        outputs,
+        output_dependencies,
+    })
+}
 
-    pub(super) async fn call_method(&self, request: MethodRequest) -> ProviderResult<MethodResponse> {
-        let capabilities = self.configured().await?;
-        let unknowns = Unknowns::in_preview(request.run.dry_run);
-        let message = method_message(request, capabilities, unknowns)?;
-        let answer = match self.client().call(message).await {
-            Ok(answer) => answer.into_inner(),
-            Err(failure) => return Err(self.peer.call_error("Call", failure, &self.runtime).await),
-        };
-        let malformed = |what: String| {
-            let text = format!("malformed Call response from provider `{}`: {what}", self.name());
-            ProviderError::new(ProviderStatus::Internal, text)
-        };
-        let result = decode_outputs("return", answer.r#return, unknowns).map_err(malformed)?;
-        let listed = answer.return_dependencies.into_iter();
-        let listed = listed.map(|(name, list): (_, ReturnDependencies)| (name, list.urns));
-        let result_dependencies = dependencies(&result, listed).map_err(malformed)?;
-        let failures = answer.failures.into_iter().map(|failure| CheckFailure {
-            property: failure.property,
-            reason: failure.reason,
-        });
-        Ok(MethodResponse {
-            result,
-            result_dependencies,
-            failures: failures.collect(),
-        })
-    }
+pub(super) async fn call(provider: &GrpcProvider, request: MethodRequest) -> ProviderResult<MethodResponse> {
+    let capabilities = provider.configured().await?;
+    let unknowns = Unknowns::in_preview(request.run.dry_run);
+    let message = method_message(request, capabilities, unknowns)?;
+    let answer = match provider.client().call(message).await {
+        Ok(answer) => answer.into_inner(),
+        Err(failure) => return Err(provider.peer.call_error("Call", failure, &provider.runtime).await),
+    };
+    let malformed = |what: String| {
+        let text = format!(
+            "malformed Call response from provider `{}`: {what}",
+            provider.name()
+        );
+        ProviderError::new(ProviderStatus::Internal, text)
+    };
+    let result = decode_outputs("return", answer.r#return, unknowns).map_err(malformed)?;
+    let listed = answer.return_dependencies.into_iter();
+    let listed = listed.map(|(name, list): (_, ReturnDependencies)| (name, list.urns));
+    let result_dependencies = dependencies(&result, listed).map_err(malformed)?;
+    let failures = answer.failures.into_iter().map(|failure| CheckFailure {
+        property: failure.property,
+        reason: failure.reason,
+    });
+    Ok(MethodResponse {
+        result,
+        result_dependencies,
+        failures: failures.collect(),
+    })
 }
 
 /// Returns the encoding of inputs; output values are sent to providers that accept them.

@@ -34,181 +34,199 @@ fn autonaming(autonaming: Autonaming) -> check_request::AutonamingOptions {
     }
 }
 
-impl GrpcProvider {
-    pub(super) async fn check_resource(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        let capabilities = self.configured().await?;
-        let unknowns = Unknowns::in_preview(request.preview);
-        let olds = request.olds.unwrap_or_default();
-        let message = pulumirpc::CheckRequest {
-            urn: request.urn.to_string(),
-            name: request.name,
-            r#type: request.resource_type.to_string(),
-            olds: encode(&olds, &sending("olds", capabilities, unknowns))?,
-            old_outputs: optional(
-                request.old_outputs.as_ref(),
-                &sending_recorded("old outputs", capabilities, unknowns),
-            )?,
-            news: encode(&request.news, &sending("news", capabilities, unknowns))?,
-            random_seed: request.random_seed,
-            autonaming: request
-                .autonaming
-                .filter(|_| capabilities.supports_autonaming)
-                .map(autonaming),
-        };
-        let answer = match self.client().check(message).await {
-            Ok(answer) => answer.into_inner(),
-            Err(failure) => return Err(self.peer.call_error("Check", failure, &self.runtime).await),
-        };
-        check_response(self, "Check", answer, unknowns)
-    }
-
-    pub(super) async fn diff_resource(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let capabilities = self.configured().await?;
-        let options = |label| sending_recorded(label, capabilities, Unknowns::in_preview(request.preview));
-        let message = pulumirpc::DiffRequest {
-            id: request.id.to_string(),
-            urn: request.urn.to_string(),
-            name: request.name,
-            r#type: request.resource_type.to_string(),
-            olds: encode(&request.old_outputs, &options("old outputs"))?,
-            news: encode(&request.news, &options("news"))?,
-            old_inputs: encode(&request.old_inputs, &options("old inputs"))?,
-            ignore_changes: request.ignore_changes,
-        };
-        match self.client().diff(message).await {
-            Ok(answer) => diff_response(answer.into_inner(), &request.urn),
-            Err(failure) => Err(self.peer.call_error("Diff", failure, &self.runtime).await),
+pub(super) async fn check(provider: &GrpcProvider, request: CheckRequest) -> ProviderResult<CheckResponse> {
+    let capabilities = provider.configured().await?;
+    let unknowns = Unknowns::in_preview(request.preview);
+    let olds = request.olds.unwrap_or_default();
+    let message = pulumirpc::CheckRequest {
+        urn: request.urn.to_string(),
+        name: request.name,
+        r#type: request.resource_type.to_string(),
+        olds: encode(&olds, &sending("olds", capabilities, unknowns))?,
+        old_outputs: optional(
+            request.old_outputs.as_ref(),
+            &sending_recorded("old outputs", capabilities, unknowns),
+        )?,
+        news: encode(&request.news, &sending("news", capabilities, unknowns))?,
+        random_seed: request.random_seed,
+        autonaming: request
+            .autonaming
+            .filter(|_| capabilities.supports_autonaming)
+            .map(autonaming),
+    };
+    let answer = match provider.client().check(message).await {
+        Ok(answer) => answer.into_inner(),
+        Err(failure) => {
+            return Err(provider
+                .peer
+                .call_error("Check", failure, &provider.runtime)
+                .await);
         }
-    }
+    };
+    check_response(provider, "Check", answer, unknowns)
+}
 
-    pub(super) async fn create_resource(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        let capabilities = self.configured().await?;
-        let unknowns = Unknowns::in_preview(request.preview);
-        let view_token = ViewToken::new(self, &request.views);
-        let message = pulumirpc::CreateRequest {
-            urn: request.urn.to_string(),
-            name: request.name,
-            r#type: request.resource_type.to_string(),
-            properties: encode(&request.inputs, &sending("inputs", capabilities, unknowns))?,
-            timeout: request.timeout,
-            preview: request.preview,
-            resource_status_address: view_token.address.clone(),
-            resource_status_token: view_token.token.clone(),
-        };
-        match self.client().create(message).await {
-            Ok(answer) => {
-                let answer = answer.into_inner();
-                let outputs = match decode(self, "Create", "outputs", answer.properties, unknowns) {
-                    Ok(outputs) => outputs,
-                    Err(error) if request.preview => return Err(error),
-                    Err(error) => return Err(ProviderError::unreadable(answer.id, error.message)),
-                };
-                Ok(CreateResponse {
-                    id: answer.id.into(),
-                    outputs,
-                    refresh_before_update: answer.refresh_before_update,
-                })
-            }
-            Err(failure) => Err(self.peer.call_error("Create", failure, &self.runtime).await),
+pub(super) async fn diff(provider: &GrpcProvider, request: DiffRequest) -> ProviderResult<DiffResponse> {
+    let capabilities = provider.configured().await?;
+    let options = |label| sending_recorded(label, capabilities, Unknowns::in_preview(request.preview));
+    let message = pulumirpc::DiffRequest {
+        id: request.id.to_string(),
+        urn: request.urn.to_string(),
+        name: request.name,
+        r#type: request.resource_type.to_string(),
+        olds: encode(&request.old_outputs, &options("old outputs"))?,
+        news: encode(&request.news, &options("news"))?,
+        old_inputs: encode(&request.old_inputs, &options("old inputs"))?,
+        ignore_changes: request.ignore_changes,
+    };
+    match provider.client().diff(message).await {
+        Ok(answer) => diff_response(answer.into_inner(), &request.urn),
+        Err(failure) => Err(provider.peer.call_error("Diff", failure, &provider.runtime).await),
+    }
+}
+
+pub(super) async fn create(
+    provider: &GrpcProvider,
+    request: CreateRequest,
+) -> ProviderResult<CreateResponse> {
+    let capabilities = provider.configured().await?;
+    let unknowns = Unknowns::in_preview(request.preview);
+    let view_token = ViewToken::new(provider, &request.views);
+    let message = pulumirpc::CreateRequest {
+        urn: request.urn.to_string(),
+        name: request.name,
+        r#type: request.resource_type.to_string(),
+        properties: encode(&request.inputs, &sending("inputs", capabilities, unknowns))?,
+        timeout: request.timeout,
+        preview: request.preview,
+        resource_status_address: view_token.address.clone(),
+        resource_status_token: view_token.token.clone(),
+    };
+    match provider.client().create(message).await {
+        Ok(answer) => {
+            let answer = answer.into_inner();
+            let outputs = match decode(provider, "Create", "outputs", answer.properties, unknowns) {
+                Ok(outputs) => outputs,
+                Err(error) if request.preview => return Err(error),
+                Err(error) => return Err(ProviderError::unreadable(answer.id, error.message)),
+            };
+            Ok(CreateResponse {
+                id: answer.id.into(),
+                outputs,
+                refresh_before_update: answer.refresh_before_update,
+            })
         }
+        Err(failure) => Err(provider
+            .peer
+            .call_error("Create", failure, &provider.runtime)
+            .await),
     }
+}
 
-    pub(super) async fn update_resource(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        let capabilities = self.configured().await?;
-        let unknowns = Unknowns::in_preview(request.preview);
-        let recorded = |label| sending_recorded(label, capabilities, unknowns);
-        let view_token = ViewToken::new(self, &request.views);
-        let message = pulumirpc::UpdateRequest {
-            id: request.id.to_string(),
-            urn: request.urn.to_string(),
-            name: request.name,
-            r#type: request.resource_type.to_string(),
-            olds: encode(&request.old_outputs, &recorded("old outputs"))?,
-            old_inputs: encode(&request.old_inputs, &recorded("old inputs"))?,
-            news: encode(&request.news, &sending("news", capabilities, unknowns))?,
-            timeout: request.timeout,
-            ignore_changes: request.ignore_changes,
-            preview: request.preview,
-            resource_status_address: view_token.address.clone(),
-            resource_status_token: view_token.token.clone(),
-            old_views: old_views(&request.views, capabilities, unknowns)?,
-        };
-        match self.client().update(message).await {
-            Ok(answer) => {
-                let answer = answer.into_inner();
-                let outputs = match decode(self, "Update", "outputs", answer.properties, unknowns) {
-                    Ok(outputs) => outputs,
-                    Err(error) if request.preview => return Err(error),
-                    Err(error) => return Err(ProviderError::unreadable(request.id.as_str(), error.message)),
-                };
-                Ok(UpdateResponse {
-                    outputs,
-                    refresh_before_update: answer.refresh_before_update,
-                })
-            }
-            Err(failure) => Err(self.peer.call_error("Update", failure, &self.runtime).await),
+pub(super) async fn update(
+    provider: &GrpcProvider,
+    request: UpdateRequest,
+) -> ProviderResult<UpdateResponse> {
+    let capabilities = provider.configured().await?;
+    let unknowns = Unknowns::in_preview(request.preview);
+    let recorded = |label| sending_recorded(label, capabilities, unknowns);
+    let view_token = ViewToken::new(provider, &request.views);
+    let message = pulumirpc::UpdateRequest {
+        id: request.id.to_string(),
+        urn: request.urn.to_string(),
+        name: request.name,
+        r#type: request.resource_type.to_string(),
+        olds: encode(&request.old_outputs, &recorded("old outputs"))?,
+        old_inputs: encode(&request.old_inputs, &recorded("old inputs"))?,
+        news: encode(&request.news, &sending("news", capabilities, unknowns))?,
+        timeout: request.timeout,
+        ignore_changes: request.ignore_changes,
+        preview: request.preview,
+        resource_status_address: view_token.address.clone(),
+        resource_status_token: view_token.token.clone(),
+        old_views: old_views(&request.views, capabilities, unknowns)?,
+    };
+    match provider.client().update(message).await {
+        Ok(answer) => {
+            let answer = answer.into_inner();
+            let outputs = match decode(provider, "Update", "outputs", answer.properties, unknowns) {
+                Ok(outputs) => outputs,
+                Err(error) if request.preview => return Err(error),
+                Err(error) => return Err(ProviderError::unreadable(request.id.as_str(), error.message)),
+            };
+            Ok(UpdateResponse {
+                outputs,
+                refresh_before_update: answer.refresh_before_update,
+            })
         }
+        Err(failure) => Err(provider
+            .peer
+            .call_error("Update", failure, &provider.runtime)
+            .await),
     }
+}
 
-    pub(super) async fn delete_resource(&self, request: DeleteRequest) -> ProviderResult<()> {
-        let capabilities = self.configured().await?;
-        let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
-        let view_token = ViewToken::new(self, &request.views);
-        let message = pulumirpc::DeleteRequest {
-            id: request.id.to_string(),
-            urn: request.urn.to_string(),
-            name: request.name,
-            r#type: request.resource_type.to_string(),
-            properties: encode(&request.outputs, &options("outputs"))?,
-            old_inputs: encode(&request.inputs, &options("inputs"))?,
-            timeout: request.timeout,
-            resource_status_address: view_token.address.clone(),
-            resource_status_token: view_token.token.clone(),
-            old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
-        };
-        match self.client().delete(message).await {
-            Ok(_) => Ok(()),
-            Err(failure) => Err(self.peer.call_error("Delete", failure, &self.runtime).await),
-        }
+pub(super) async fn delete(provider: &GrpcProvider, request: DeleteRequest) -> ProviderResult<()> {
+    let capabilities = provider.configured().await?;
+    let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
+    let view_token = ViewToken::new(provider, &request.views);
+    let message = pulumirpc::DeleteRequest {
+        id: request.id.to_string(),
+        urn: request.urn.to_string(),
+        name: request.name,
+        r#type: request.resource_type.to_string(),
+        properties: encode(&request.outputs, &options("outputs"))?,
+        old_inputs: encode(&request.inputs, &options("inputs"))?,
+        timeout: request.timeout,
+        resource_status_address: view_token.address.clone(),
+        resource_status_token: view_token.token.clone(),
+        old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
+    };
+    match provider.client().delete(message).await {
+        Ok(_) => Ok(()),
+        Err(failure) => Err(provider
+            .peer
+            .call_error("Delete", failure, &provider.runtime)
+            .await),
     }
+}
 
-    pub(super) async fn read_resource(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        let capabilities = self.configured().await?;
-        let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
-        let view_token = ViewToken::new(self, &request.views);
-        let message = pulumirpc::ReadRequest {
-            id: request.id.to_string(),
-            urn: request.urn.to_string(),
-            name: request.name,
-            r#type: request.resource_type.to_string(),
-            properties: optional(request.properties.as_ref(), &options("outputs"))?,
-            inputs: optional(request.inputs.as_ref(), &options("inputs"))?,
-            timeout: request.timeout,
-            resource_status_address: view_token.address.clone(),
-            resource_status_token: view_token.token.clone(),
-            old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
-        };
-        let answer = match self.client().read(message).await {
-            Ok(answer) => answer.into_inner(),
-            Err(failure) => return Err(self.peer.call_error("Read", failure, &self.runtime).await),
-        };
-        // Without properties the resource does not exist, even if the response has an id.
-        let Some(properties) = answer.properties else {
-            return Ok(ReadResponse::default());
-        };
-        let inputs = match answer.inputs {
-            Some(inputs) => Some(decode(self, "Read", "inputs", Some(inputs), Unknowns::Drop)?),
-            None => None,
-        };
-        let outputs = decode(self, "Read", "outputs", Some(properties), Unknowns::Drop)?;
-        Ok(ReadResponse {
-            id: answer.id.into(),
-            inputs,
-            outputs: Some(outputs),
-            refresh_before_update: answer.refresh_before_update,
-            is_recorded: false,
-        })
-    }
+pub(super) async fn read(provider: &GrpcProvider, request: ReadRequest) -> ProviderResult<ReadResponse> {
+    let capabilities = provider.configured().await?;
+    let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
+    let view_token = ViewToken::new(provider, &request.views);
+    let message = pulumirpc::ReadRequest {
+        id: request.id.to_string(),
+        urn: request.urn.to_string(),
+        name: request.name,
+        r#type: request.resource_type.to_string(),
+        properties: optional(request.properties.as_ref(), &options("outputs"))?,
+        inputs: optional(request.inputs.as_ref(), &options("inputs"))?,
+        timeout: request.timeout,
+        resource_status_address: view_token.address.clone(),
+        resource_status_token: view_token.token.clone(),
+        old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
+    };
+    let answer = match provider.client().read(message).await {
+        Ok(answer) => answer.into_inner(),
+        Err(failure) => return Err(provider.peer.call_error("Read", failure, &provider.runtime).await),
+    };
+    // Without properties the resource does not exist, even if the response has an id.
+    let Some(properties) = answer.properties else {
+        return Ok(ReadResponse::default());
+    };
+    let inputs = match answer.inputs {
+        Some(inputs) => Some(decode(provider, "Read", "inputs", Some(inputs), Unknowns::Drop)?),
+        None => None,
+    };
+    let outputs = decode(provider, "Read", "outputs", Some(properties), Unknowns::Drop)?;
+    Ok(ReadResponse {
+        id: answer.id.into(),
+        inputs,
+        outputs: Some(outputs),
+        refresh_before_update: answer.refresh_before_update,
+        is_recorded: false,
+    })
 }
 
 /// Reads the failures of a check.

@@ -1,4 +1,4 @@
-//! The parts of the format that the engine keeps uninterpreted: any JSON of at most [`MAX_DEPTH`] levels.
+//! The parts of the format that the engine keeps uninterpreted: any JSON of at most [`MAX_FREE_FORM_DEPTH`] levels.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,15 +9,15 @@ use serde::{
 use serde_json::{Map, Value};
 
 /// The nesting limit, in levels. Such values are read, written and dropped recursively.
-const MAX_DEPTH: usize = 128;
+const MAX_FREE_FORM_DEPTH: usize = 128;
 
-/// Any JSON of at most [`MAX_DEPTH`] levels.
+/// Any JSON of at most [`MAX_FREE_FORM_DEPTH`] levels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FreeForm(pub(super) Value);
 
 impl<'de> Deserialize<'de> for FreeForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Levels(MAX_DEPTH).deserialize(deserializer).map(Self)
+        Levels(MAX_FREE_FORM_DEPTH).deserialize(deserializer).map(Self)
     }
 }
 
@@ -48,7 +48,11 @@ struct Levels(usize);
 impl Levels {
     fn below<E: serde::de::Error>(self) -> Result<Self, E> {
         let below = self.0.checked_sub(1).map(Self);
-        below.ok_or_else(|| E::custom(format_args!("JSON nests deeper than {MAX_DEPTH} levels")))
+        below.ok_or_else(|| {
+            E::custom(format_args!(
+                "JSON nests deeper than {MAX_FREE_FORM_DEPTH} levels"
+            ))
+        })
     }
 }
 

@@ -87,10 +87,10 @@ pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     })
 }
 
-/// As [`read_checkpoint`]; a large one is read by several threads, in the blocking pool of `spawner`.
+/// Reads a checkpoint; a large one is read by several threads, in the blocking pool of `spawner`.
 ///
 /// # Errors
-/// As [`read_checkpoint`].
+/// Those of [`read_checkpoint`].
 pub(crate) async fn read_large_checkpoint(
     bytes: &Bytes,
     secrets: SecretsAccess<'_>,
@@ -106,7 +106,7 @@ pub(crate) async fn read_large_checkpoint(
 /// Reads an untyped deployment, as export and import exchange it.
 ///
 /// # Errors
-/// As [`read_checkpoint`].
+/// Those of [`read_checkpoint`].
 ///
 /// # Cancel safety
 /// Cancel safe.

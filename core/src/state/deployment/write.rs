@@ -57,7 +57,7 @@ pub async fn write_checkpoint(stack: &str, snapshot: &Snapshot, secrets: Secrets
 /// Writes an untyped deployment, as export and import exchange it: `{"version", "features"?, "deployment"}`.
 ///
 /// # Errors
-/// As [`write_checkpoint`].
+/// Those of [`write_checkpoint`].
 ///
 /// # Cancel safety
 /// Cancel safe.

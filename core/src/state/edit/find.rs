@@ -89,7 +89,7 @@ impl<'a> Positions<'a> {
     /// Returns the only record of a URN.
     ///
     /// # Errors
-    /// As [`Self::require`]; [`ErrorKind::InvalidInput`] when there are several.
+    /// Those of [`Self::require`]; [`ErrorKind::InvalidInput`] when there are several.
     pub(super) fn only(&self, urn: &Urn) -> Result<usize> {
         self.require(std::slice::from_ref(urn))?;
         match self.all(urn) {

@@ -68,7 +68,7 @@ pub(crate) fn state_of(seeds: &[Seed]) -> Snapshot {
     state_in(STACK, seeds)
 }
 
-/// As [`state_of`], of a stack of another name.
+/// Returns a valid state of a stack: the stack itself, a provider, and one record for each seed.
 pub(crate) fn state_in(stack: &str, seeds: &[Seed]) -> Snapshot {
     let root = ResourceState::new(
         Urn::root_stack(stack, PROJECT),

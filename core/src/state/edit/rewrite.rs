@@ -63,7 +63,7 @@ pub(crate) fn rewrite_record(record: &ResourceState, map: UrnMap<'_>) -> Option<
     rewritten
 }
 
-/// As [`rewrite_record`], without aliases and property values.
+/// Rewrites the URN of a record and its references, without aliases and property values; `None` when nothing changes.
 pub(crate) fn rewrite_references(record: &ResourceState, map: UrnMap<'_>) -> Option<ResourceState> {
     let options = &record.options;
     let urn = map(&record.urn);

@@ -59,7 +59,7 @@ enum Mark {
     Done,
 }
 
-/// As [`stable_order`]; but where the preferred meaning of references makes a cycle, any record of the URN satisfies
+/// Returns the order of [`stable_order`]. Where the preferred meaning of references makes a cycle, any record of the URN satisfies
 /// one.
 ///
 /// Old copies refer to their needs by URN alone, and these may have been replaced before or since. Whenever there is a

@@ -21,7 +21,7 @@ pub fn verify(snapshot: &Snapshot) -> Result<()> {
 /// Checks the records alone.
 ///
 /// # Errors
-/// As [`verify`].
+/// Those of [`verify`].
 pub fn verify_resources<R: AsRef<ResourceState>>(records: &[R]) -> Result<()> {
     let mut seen = Seen::default();
     for (index, record) in records.iter().enumerate() {

@@ -52,7 +52,7 @@ impl Recovered {
     /// Returns the recovered snapshot.
     ///
     /// # Errors
-    /// As [`JournalReplay::to_snapshot`].
+    /// Those of [`JournalReplay::to_snapshot`].
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         self.replay.to_snapshot()
     }

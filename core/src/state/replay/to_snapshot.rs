@@ -39,7 +39,7 @@ impl JournalReplay {
     /// earlier integrity error is removed.
     ///
     /// # Errors
-    /// As [`Self::to_snapshot`], and [`crate::ErrorKind::State`] when it is not valid.
+    /// Those of [`Self::to_snapshot`], and [`crate::ErrorKind::State`] when it is not valid.
     pub fn to_valid_snapshot(&self) -> Result<Snapshot> {
         let mut snapshot = self.checked_snapshot(self.pending_operations())?.snapshot;
         snapshot.drop_unused_extensions();
@@ -51,7 +51,7 @@ impl JournalReplay {
     /// hash of the checkpoint is left empty.
     ///
     /// # Errors
-    /// As [`Self::to_valid_snapshot`].
+    /// Those of [`Self::to_valid_snapshot`].
     pub fn to_rebase(&self, sequence: u64) -> Result<(Snapshot, Rebase)> {
         // Includes those of the base that a step in flight repeats: it may fail and leave them recorded.
         let pending = self.begun.values().chain(self.unsettled()).cloned();

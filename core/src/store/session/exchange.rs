@@ -17,7 +17,7 @@ use crate::{
         },
         integrity,
     },
-    store::{StackSession, StackStorage},
+    store::{StackName, StackSession, StackStorage},
     urn::Urn,
 };
 
@@ -54,7 +54,7 @@ impl StackStorage {
     /// interrupted.
     ///
     /// # Errors
-    /// As [`Self::load`].
+    /// Those of [`Self::load`].
     pub(crate) async fn export(&self, secrets: &dyn SecretsProvider, show_secrets: bool) -> Result<Vec<u8>> {
         if !show_secrets {
             let stored = self.read().await?;
@@ -92,9 +92,9 @@ impl StackStorage {
             }
             read => read?,
         };
-        let mut violations: Vec<Error> = self.foreign_stacks(&imported).collect();
+        let mut violations: Vec<Error> = foreign_stacks(self.name(), &imported).collect();
         violations.extend(integrity::verify(&imported).err().map(|error| unsound(&error)));
-        let mut warnings = self.foreign_projects(&imported);
+        let mut warnings = foreign_projects(self.name(), &imported);
         match violations.first() {
             Some(first) if !force => Err(refused(first, &violations)),
             _ => {
@@ -190,7 +190,7 @@ impl StackStorage {
     /// Reads the initial deployment document of a new stack. One without a deployment is an empty state.
     ///
     /// # Errors
-    /// As [`Self::read_imported`].
+    /// Those of [`Self::read_imported`].
     pub(crate) async fn parse_supplied(
         &self,
         secrets: &dyn SecretsProvider,
@@ -205,7 +205,7 @@ impl StackStorage {
                 if snapshot.resources.is_empty() {
                     refuse_unknown_members(&snapshot)?;
                 }
-                self.refuse_foreign(&snapshot).map(|()| snapshot)
+                refuse_foreign(self.name(), &snapshot).map(|()| snapshot)
             }
         }
     }
@@ -213,64 +213,62 @@ impl StackStorage {
     /// Creates the stack with a state, which keeps its manifest.
     ///
     /// # Errors
-    /// As [`Self::create`], and [`ErrorKind::Secrets`] when a secret cannot be encrypted.
+    /// Those of [`Self::create`], and [`ErrorKind::Secrets`] when a secret cannot be encrypted.
     pub(crate) async fn create_with(&self, snapshot: &Snapshot) -> Result<()> {
         let checkpoint =
             write_checkpoint(&self.name().qualified(), snapshot, SecretsShown::Encrypted).await?;
         self.create_as(checkpoint.into()).await
     }
+}
 
-    /// Refuses another stack's state: the next update would delete all its resources as no longer registered.
-    fn refuse_foreign(&self, imported: &Snapshot) -> Result<()> {
-        let name = self.name();
-        let foreign = |urn: &&Urn| urn.stack() != name.stack() || urn.project() != name.project();
-        match imported.resources.iter().map(|record| &record.urn).find(foreign) {
-            None => Ok(()),
-            Some(urn) => Err(self.foreign(urn)),
-        }
+/// Refuses another stack's state: the next update would delete all its resources as no longer registered.
+fn refuse_foreign(name: &StackName, imported: &Snapshot) -> Result<()> {
+    let foreign = |urn: &&Urn| urn.stack() != name.stack() || urn.project() != name.project();
+    match imported.resources.iter().map(|record| &record.urn).find(foreign) {
+        None => Ok(()),
+        Some(urn) => Err(foreign_stack(name, urn)),
     }
+}
 
-    /// Returns an error for each record whose URN names another stack.
-    fn foreign_stacks<'a>(&'a self, imported: &'a Snapshot) -> impl Iterator<Item = Error> + 'a {
-        let urns = imported.resources.iter().map(|record| &record.urn);
-        let foreign = urns.filter(|urn| urn.stack() != self.name().stack());
-        foreign.map(|urn| self.foreign(urn))
-    }
+/// Returns an error for each record whose URN names another stack.
+fn foreign_stacks(name: &StackName, imported: &Snapshot) -> impl Iterator<Item = Error> {
+    let urns = imported.resources.iter().map(|record| &record.urn);
+    let foreign = urns.filter(move |urn| urn.stack() != name.stack());
+    foreign.map(move |urn| foreign_stack(name, urn))
+}
 
-    /// Returns a warning for each other project that URNs name.
-    fn foreign_projects(&self, imported: &Snapshot) -> Vec<String> {
-        let own = self.name().project();
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        let urns = imported.resources.iter().map(|record| record.urn.project());
-        for project in urns.filter(|project| *project != own) {
-            *counts.entry(project).or_default() += 1;
-        }
-        let warning = |(project, count)| {
-            format!(
-                "{count} of the resources belong to the project '{project}', not to '{own}': a program of '{own}' registers none of them"
-            )
-        };
-        counts.into_iter().map(warning).collect()
+/// Returns a warning for each other project that URNs name.
+fn foreign_projects(name: &StackName, imported: &Snapshot) -> Vec<String> {
+    let own = name.project();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let urns = imported.resources.iter().map(|record| record.urn.project());
+    for project in urns.filter(|project| *project != own) {
+        *counts.entry(project).or_default() += 1;
     }
+    let warning = |(project, count)| {
+        format!(
+            "{count} of the resources belong to the project '{project}', not to '{own}': a program of '{own}' registers none of them"
+        )
+    };
+    counts.into_iter().map(warning).collect()
+}
 
-    fn foreign(&self, urn: &Urn) -> Error {
-        let name = self.name();
-        let library = format!(
-            "resource {urn} belongs to stack '{}/{}', not to '{}/{}'",
-            urn.project(),
-            urn.stack(),
-            name.project(),
-            name.stack()
-        );
-        let reference = format!(
-            "resource '{urn}' is from a different stack ({} != {})",
-            urn.stack(),
-            name.stack()
-        );
-        Error::new(ErrorKind::State, Text::pair(reference, library))
-            .with_urn(urn.clone())
-            .with_hint("a state can be moved to another stack once all its URNs name that stack")
-    }
+fn foreign_stack(name: &StackName, urn: &Urn) -> Error {
+    let library = format!(
+        "resource {urn} belongs to stack '{}/{}', not to '{}/{}'",
+        urn.project(),
+        urn.stack(),
+        name.project(),
+        name.stack()
+    );
+    let reference = format!(
+        "resource '{urn}' is from a different stack ({} != {})",
+        urn.stack(),
+        name.stack()
+    );
+    Error::new(ErrorKind::State, Text::pair(reference, library))
+        .with_urn(urn.clone())
+        .with_hint("a state can be moved to another stack once all its URNs name that stack")
 }
 
 /// Returns whether an error is that of a state that cannot be used.

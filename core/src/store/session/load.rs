@@ -67,10 +67,10 @@ impl StackStorage {
         self.load_checked(secrets, true).await
     }
 
-    /// As [`Self::load`], for a repair: a checkpoint without a journal may violate integrity rules.
+    /// Reads the state for a repair: a checkpoint without a journal may violate integrity rules. Writes nothing.
     ///
     /// # Errors
-    /// As for [`Self::load`].
+    /// Those of [`Self::load`].
     pub(crate) async fn load_unverified(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         self.load_checked(secrets, false).await
     }
@@ -97,11 +97,11 @@ impl StackStorage {
         )))
     }
 
-    /// As [`Self::load`], for callers without the stack's lock: while an operation runs, the steps in flight are
-    /// pending without being interrupted, and the last line of the journal may be incomplete.
+    /// Reads the state for callers without the stack's lock: while an operation runs, the steps in flight are
+    /// pending without being interrupted, and the last line of the journal may be incomplete. Writes nothing.
     ///
     /// # Errors
-    /// As for [`Self::load`].
+    /// Those of [`Self::load`].
     pub(crate) async fn load_unlocked(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let mut loaded = self.load(secrets).await?;
         if !loaded.is_unfinished() {
@@ -131,7 +131,7 @@ impl StackStorage {
         })
     }
 
-    /// As [`Self::load`]; the errors do not name the location of the state.
+    /// Reads the state. The errors do not name its location.
     async fn load_without_location(
         &self,
         secrets: &dyn SecretsProvider,

@@ -10,13 +10,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::value::RawValue;
 
 pub(crate) use exchange::{Replaced, Replacement};
+pub(crate) use forget::forget_pending;
 pub(crate) use load::LoadedStack;
 pub(crate) use refresh::Refreshing;
 use tokio::sync::Mutex;
 
 use super::{
     HistoryEntry, StackStorage, StoreJournal, StoredStack,
-    stack::{CheckpointBase, Head},
+    stack::{CheckpointBase, Head, copy_journal_aside, discard_journal},
 };
 use crate::{
     config::Config,
@@ -93,16 +94,16 @@ impl StackSession {
         let mut written = checkpoint;
         if let Some(journal) = journal {
             match loaded.leftover {
-                Leftover::Discard => storage.discard_journal(&journal).await?,
+                Leftover::Discard => discard_journal(storage, &journal).await?,
                 Leftover::SetAside { is_adopted } => {
-                    let aside = storage.copy_journal_aside(&journal).await?;
+                    let aside = copy_journal_aside(storage, &journal).await?;
                     if is_adopted {
                         written = checkpoint_of(storage, snapshot).await?.into();
                         let hash = content_hash(&written);
-                        storage.replace(&mut head, written.clone(), hash).await?;
+                        head.replace(storage, written.clone(), hash).await?;
                         head = Head::new(head.into_base());
                     }
-                    storage.discard_journal(&journal).await?;
+                    discard_journal(storage, &journal).await?;
                     notes.push(Diagnostic::warning(format!(
                         "the journal of the interrupted operation is kept as {aside} in {}",
                         storage.store().url()
@@ -115,7 +116,7 @@ impl StackSession {
                     written = checkpoint_of(storage, snapshot).await?.into();
                     let (store, key) = (Arc::clone(storage.store()), storage.name().journal());
                     let journal = StoreJournal::resume(store, key, journal, end);
-                    storage.commit(&mut head, written.clone(), &journal).await?;
+                    head.commit(storage, written.clone(), &journal).await?;
                     head = Head::new(head.into_base());
                 }
             }
@@ -165,10 +166,10 @@ impl StackSession {
         self.commit_checkpoint(checkpoint).await
     }
 
-    /// As [`Self::commit`], for an edit: the manifest has the writer and the time of the last operation, as before.
+    /// Makes an edited `snapshot` the stack's state. Its manifest has the writer and the time of the last operation, as before.
     ///
     /// # Errors
-    /// As for [`Self::commit`].
+    /// Those of [`Self::commit`].
     pub(crate) async fn commit_edit(&self, snapshot: &mut Snapshot) -> Result<()> {
         let checkpoint = self.edited_checkpoint(snapshot).await?;
         self.commit_checkpoint(checkpoint).await
@@ -190,10 +191,10 @@ impl StackSession {
     /// Makes a written checkpoint the stack's state, as [`Self::commit`] does.
     ///
     /// # Errors
-    /// As for [`Self::commit`].
+    /// Those of [`Self::commit`].
     pub(crate) async fn commit_checkpoint(&self, bytes: Vec<u8>) -> Result<()> {
         let mut head = self.head.lock().await;
-        self.storage.commit(&mut head, bytes.into(), &self.journal).await
+        head.commit(&self.storage, bytes.into(), &self.journal).await
     }
 
     /// Returns whether a failed commit has left the checkpoint of the session's begin.
@@ -202,7 +203,7 @@ impl StackSession {
     /// Those of the store; [`ErrorKind::Conflict`] when the checkpoint is neither that one nor the committed one.
     pub(crate) async fn is_unchanged(&self) -> Result<bool> {
         let mut head = self.head.lock().await;
-        self.storage.settle(&mut head).await?;
+        head.settle(&self.storage).await?;
         Ok(*head.base() == self.former)
     }
 

@@ -116,7 +116,7 @@ impl StackSession {
     /// Writes a checkpoint with the entries of `journal` so far. The commit at the end replaces it.
     ///
     /// # Errors
-    /// As for [`Self::commit`]. Checkpoint and journal still define the state.
+    /// Those of [`Self::commit`]. Checkpoint and journal still define the state.
     #[cfg(test)]
     pub(crate) async fn refresh(&self, journal: &Journal) -> Result<()> {
         match self.draft(journal).await? {
@@ -165,7 +165,7 @@ impl StackSession {
         let Rebase {
             checkpoint, sequence, ..
         } = draft.rebase;
-        self.storage.replace(&mut head, draft.bytes, checkpoint).await?;
+        head.replace(&self.storage, draft.bytes, checkpoint).await?;
         self.refreshed.sequence.store(sequence, Ordering::Release);
         Ok(())
     }

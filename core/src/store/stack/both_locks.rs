@@ -29,7 +29,7 @@ impl BothLocks {
         Ok(locks)
     }
 
-    /// As [`Self::take`], also for stacks with an interrupted move of resources.
+    /// Locks two stacks for `operation`, also ones with an interrupted move of resources, in the order of [`Self::take`].
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when one of them is locked elsewhere.
@@ -67,7 +67,7 @@ impl BothLocks {
     /// Releases both locks, and removes the traces of the one of the stack that is gone, the first.
     ///
     /// # Errors
-    /// As for [`Self::release`].
+    /// Those of [`Self::release`].
     pub(crate) async fn retire(self) -> Result<()> {
         let (from, to) = join(self.from.retire(), self.to.release()).await;
         from.and(to)

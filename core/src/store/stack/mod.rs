@@ -2,6 +2,7 @@
 
 mod both_locks;
 mod commit;
+mod leftover;
 mod list;
 mod moving;
 mod rekey;
@@ -27,15 +28,21 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
+    state::deployment::content_hash,
 };
 
 pub(crate) use both_locks::BothLocks;
 pub(super) use commit::Head;
+pub(super) use leftover::{copy_journal_aside, discard_journal};
 use list::check_layout;
 pub(crate) use list::list_stacks;
 pub(crate) use moving::{Moving, Settled, is_one_store};
+pub(crate) use rekey::Rekeying;
+pub(crate) use remove::remove_stack;
+pub(crate) use rename::{Rename, refuse_renaming, settle_renaming};
 pub(crate) use summary::summarize_stacks;
 pub use summary::{LastUpdate, StackSummary};
+use tags::StackTags;
 
 /// The limit of attempts to read a stack that changes meanwhile.
 const MAX_READ_ATTEMPTS: usize = 16;
@@ -110,6 +117,32 @@ impl StackStorage {
     #[must_use]
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// Returns the stack of another name in the same store.
+    #[must_use]
+    pub(crate) fn named(&self, name: StackName) -> Self {
+        Self { name, ..self.clone() }
+    }
+
+    /// Returns the tags of the stack.
+    #[must_use]
+    pub(crate) const fn tags(&self) -> StackTags<'_> {
+        StackTags(self)
+    }
+
+    /// Returns the hash of the checkpoint; `None` when there is none.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn hash(&self) -> Result<Option<String>> {
+        let Some(key) = self.checkpoint_key().await? else {
+            return Ok(None);
+        };
+        let Some(object) = self.store.get(&key).await? else {
+            return Ok(None);
+        };
+        Ok(Some(content_hash(&expand(&key, object.bytes)?)))
     }
 
     /// Returns whether the stack exists.
@@ -228,15 +261,16 @@ impl StackStorage {
         self.reserve(None).await?.publish().await
     }
 
-    /// As [`Self::lock`]. Conflicts of other lockers name `operation`, `update` for instance.
+    /// Locks the stack against this engine and the reference engine for `operation`, `update` for instance, which conflicts of
+    /// other lockers name.
     ///
     /// # Errors
-    /// As for [`Self::lock`]; [`ErrorKind::Conflict`] for a stack with an interrupted move of resources, or an interrupted renaming.
+    /// [`ErrorKind::Conflict`], which names the holders, when it is locked elsewhere, and for a stack with an interrupted move of resources, or an interrupted renaming.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
         let lock = self.reserve(Some(operation)).await?.publish().await?;
         let settled = match self.refuse_unsettled().await {
             // After another change of the state it could not be distinguished from one that is done.
-            Ok(()) => self.forget_undone_rekeying().await,
+            Ok(()) => Rekeying::forget_undone(self).await,
             refused => refused,
         };
         if let Err(error) = settled {
@@ -257,13 +291,13 @@ impl StackStorage {
     /// [`ErrorKind::Conflict`] for such a stack; those of the store.
     pub(crate) async fn refuse_unsettled(&self) -> Result<()> {
         self.refuse_moving().await?;
-        self.refuse_renaming(None).await
+        refuse_renaming(self, None).await
     }
 
     /// Refuses a stack with an interrupted move of resources, which its next opening finishes.
     ///
     /// # Errors
-    /// As for [`Self::refuse_unsettled`].
+    /// Those of [`Self::refuse_unsettled`].
     pub(crate) async fn refuse_moving(&self) -> Result<()> {
         match Moving::of(self).await? {
             Some(moving) => Err(moving.unfinished()),

@@ -65,7 +65,7 @@ impl Place {
 
 /// How many of the moved records a state has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum Presence {
     All,
     None,
     Some,
@@ -201,10 +201,10 @@ impl Moving {
         forgotten.and(released)
     }
 
-    /// As [`Self::settle`], by a caller that holds both locks. Returns what has become of the move.
+    /// Finishes or forgets an interrupted move. The caller holds both locks. Returns what has become of the move.
     ///
     /// # Errors
-    /// As for [`Self::settle`].
+    /// Those of [`Self::settle`].
     pub(crate) async fn settle_locked(&self, from: &StackStorage, to: &StackStorage) -> Result<Settled> {
         let noted =
             Self::of(from).await?.as_ref() == Some(self) && Self::of(to).await?.as_ref() == Some(self);
@@ -216,13 +216,13 @@ impl Moving {
         let (Some(left), Some(arrived)) = states else {
             return self.forget(from, to).await.map(|()| Settled::Undone);
         };
-        let here = self.standing(&left.snapshot, |record| &record.from);
-        let there = self.standing(&arrived.snapshot, |record| &record.to);
+        let here = self.presence(&left.snapshot, |record| &record.from);
+        let there = self.presence(&arrived.snapshot, |record| &record.to);
         let is_whole = !left.stored.has_journal() && !arrived.stored.has_journal();
         let settled = match (here, there) {
-            (_, Standing::None) => Settled::Undone,
-            (Standing::None, _) => Settled::Done,
-            (Standing::All, Standing::All) if is_whole => {
+            (_, Presence::None) => Settled::Undone,
+            (Presence::None, _) => Settled::Done,
+            (Presence::All, Presence::All) if is_whole => {
                 self.finish(from, left).await?;
                 Settled::Done
             }
@@ -239,11 +239,11 @@ impl Moving {
         let checkpoint = write_checkpoint(&from.name.qualified(), &snapshot, SecretsShown::Sealed).await?;
         let hash = content_hash(&checkpoint);
         let mut head = Head::new(left.stored.base);
-        from.replace(&mut head, checkpoint.into(), hash).await
+        head.replace(from, checkpoint.into(), hash).await
     }
 
     /// Returns how many of the records a state has, under the URNs that `urn` selects.
-    fn standing(&self, snapshot: &Snapshot, urn: impl Fn(&MovedRecord) -> &Urn) -> Standing {
+    fn presence(&self, snapshot: &Snapshot, urn: impl Fn(&MovedRecord) -> &Urn) -> Presence {
         let known: FxHashSet<(&Urn, &str, bool)> = snapshot
             .resources
             .iter()
@@ -252,11 +252,11 @@ impl Moving {
         let urns: FxHashSet<&Urn> = snapshot.resources.iter().map(|record| &record.urn).collect();
         let records = || self.records.iter().filter(|record| !record.pending);
         if !records().any(|record| urns.contains(urn(record))) {
-            return Standing::None;
+            return Presence::None;
         }
         match records().all(|record| known.contains(&(urn(record), record.id.as_str(), record.delete))) {
-            true => Standing::All,
-            false => Standing::Some,
+            true => Presence::All,
+            false => Presence::Some,
         }
     }
 

@@ -26,35 +26,39 @@ pub(crate) struct Rekeying {
     pub(crate) config: RekeyedConfig,
 }
 
-impl StackStorage {
+impl Rekeying {
     /// Writes the note, before the checkpoint is replaced. The caller holds the lock.
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) async fn note_rekeying(
-        &self,
+    pub(crate) async fn note(
+        storage: &StackStorage,
         manager: &dyn SecretsManager,
         config: RekeyedConfig,
     ) -> Result<()> {
-        let rekeying = Rekeying {
-            checkpoint: self.hash().await?,
+        let rekeying = Self {
+            checkpoint: storage.hash().await?,
             kind: manager.kind().to_owned(),
             state: manager.state(),
             config,
         };
         let note = serde_json::to_vec(&rekeying)
             .map_err(|error| Error::internal(format!("writing a change of the secrets manager: {error}")))?;
-        let key = self.name.rekeying();
-        self.store.put(&key, note.into(), Condition::Any).await.map(drop)
+        let key = storage.name.rekeying();
+        storage
+            .store
+            .put(&key, note.into(), Condition::Any)
+            .await
+            .map(drop)
     }
 
-    /// Returns the note; `None` when there is none.
+    /// Returns the note of a stack; `None` when there is none.
     ///
     /// # Errors
     /// Those of the store; [`ErrorKind::State`] for a note that cannot be read.
-    pub(crate) async fn rekeying(&self) -> Result<Option<Rekeying>> {
-        let key = self.name.rekeying();
-        let Some(note) = self.store.get(&key).await? else {
+    pub(crate) async fn of(storage: &StackStorage) -> Result<Option<Self>> {
+        let key = storage.name.rekeying();
+        let Some(note) = storage.store.get(&key).await? else {
             return Ok(None);
         };
         serde_json::from_slice(&note.bytes).map(Some).map_err(|error| {
@@ -65,17 +69,17 @@ impl StackStorage {
         })
     }
 
-    /// Returns whether the state has the new manager of a note.
+    /// Returns whether the state has the new manager.
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) async fn has_rekeyed(&self, rekeying: &Rekeying) -> Result<bool> {
-        let hash = self.hash().await?;
-        if hash.is_none() || hash == rekeying.checkpoint {
+    pub(crate) async fn is_written(&self, storage: &StackStorage) -> Result<bool> {
+        let hash = storage.hash().await?;
+        if hash.is_none() || hash == self.checkpoint {
             return Ok(false);
         }
-        let named = secrets_of_checkpoint(&self.read().await?.checkpoint);
-        Ok(named.is_some_and(|(kind, state)| kind == rekeying.kind && state == rekeying.state))
+        let named = secrets_of_checkpoint(&storage.read().await?.checkpoint);
+        Ok(named.is_some_and(|(kind, state)| kind == self.kind && state == self.state))
     }
 
     /// Forgets a change that has written nothing but its note. The caller holds the lock. A note that cannot be read stays: the next
@@ -83,9 +87,9 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store.
-    pub(super) async fn forget_undone_rekeying(&self) -> Result<()> {
-        match self.rekeying().await {
-            Ok(Some(rekeying)) if rekeying.checkpoint == self.hash().await? => self.forget_rekeying().await,
+    pub(super) async fn forget_undone(storage: &StackStorage) -> Result<()> {
+        match Self::of(storage).await {
+            Ok(Some(rekeying)) if rekeying.checkpoint == storage.hash().await? => Self::forget(storage).await,
             Err(error) if error.kind() != ErrorKind::State => Err(error),
             _ => Ok(()),
         }
@@ -95,9 +99,9 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) async fn forget_rekeying(&self) -> Result<()> {
-        self.store.delete(&self.name.rekeying()).await?;
-        self.store.tidy(&self.name.journals()).await;
+    pub(crate) async fn forget(storage: &StackStorage) -> Result<()> {
+        storage.store.delete(&storage.name.rekeying()).await?;
+        storage.store.tidy(&storage.name.journals()).await;
         Ok(())
     }
 }

@@ -2,93 +2,92 @@
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::StackStorage;
+use super::{StackStorage, leftover::copy_journal_aside};
 use crate::{
     error::{Error, ErrorKind, Result},
     store::{
-        Condition, StoredStack,
+        Condition, StackName, StoredStack,
         layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
     },
 };
 
-impl StackStorage {
-    /// Removes the stack with its history. A copy of the checkpoint is kept.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Conflict`] when it is locked elsewhere, or when it has
-    /// resources and `force` is false.
-    pub(crate) async fn remove(&self, force: bool) -> Result<()> {
-        let lock = self.lock_for("removal").await?;
-        if let Err(error) = self.remove_locked(force).await {
-            // The error of the removal is reported, not that of the release.
-            drop(lock.release().await);
-            return Err(error);
-        }
-        lock.retire().await?;
-        self.store.tidy(&self.name.locks()).await;
-        Ok(())
+/// Removes the stack with its history. A copy of the checkpoint is kept.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Conflict`] when it is locked elsewhere, or when it has
+/// resources and `force` is false.
+pub(crate) async fn remove_stack(storage: &StackStorage, force: bool) -> Result<()> {
+    let lock = storage.lock_for("removal").await?;
+    if let Err(error) = remove_locked(storage, force).await {
+        // The error of the removal is reported, not that of the release.
+        drop(lock.release().await);
+        return Err(error);
     }
+    lock.retire().await?;
+    storage.store.tidy(&storage.name.locks()).await;
+    Ok(())
+}
 
-    async fn remove_locked(&self, force: bool) -> Result<()> {
-        let stored = self.read().await?;
-        if !force {
-            self.refuse_in_use(&stored)?;
-        }
-        let base = &stored.base.key;
-        // The copy must be durable before the original is removed.
-        if let Some(object) = self.store.get(base).await? {
-            let copy = format!("{base}{BACKUP_ENDING}");
-            self.store.put(&copy, object.bytes, Condition::Any).await?;
-        }
-        if let Some(journal) = stored
-            .journal
-            .as_ref()
-            .filter(|journal| !journal.bytes.is_empty())
-        {
-            let aside = self.copy_journal_aside(journal).await?;
-            tracing::info!(
-                aside,
-                "kept the journal of an interrupted operation of a stack that is removed"
-            );
-        }
-        for ending in CHECKPOINT_ENDINGS {
-            self.store.delete(&self.name.checkpoint(ending)).await?;
-        }
-        self.store.delete(&self.name.journal()).await?;
-        self.store.delete(&self.name.tags()).await?;
-        // A stack that is created under the name has no part in an interrupted change of this one.
-        self.store.delete(&self.name.rekeying()).await?;
-        self.store.delete(&self.name.renaming()).await?;
-        for object in self.store.list(&self.name.history()).await? {
-            self.store.delete(&object.key).await?;
-        }
-        // The folder of the journals may contain those of other stacks.
-        self.store.tidy(&self.name.history()).await;
-        self.store.tidy(&self.name.journals()).await;
-        Ok(())
+async fn remove_locked(storage: &StackStorage, force: bool) -> Result<()> {
+    let stored = storage.read().await?;
+    if !force {
+        refuse_in_use(&storage.name, &stored)?;
     }
+    let base = &stored.base.key;
+    // The copy must be durable before the original is removed.
+    if let Some(object) = storage.store.get(base).await? {
+        let copy = format!("{base}{BACKUP_ENDING}");
+        storage.store.put(&copy, object.bytes, Condition::Any).await?;
+    }
+    if let Some(journal) = stored
+        .journal
+        .as_ref()
+        .filter(|journal| !journal.bytes.is_empty())
+    {
+        let aside = copy_journal_aside(storage, journal).await?;
+        tracing::info!(
+            aside,
+            "kept the journal of an interrupted operation of a stack that is removed"
+        );
+    }
+    for ending in CHECKPOINT_ENDINGS {
+        storage.store.delete(&storage.name.checkpoint(ending)).await?;
+    }
+    storage.store.delete(&storage.name.journal()).await?;
+    storage.store.delete(&storage.name.tags()).await?;
+    // A stack that is created under the name has no part in an interrupted change of this one.
+    storage.store.delete(&storage.name.rekeying()).await?;
+    storage.store.delete(&storage.name.renaming()).await?;
+    for object in storage.store.list(&storage.name.history()).await? {
+        storage.store.delete(&object.key).await?;
+    }
+    // The folder of the journals may contain those of other stacks.
+    storage.store.tidy(&storage.name.history()).await;
+    storage.store.tidy(&storage.name.journals()).await;
+    Ok(())
+}
 
-    /// Refuses the removal of a stack that has resources, or may have some: a journal cannot be read without the key of
-    /// its secrets.
-    fn refuse_in_use(&self, stored: &StoredStack) -> Result<()> {
-        let name = self.name.qualified();
-        let Contents { resources, pending } = contents(&stored.checkpoint)?;
-        let (text, hint) = if resources {
-            let hint = "destroy the stack first, or force the removal, which forgets its resources";
-            (format!("'{name}' still has resources; removal rejected"), hint)
-        } else if stored.has_journal() {
-            let hint = "refresh or destroy the stack first, which recovers what the operation did, or force the removal";
-            let text = format!("'{name}' has the journal of an interrupted operation; removal rejected");
-            (text, hint)
-        } else if pending {
-            let hint = "check whether what they were to create exists, and discard them with a refresh, or force the removal, which forgets them";
-            let text = format!("'{name}' has pending operations; removal rejected");
-            (text, hint)
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(ErrorKind::Conflict, text).with_hint(hint))
-    }
+/// Refuses the removal of a stack that has resources, or may have some: a journal cannot be read without the key of
+/// its secrets.
+fn refuse_in_use(name: &StackName, stored: &StoredStack) -> Result<()> {
+    let name = name.qualified();
+    let Contents { resources, pending } = contents(&stored.checkpoint)?;
+    let (text, hint) = if resources {
+        let hint = "destroy the stack first, or force the removal, which forgets its resources";
+        (format!("'{name}' still has resources; removal rejected"), hint)
+    } else if stored.has_journal() {
+        let hint =
+            "refresh or destroy the stack first, which recovers what the operation did, or force the removal";
+        let text = format!("'{name}' has the journal of an interrupted operation; removal rejected");
+        (text, hint)
+    } else if pending {
+        let hint = "check whether what they were to create exists, and discard them with a refresh, or force the removal, which forgets them";
+        let text = format!("'{name}' has pending operations; removal rejected");
+        (text, hint)
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::Conflict, text).with_hint(hint))
 }
 
 /// Whether a checkpoint has resources or pending operations.
@@ -138,7 +137,7 @@ mod tests {
     use super::*;
     use crate::{
         runtime::Runtime,
-        store::{FileStore, HostFacts, StackName, SystemProcesses},
+        store::{FileStore, HostFacts, SystemProcesses},
     };
 
     fn stack(folder: &Path, name: &str) -> StackStorage {
@@ -190,7 +189,7 @@ mod tests {
         prod.create().await.unwrap();
         let held = prod.lock().await.unwrap();
         let before = leaves(folder.path());
-        dev.remove(false).await.unwrap();
+        remove_stack(&dev, false).await.unwrap();
         let gone = [
             ".pulumi/stacks/shop/dev.json",
             ".pulumi/stacks/shop/dev.json.attrs",
@@ -206,7 +205,7 @@ mod tests {
         expected.sort();
         assert_eq!(leaves(folder.path()), expected);
         held.release().await.unwrap();
-        prod.remove(false).await.unwrap();
+        remove_stack(&prod, false).await.unwrap();
         let last = [
             ".pulumi/meta.yaml",
             ".pulumi/stacks/shop/dev.json.bak",
@@ -226,7 +225,7 @@ mod tests {
         for (key, note) in [(dev.name.rekeying(), "{}"), (dev.name.renaming(), renaming)] {
             dev.store.put(&key, note.into(), Condition::Any).await.unwrap();
         }
-        dev.remove(false).await.unwrap();
+        remove_stack(&dev, false).await.unwrap();
         let left = dev.store.list(".pulumi/journals/").await.unwrap();
         assert!(left.is_empty(), "{left:?}");
     }
@@ -239,7 +238,7 @@ mod tests {
             let stack = stack(folder.path(), &format!("shop/stack-{}", number / 2));
             tokio::spawn(async move {
                 for _ in 0..20 {
-                    for outcome in [stack.create().await, stack.remove(false).await] {
+                    for outcome in [stack.create().await, remove_stack(&stack, false).await] {
                         if let Err(error) = outcome {
                             let kind = error.kind();
                             assert!(

@@ -13,23 +13,26 @@ use crate::{
 /// The limit of attempts to change tags that other writers change as well.
 const MAX_WRITE_ATTEMPTS: usize = 16;
 
-impl StackStorage {
+/// The tags of a stack.
+pub(crate) struct StackTags<'a>(pub(super) &'a StackStorage);
+
+impl StackTags<'_> {
     /// Reads the tags by name.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the stack does not exist, [`ErrorKind::State`] when the file is malformed.
-    pub(crate) async fn tags(&self) -> Result<BTreeMap<String, String>> {
-        Ok(self.read_tags().await?.0)
+    pub(crate) async fn all(&self) -> Result<BTreeMap<String, String>> {
+        Ok(self.read().await?.0)
     }
 
     /// Sets a tag, or removes it; returns whether there was one.
     ///
     /// # Errors
-    /// As [`Self::tags`]; [`ErrorKind::Conflict`] when other writers change them all the time.
-    pub(crate) async fn change_tag(&self, name: &str, value: Option<&str>) -> Result<bool> {
-        let key = self.name.tags();
+    /// Those of [`Self::all`]; [`ErrorKind::Conflict`] when other writers change them all the time.
+    pub(crate) async fn change(&self, name: &str, value: Option<&str>) -> Result<bool> {
+        let key = self.0.name.tags();
         for _ in 0..MAX_WRITE_ATTEMPTS {
-            let (mut tags, object) = self.read_tags().await?;
+            let (mut tags, object) = self.read().await?;
             let before = match value {
                 Some(value) => tags.insert(name.to_owned(), value.to_owned()),
                 None => tags.remove(name),
@@ -40,7 +43,7 @@ impl StackStorage {
             let condition = object.map_or(Condition::Absent, |object| Condition::Match(object.version));
             let bytes = serde_json::to_vec(&tags)
                 .map_err(|error| Error::internal(format!("tags are no JSON: {error}")))?;
-            match self.store.put(&key, bytes.into(), condition).await {
+            match self.0.store.put(&key, bytes.into(), condition).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 written => return written.map(|_| before.is_some()),
             }
@@ -49,22 +52,22 @@ impl StackStorage {
             ErrorKind::Conflict,
             format!(
                 "the tags of stack '{}' are changed by others all the time",
-                self.name
+                self.0.name
             ),
         ))
     }
 
-    async fn read_tags(&self) -> Result<(BTreeMap<String, String>, Option<Object>)> {
-        if !self.exists().await? {
-            let message = format!("no stack named '{}' found", self.name);
+    async fn read(&self) -> Result<(BTreeMap<String, String>, Option<Object>)> {
+        if !self.0.exists().await? {
+            let message = format!("no stack named '{}' found", self.0.name);
             return Err(Error::new(ErrorKind::NotFound, message));
         }
-        let object = self.store.get(&self.name.tags()).await?;
+        let object = self.0.store.get(&self.0.name.tags()).await?;
         let tags = match &object {
             Some(object) => parse(&object.bytes).ok_or_else(|| {
                 Error::new(
                     ErrorKind::State,
-                    format!("the tags of stack '{}' are malformed", self.name),
+                    format!("the tags of stack '{}' are malformed", self.0.name),
                 )
             })?,
             None => BTreeMap::new(),

@@ -374,8 +374,8 @@ async fn a_store_of_an_unknown_layout_is_left_alone() {
 }
 
 async fn replace(stack: &StackStorage, head: &mut Head, text: &'static str) -> Result<()> {
-    let hash = crate::state::deployment::content_hash(text.as_bytes());
-    stack.replace(head, text.into(), hash).await
+    let hash = content_hash(text.as_bytes());
+    head.replace(stack, text.into(), hash).await
 }
 
 #[tokio::test]
@@ -439,13 +439,13 @@ async fn a_journal_of_another_checkpoint_is_set_aside_under_a_new_name() {
         stack.store().put(&key, bytes, Condition::Absent).await.unwrap();
         let journal = stack.read().await.unwrap().journal.unwrap();
         for _ in 0..2 {
-            let aside = stack.copy_journal_aside(&journal).await.unwrap();
+            let aside = copy_journal_aside(&stack, &journal).await.unwrap();
             assert_eq!(aside, stack.name().orphan(number));
         }
-        stack.discard_journal(&journal).await.unwrap();
+        discard_journal(&stack, &journal).await.unwrap();
         let again = stack.store().put(&key, "another".into(), Condition::Absent).await;
         again.unwrap();
-        let refused = stack.discard_journal(&journal).await.unwrap_err();
+        let refused = discard_journal(&stack, &journal).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         stack.store().delete(&key).await.unwrap();
         assert!(stack.read().await.unwrap().journal.is_none());
@@ -459,12 +459,12 @@ async fn a_stack_with_resources_is_removed_only_by_force() {
     let folder = killed();
     let stack = in_folder(folder.path());
     stack.break_locks().await.unwrap();
-    let error = stack.remove(false).await.unwrap_err();
+    let error = remove_stack(&stack, false).await.unwrap_err();
     assert_eq!(
         error.message(),
         "'organization/fixtures/dev' still has resources; removal rejected"
     );
-    stack.remove(true).await.unwrap();
+    remove_stack(&stack, true).await.unwrap();
     assert!(!stack.exists().await.unwrap());
     assert!(stack.history().await.unwrap().is_empty());
     assert!(
@@ -477,7 +477,7 @@ async fn a_stack_with_resources_is_removed_only_by_force() {
     let journal = stack.name().journal();
     let left = stack.store().put(&journal, "a line".into(), Condition::Absent);
     left.await.unwrap();
-    let error = stack.remove(false).await.unwrap_err();
+    let error = remove_stack(&stack, false).await.unwrap_err();
     assert_eq!(
         error.message(),
         "'organization/fixtures/dev' has the journal of an interrupted operation; removal rejected"
@@ -490,12 +490,12 @@ async fn a_stack_with_resources_is_removed_only_by_force() {
         .put(&key, pending.into(), Condition::Any)
         .await
         .unwrap();
-    let error = stack.remove(false).await.unwrap_err();
+    let error = remove_stack(&stack, false).await.unwrap_err();
     assert_eq!(
         error.message(),
         "'organization/fixtures/dev' has pending operations; removal rejected"
     );
-    stack.remove(true).await.unwrap();
+    remove_stack(&stack, true).await.unwrap();
 }
 
 /// A store in which a journal begins and ends between reads, a number of times.

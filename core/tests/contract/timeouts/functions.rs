@@ -107,44 +107,6 @@ impl Clock for Manual {
     }
 }
 
-/// Constructs components with one child, whose provider is slow.
-#[derive(Default)]
-struct Boxes;
-
-impl Provider for Boxes {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
-    }
-
-    async fn create(&self, _request: CreateRequest) -> ProviderResult<CreateResponse> {
-        Err(ProviderError::unimplemented("it has components only"))
-    }
-
-    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
-        Ok(())
-    }
-
-    async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
-        let monitor = Monitor::of(&request.monitor).unwrap();
-        let inner = monitor.register(Registration {
-            resource_type: request.resource_type.clone(),
-            name: request.name.clone(),
-            ..Registration::default()
-        });
-        let urn = inner.await.unwrap().urn;
-        let child = Registration {
-            parent: Some(urn.clone()),
-            ..resource("child", "1")
-        };
-        monitor.register(child).await.unwrap();
-        Ok(ConstructResponse {
-            urn,
-            outputs: PropertyMap::new(),
-            output_dependencies: PropertyDependencies::new(),
-        })
-    }
-}
-
 /// Creates resources when the test permits it.
 #[derive(Default)]
 struct Slow {
@@ -187,7 +149,7 @@ async fn the_timeout_of_a_component_does_not_count_the_time_of_its_children() {
     let engine = engine()
         .runtime(runtime)
         .plugins(plugins)
-        .provider("boxes", Arc::new(Boxes))
+        .provider("boxes", Arc::new(FakeBoxes::with_child(resource("child", "1"))))
         .provider("echo", Arc::clone(&slow) as _);
     let engine = engine.build().unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();

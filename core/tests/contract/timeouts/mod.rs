@@ -13,22 +13,23 @@ use stackwright::{
     ErrorKind, Stack, StackSettings,
     callback::{HookCall, HookOptions, ResourceHook},
     event::OperationOutcome,
-    monitor::{MethodCall, Monitor, Registration, TransformArgs},
+    monitor::{MethodCall, Registration, TransformArgs},
     operation::{OperationKind, OperationOptions, OperationResult},
     plugin::PluginSettings,
     policy::{Policy, PolicyPack},
     program::{Program, from_fn},
-    property::PropertyMap,
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConstructRequest, ConstructResponse, CreateRequest,
         CreateResponse, DeleteRequest, HandshakeRequest, MethodRequest, MethodResponse, Provider,
         ProviderBackend, ProviderError, ProviderResult,
     },
-    resource::PropertyDependencies,
     runtime::{Clock, Runtime, SystemClock, Timestamp},
     urn::Urn,
 };
-use stackwright_testkit::wait::{Ended as _, Within as _};
+use stackwright_testkit::{
+    fake::FakeBoxes,
+    wait::{Ended as _, Within as _},
+};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::fixture::{Scripted, engine, program, resource};

@@ -41,80 +41,93 @@ impl<'a> EntryJson<'a> {
             ..self
         }
     }
-}
 
-impl Serialize for EntryJson<'_> {
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one arm for each kind of entry, each a list of members"
-    )]
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    /// Returns the JSON form of the begin of a step; `None` for another kind of entry.
+    fn begin(&self) -> Option<BeginJson<RecordJson<'a>>> {
         let Self {
             entry,
             form,
             identifies,
         } = *self;
+        let JournalRecord::Begin {
+            op,
+            pending,
+            old,
+            new,
+            keys,
+            diffs,
+            detailed_diff,
+        } = &entry.record
+        else {
+            return None;
+        };
+        Some(BeginJson {
+            sequence: entry.sequence,
+            operation: entry.operation,
+            kind: Kind::Begin,
+            op: *op,
+            pending: *pending,
+            old: old.as_ref().map(|old| OldJson::new(old, identifies)),
+            state: new.as_deref().map(|state| RecordJson::new(state, form)),
+            keys: keys.clone(),
+            diffs: diffs.clone(),
+            detailed_diff: detailed_diff.as_ref().map(described),
+        })
+    }
+
+    /// Returns the JSON form of the end of a step that succeeded; `None` for another kind of entry.
+    fn success(&self) -> Option<SuccessJson<RecordJson<'a>>> {
+        let Self { entry, form, .. } = *self;
+        let JournalRecord::Success {
+            op,
+            result_op,
+            removed,
+            marked,
+            new,
+            in_place,
+            elide_write,
+            untargeted,
+            skipped_create,
+            view,
+        } = &entry.record
+        else {
+            return None;
+        };
+        let marked = marked.iter().map(|(id, mark)| MarkJson {
+            id: *id,
+            mark: (*mark).into(),
+        });
+        Some(SuccessJson {
+            sequence: entry.sequence,
+            operation: entry.operation,
+            kind: Kind::Success,
+            op: *op,
+            result_op: Some(*result_op),
+            removed: removed.clone(),
+            marked: marked.collect(),
+            new: new.as_ref().map(|state| RefJson::new(state, form)),
+            in_place: *in_place,
+            elided: *elide_write,
+            persisted_refresh: entry.record.is_persisted_refresh(),
+            deleted_by_refresh: entry.record.is_deleted_by_refresh(),
+            untargeted: *untargeted,
+            skipped_create: skipped_create.is_some(),
+            state: skipped_create
+                .as_deref()
+                .map(|state| RecordJson::new(state, form)),
+            view: *view,
+        })
+    }
+}
+
+impl Serialize for EntryJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { entry, form, .. } = *self;
         let (sequence, operation) = (entry.sequence, entry.operation);
-        let record = |state| RecordJson::new(state, form);
         let named = |state| RefJson::new(state, form);
         match &entry.record {
-            JournalRecord::Begin {
-                op,
-                pending,
-                old,
-                new,
-                keys,
-                diffs,
-                detailed_diff,
-            } => BeginJson {
-                sequence,
-                operation,
-                kind: Kind::Begin,
-                op: *op,
-                pending: *pending,
-                old: old.as_ref().map(|old| OldJson::new(old, identifies)),
-                state: new.as_deref().map(record),
-                keys: keys.clone(),
-                diffs: diffs.clone(),
-                detailed_diff: detailed_diff.as_ref().map(described),
-            }
-            .serialize(serializer),
-            JournalRecord::Success {
-                op,
-                result_op,
-                removed,
-                marked,
-                new,
-                in_place,
-                elide_write,
-                untargeted,
-                skipped_create,
-                view,
-            } => SuccessJson {
-                sequence,
-                operation,
-                kind: Kind::Success,
-                op: *op,
-                result_op: Some(*result_op),
-                removed: removed.clone(),
-                marked: marked
-                    .iter()
-                    .map(|(id, mark)| MarkJson {
-                        id: *id,
-                        mark: (*mark).into(),
-                    })
-                    .collect(),
-                new: new.as_ref().map(named),
-                in_place: *in_place,
-                elided: *elide_write,
-                persisted_refresh: entry.record.is_persisted_refresh(),
-                deleted_by_refresh: entry.record.is_deleted_by_refresh(),
-                untargeted: *untargeted,
-                skipped_create: skipped_create.is_some(),
-                state: skipped_create.as_deref().map(record),
-                view: *view,
-            }
-            .serialize(serializer),
+            JournalRecord::Begin { .. } => self.begin().serialize(serializer),
+            JournalRecord::Success { .. } => self.success().serialize(serializer),
             JournalRecord::Failure { op } => FailureJson {
                 sequence,
                 operation,
@@ -138,7 +151,7 @@ impl Serialize for EntryJson<'_> {
                 pending_operations: pending.as_ref().map(|pending| {
                     let pending = pending.iter().map(|pending| PendingJson {
                         kind: pending.kind,
-                        state: record(&pending.resource),
+                        state: RecordJson::new(&pending.resource, form),
                     });
                     pending.collect()
                 }),

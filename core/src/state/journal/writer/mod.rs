@@ -189,7 +189,7 @@ impl Journal {
     /// The error of the first failed write.
     ///
     /// # Cancel safety
-    /// As [`Self::close`].
+    /// That of [`Self::close`].
     pub async fn finish(&self) -> Result<JournalReplay> {
         let (replay, result) = self.close().await?;
         result.map(|()| replay)

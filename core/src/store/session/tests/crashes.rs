@@ -21,7 +21,7 @@ pub(super) async fn run(
     written
 }
 
-/// As [`run`], with refreshes of the checkpoint in between, whose failures do not fail the operation.
+/// Runs operations with refreshes of the checkpoint in between, whose failures do not fail the operation.
 pub(super) async fn run_refreshing(
     stack: &StackStorage,
     names: [&'static str; 2],

@@ -19,6 +19,7 @@ use crate::{
     store::{
         Condition, HostFacts, MemoryStore, StackName, Store,
         faulty::{Fault, FaultyStore},
+        remove_stack,
     },
     urn::Urn,
 };
@@ -238,8 +239,11 @@ async fn a_forced_removal_keeps_the_journal_of_an_interrupted_operation() {
         create(&journal, "a").await;
     }
     let journal = store.get(&stack.name().journal()).await.unwrap().unwrap().bytes;
-    assert_eq!(stack.remove(false).await.unwrap_err().kind(), ErrorKind::Conflict);
-    stack.remove(true).await.unwrap();
+    assert_eq!(
+        remove_stack(&stack, false).await.unwrap_err().kind(),
+        ErrorKind::Conflict
+    );
+    remove_stack(&stack, true).await.unwrap();
     assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
     let kept = store.get(&stack.name().orphan(1)).await.unwrap().unwrap().bytes;
     assert_eq!(kept, journal);
@@ -421,7 +425,7 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
         foreign.create().await.unwrap();
         let error = foreign.import(&right, document, false).await.unwrap_err();
         assert!(error.message().contains("belongs to stack"), "{error}");
-        foreign.remove(false).await.unwrap();
+        remove_stack(&foreign, false).await.unwrap();
         let fresh = storage(&elsewhere, "fixtures/dev");
         fresh.create().await.unwrap();
         fresh.import(&right, document, false).await.unwrap();
@@ -433,6 +437,6 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
         }
         assert_eq!(again, expected);
         assert!(fresh.import(&right, b"{\"version\":3}", false).await.is_err());
-        fresh.remove(true).await.unwrap();
+        remove_stack(&fresh, true).await.unwrap();
     }
 }

@@ -60,7 +60,9 @@ async fn rename(store: Arc<dyn Store>) -> Result<()> {
         storage(Arc::clone(&store), "shop/dev"),
         storage(store, "shop/live"),
     );
-    from.rename_locked(&to, OLD.as_bytes(), NEW.into(), None).await
+    Rename::new(&from, &to)
+        .run(OLD.as_bytes(), NEW.into(), None)
+        .await
 }
 
 #[tokio::test]
@@ -101,8 +103,7 @@ async fn after_a_crash_at_any_write_the_next_opening_of_either_name_leaves_one_w
                 let store = with_stack().await;
                 let before = keys(&store).await;
                 drop(rename(Arc::new(FaultyStore::new(Arc::clone(&store), fault, at))).await);
-                storage(Arc::clone(&store), opened)
-                    .settle_renaming(None)
+                settle_renaming(&storage(Arc::clone(&store), opened), None)
                     .await
                     .unwrap();
                 let place = format!("{fault:?} at {at}, then {opened}");
@@ -123,8 +124,7 @@ async fn after_a_crash_at_any_write_the_next_opening_of_either_name_leaves_one_w
                     rename(Arc::clone(&store)).await.unwrap();
                 } else {
                     assert!(!notes(&left, "live"), "{place}");
-                    storage(Arc::clone(&store), "shop/dev")
-                        .settle_renaming(None)
+                    settle_renaming(&storage(Arc::clone(&store), "shop/dev"), None)
                         .await
                         .unwrap();
                     let left = keys(&store).await;
@@ -151,7 +151,7 @@ async fn a_state_that_has_changed_since_is_neither_removed_nor_replaced() {
         .put(key, "another state".into(), Condition::Any)
         .await
         .unwrap();
-    let error = to.settle_renaming(None).await.unwrap_err();
+    let error = settle_renaming(&to, None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains("'shop/dev' to 'shop/live'"), "{error}");
     assert!(from.exists().await.unwrap() && to.exists().await.unwrap());
@@ -174,7 +174,7 @@ async fn a_handle_from_before_a_crash_changes_nothing_until_one_of_the_names_is_
         );
         assert!(stack.holder().await.unwrap().is_none());
     }
-    names[1].settle_renaming(None).await.unwrap();
+    settle_renaming(&names[1], None).await.unwrap();
     for stack in &names {
         stack.lock_for("update").await.unwrap().release().await.unwrap();
     }

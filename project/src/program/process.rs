@@ -1,13 +1,19 @@
 //! The process of a program: its output becomes messages, and it ends with the run, with all processes that it has started.
 
-use std::{os::unix::process::ExitStatusExt as _, process::Stdio, time::Duration};
+use std::{
+    collections::VecDeque,
+    os::unix::process::ExitStatusExt as _,
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use stackwright::{
     Error, ErrorKind, Result, diagnostic::Severity, monitor::Monitor, program::ProgramContext,
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::Command,
     task::JoinHandle,
 };
@@ -18,6 +24,11 @@ const UNWIND_TIMEOUT: Duration = Duration::from_secs(3);
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long output is waited for after the end of the process: a process that it has left behind can hold the pipes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest line that becomes a message, in bytes. Of a longer one the rest is left out: a secret that is split between two
+/// messages would be redacted in neither.
+const LINE_LIMIT: u64 = 64 * 1024;
+/// How many of its last lines the error of a failed process has.
+const LAST_LINES: usize = 20;
 
 /// How a program ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +46,31 @@ pub(super) struct Child {
     process: tokio::process::Child,
     group: Option<Pid>,
     input: String,
+    last_lines: LastLines,
+}
+
+/// The last lines of a process, the oldest one first.
+#[derive(Clone, Default)]
+pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+
+impl LastLines {
+    fn add(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LAST_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line.trim_end().to_owned());
+    }
+
+    /// Adds the lines to an error.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.is_empty() {
+            return error;
+        }
+        let lines = Vec::from(lines.clone()).join("\n");
+        error.with_hint(format!("its last lines:\n{lines}"))
+    }
 }
 
 impl Child {
@@ -58,7 +94,13 @@ impl Child {
             group: id.and_then(Pid::from_raw),
             process,
             input,
+            last_lines: LastLines::default(),
         })
+    }
+
+    /// Returns its last lines, also those to come.
+    pub(super) fn last_lines(&self) -> LastLines {
+        self.last_lines.clone()
     }
 
     /// Runs the program to its end.
@@ -69,11 +111,11 @@ impl Child {
             self.process
                 .stdout
                 .take()
-                .map(|stdout| lines(stdout, monitor, Severity::Info)),
+                .map(|stdout| lines(stdout, monitor, Severity::Info, self.last_lines.clone())),
             self.process
                 .stderr
                 .take()
-                .map(|stderr| lines(stderr, monitor, Severity::InfoError)),
+                .map(|stderr| lines(stderr, monitor, Severity::InfoError, self.last_lines.clone())),
         ];
         if let Some(mut stdin) = self.process.stdin.take() {
             let input = std::mem::take(&mut self.input);
@@ -140,14 +182,46 @@ fn lines(
     stream: impl AsyncRead + Unpin + Send + 'static,
     monitor: &Monitor,
     severity: Severity,
+    last_lines: LastLines,
 ) -> JoinHandle<()> {
     let monitor = monitor.clone();
     tokio::spawn(async move {
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
-        while matches!(reader.read_until(b'\n', &mut line).await, Ok(length) if length > 0) {
-            monitor.log(severity, String::from_utf8_lossy(&line).into_owned(), None);
+        loop {
             line.clear();
+            match (&mut reader).take(LINE_LIMIT).read_until(b'\n', &mut line).await {
+                Ok(length) if length > 0 => {}
+                _ => return,
+            }
+            let mut text = String::from_utf8_lossy(&line).into_owned();
+            if !line.ends_with(b"\n")
+                && let left_out @ 1.. = skip_line(&mut reader).await
+            {
+                // Cut after a whole word: the beginning of a secret would not be redacted.
+                text.truncate(text.rfind(char::is_whitespace).unwrap_or_default());
+                text.push_str(&format!("… ({left_out} bytes of this line are left out)\n"));
+            }
+            last_lines.add(&text);
+            monitor.log(severity, text, None);
         }
     })
+}
+
+/// Reads to the end of the line, and returns the number of bytes before it.
+async fn skip_line(reader: &mut (impl AsyncBufRead + Unpin)) -> usize {
+    let mut skipped = 0;
+    loop {
+        let Ok(read) = reader.fill_buf().await else {
+            return skipped;
+        };
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let length = end.unwrap_or(read.len());
+        let is_last = end.is_some() || read.is_empty();
+        skipped += length;
+        reader.consume(length + usize::from(end.is_some()));
+        if is_last {
+            return skipped;
+        }
+    }
 }

@@ -15,14 +15,16 @@ use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    generator::{Generator, RunEnded},
+    executor::AbandonedCall,
+    generator::Generator,
     monitor::{
-        PackageChoice, Registration, RunInfo, WireStatus,
-        in_flight::InFlight,
+        PackageChoice, PackageSource, Registration, RunInfo, WireStatus,
+        admission::Admission,
         packages::{AnnouncedPackage, Packages},
-        register::Refused,
+        request_error::RequestError,
     },
-    provider::settings::ProviderSettings,
+    property::PropertyMap,
+    provider::{ProviderHandle, settings::ProviderSettings},
     resource::{Extension, ProviderReference},
     urn::Urn,
 };
@@ -34,11 +36,11 @@ pub(crate) use planned::PlannedDefaults;
 pub(crate) use recorded::UnrecordedDefaults;
 use start::{Start, Started, start};
 
-/// The default providers of one run, each started once, independently of the others.
-pub(super) struct DefaultProviders {
+/// The providers of one run's requests. Each default one is started once, independently of the others.
+pub(super) struct RequestProviders {
     generator: Arc<Generator>,
     run: Arc<RunInfo>,
-    in_flight: InFlight,
+    admission: Arc<Admission>,
     /// The packages that the program has announced.
     announced: Packages,
     /// By key ([`ProviderSettings::key`]).
@@ -76,8 +78,18 @@ pub(super) enum ProviderUse<'a> {
     Token(&'a str),
 }
 
-impl DefaultProviders {
-    pub(super) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, in_flight: InFlight) -> Self {
+impl ProviderUse<'_> {
+    /// Returns the resource or the function.
+    fn subject(&self) -> &str {
+        match self {
+            Self::Resource(urn) | Self::Read(urn, _) => urn.as_str(),
+            Self::Token(token) => token,
+        }
+    }
+}
+
+impl RequestProviders {
+    pub(super) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, admission: Arc<Admission>) -> Self {
         Self {
             started: Mutex::default(),
             recorded: Known::of_base(generator.base()),
@@ -86,7 +98,7 @@ impl DefaultProviders {
             announced: Packages::default(),
             generator,
             run,
-            in_flight,
+            admission,
         }
     }
 
@@ -115,9 +127,35 @@ impl DefaultProviders {
                 .any(|denied| denied == "*" || denied == package)
     }
 
+    /// Returns the inputs of an explicit provider of a package, with the settings of its registration.
+    ///
+    /// # Errors
+    /// When the package is an extension, or the registration names an unknown one.
+    pub(super) fn inputs_of_explicit(
+        &self,
+        package: &str,
+        registration: &Registration,
+        inputs: PropertyMap,
+    ) -> Result<PropertyMap, WireStatus> {
+        let choice = &registration.package;
+        let mut settings = self.settings_of(package, choice)?;
+        let base = &settings.package;
+        if package != base
+            && let Some(extension) = self.extension_of(choice)?
+        {
+            return Err(WireStatus::invalid(format!(
+                "there is no provider of the package '{package}': a provider of '{base}' serves it, with the extension \
+                 '{extension}'"
+            )));
+        }
+        self.complete_explicit(&mut settings);
+        settings.environment.clone_from(&registration.env_var_mappings);
+        Ok(settings.write(inputs))
+    }
+
     /// Fills in an explicit provider's settings without version and address. A version that is known to be
     /// parameterized gets its parameter in any case.
-    pub(super) fn complete_explicit(&self, settings: &mut ProviderSettings) {
+    fn complete_explicit(&self, settings: &mut ProviderSettings) {
         if settings.version.is_none() && settings.download_url.is_empty() {
             self.complete(settings);
         } else {
@@ -130,10 +168,19 @@ impl DefaultProviders {
         self.required.get().unwrap_or(&self.recorded)
     }
 
-    /// Announces a package and returns its reference.
-    pub(super) fn announce(&self, package: AnnouncedPackage) -> String {
+    /// Announces a package, and returns the reference by which requests name it.
+    pub(super) fn announce(&self, source: PackageSource) -> Result<String, WireStatus> {
+        let package = AnnouncedPackage::of(source)?;
         let random = &self.generator.executor().runtime().random;
-        self.announced.register(package, random.as_ref())
+        Ok(self.announced.register(package, random.as_ref()))
+    }
+
+    /// Announces the package that a request describes, and names it.
+    pub(super) fn name_package(&self, choice: &mut PackageChoice) -> Result<(), WireStatus> {
+        if let Some(source) = choice.source.take() {
+            choice.package_ref = self.announce(Arc::unwrap_or_clone(source))?;
+        }
+        Ok(())
     }
 
     /// Returns the extension that a request needs of its provider.
@@ -142,6 +189,44 @@ impl DefaultProviders {
     /// When the request names an unknown package.
     pub(super) fn extension_of(&self, choice: &PackageChoice) -> Result<Option<Arc<Extension>>, WireStatus> {
         Ok(self.announced_by(choice)?.and_then(|package| package.extension))
+    }
+
+    /// Gives a provider the extension of a request, if it has one; `user` is what the request is about. Nothing is recorded:
+    /// no record refers to the extension.
+    pub(super) async fn add_extension(
+        &self,
+        choice: &PackageChoice,
+        provider: &ProviderReference,
+        user: &str,
+    ) -> Result<(), RequestError> {
+        let Some(extension) = self.extension_of(choice)? else {
+            return Ok(());
+        };
+        let provider = provider.to_string();
+        let adding = self.generator.registry().extend(&provider, &extension, user);
+        let abandoned = || AbandonedCall::of(user, "parameterize");
+        let added = self.admission.unless_ended(adding, abandoned).await?;
+        added.map_err(|error| WireStatus::unknown(error.message()).into())
+    }
+
+    /// Returns a configured provider.
+    pub(super) fn configured(&self, reference: &ProviderReference) -> Result<ProviderHandle, WireStatus> {
+        let found = self.generator.registry().get(reference);
+        found.ok_or_else(|| WireStatus::unknown(format!("unknown provider '{reference}'")))
+    }
+
+    /// Returns the configured provider of a component or a method, with the extension that it needs.
+    pub(super) async fn serving(
+        &self,
+        package: &str,
+        choice: &PackageChoice,
+        what: ProviderUse<'_>,
+    ) -> Result<ProviderHandle, RequestError> {
+        let chosen = self.provider_for(package, choice, what).await?;
+        let chosen = chosen.ok_or_else(|| failed_default(package))?;
+        self.add_extension(choice, &chosen.reference, what.subject())
+            .await?;
+        Ok(self.configured(&chosen.reference)?)
     }
 
     /// Returns whether an announced package is an extension.
@@ -195,7 +280,7 @@ impl DefaultProviders {
         package: &str,
         choice: &PackageChoice,
         what: ProviderUse<'_>,
-    ) -> Result<Option<ResolvedProvider>, Refused> {
+    ) -> Result<Option<ResolvedProvider>, RequestError> {
         if !choice.provider.is_empty() {
             // The request's options of its package are ignored then, but must be valid.
             if self.announced_by(choice)?.is_none() {
@@ -218,7 +303,7 @@ impl DefaultProviders {
         match started {
             Started::Ready(provider) => Ok(Some(provider)),
             Started::Failed => Ok(None),
-            Started::Ending => Err(Refused::Unanswered(RunEnded)),
+            Started::Ending => Err(RequestError::RunEnded),
         }
     }
 
@@ -265,7 +350,7 @@ impl DefaultProviders {
         package: &str,
         choice: &PackageChoice,
         what: ProviderUse<'_>,
-    ) -> Result<Start, Refused> {
+    ) -> Result<Start, RequestError> {
         let settings = self.default_settings(package, choice)?;
         if self.is_denied(&settings.package) {
             return Err(self.refuse_denied(&settings.package, what));
@@ -275,24 +360,35 @@ impl DefaultProviders {
         Ok(match started.get(&key) {
             Some(start) => start.clone(),
             None => {
-                let first = start(&self.generator, &self.run, &self.in_flight, settings, what);
+                let first = start(
+                    &self.generator,
+                    &self.run,
+                    &self.admission.in_flight,
+                    settings,
+                    what,
+                );
                 started.entry(key).or_insert(first).clone()
             }
         })
     }
 
-    fn refuse_denied(&self, package: &str, what: ProviderUse<'_>) -> Refused {
+    fn refuse_denied(&self, package: &str, what: ProviderUse<'_>) -> RequestError {
         let text = |what: &str| {
             format!("Default provider for '{package}' disabled. '{what}' must use an explicit provider.")
         };
         match what {
             // The request is not answered: the deployment fails.
-            ProviderUse::Resource(urn) => Refused::Unanswered(self.generator.bail(urn, text(urn.as_str()))),
+            ProviderUse::Resource(urn) => self.generator.bail(urn, text(urn.as_str())).into(),
             ProviderUse::Read(_, token) | ProviderUse::Token(token) => {
                 WireStatus::unknown(text(token)).into()
             }
         }
     }
+}
+
+/// Returns the status of a request whose default provider has failed.
+pub(super) fn failed_default(package: &str) -> WireStatus {
+    WireStatus::unknown(format!("the default provider of package '{package}' failed"))
 }
 
 /// Reads the version of a request, if it has one.

@@ -1,7 +1,7 @@
 //! The program of a folder, which an interpreter runs with a launcher of this crate.
 
 use std::{
-    collections::BTreeMap,
+    ffi::OsString,
     path::{Path, PathBuf},
 };
 
@@ -11,8 +11,11 @@ use stackwright::{
     Error, ErrorKind,
     monitor::MonitorServer,
     moves::ProgramLanguage,
+    plugin::HostEnvironment,
     program::{Program, ProgramContext},
 };
+
+use tokio::process::Command;
 
 use super::process::{Child, Ending};
 
@@ -24,12 +27,21 @@ pub(super) struct FolderProgram {
     pub(super) language: ProgramLanguage,
     pub(super) interpreter: PathBuf,
     /// What the interpreter gets: the launcher, which reads the facts of the run from the standard input.
-    pub(super) arguments: Vec<String>,
+    pub(super) arguments: Vec<OsString>,
     /// The folder of the project.
     pub(super) root: PathBuf,
     /// The file, or the folder, of the program.
     pub(super) program: PathBuf,
-    pub(super) environment: BTreeMap<String, String>,
+    pub(super) environment: HostEnvironment,
+    /// Runs before the program.
+    pub(super) check: Option<TypeCheck>,
+}
+
+/// A type checker of a program, as a command line.
+pub(super) struct TypeCheck {
+    pub(super) name: String,
+    pub(super) interpreter: PathBuf,
+    pub(super) arguments: Vec<OsString>,
 }
 
 impl FolderProgram {
@@ -38,6 +50,35 @@ impl FolderProgram {
         match self.program.is_dir() {
             true => &self.program,
             false => self.program.parent().unwrap_or(&self.root),
+        }
+    }
+
+    /// Prepares a process of the program.
+    fn command(&self, executable: &Path, arguments: &[OsString]) -> Command {
+        let mut command = Command::new(executable);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(self.environment.variables())
+            .current_dir(self.directory());
+        command
+    }
+
+    /// Checks the types of the program; returns whether it may run.
+    async fn check(&self, context: &ProgramContext) -> stackwright::Result<bool> {
+        let Some(check) = &self.check else {
+            return Ok(true);
+        };
+        let command = self.command(&check.interpreter, &check.arguments);
+        let child = Child::start(command, String::new())?;
+        let last_lines = child.last_lines();
+        match child.run(context).await? {
+            Ending::Stopped => Ok(false),
+            Ending::Exited(0) => Ok(true),
+            _ => {
+                let text = format!("the type checker {} has refused the program", check.name);
+                Err(last_lines.explain(Error::new(ErrorKind::Program, text)))
+            }
         }
     }
 
@@ -66,17 +107,18 @@ impl Program for FolderProgram {
     }
 
     async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
+        if !self.check(&context).await? {
+            return Ok(());
+        }
         let server = MonitorServer::start(&context.monitor, context.monitor.runtime())?;
         let facts = self.facts(&context, &server.address());
-        let mut command = tokio::process::Command::new(&self.interpreter);
-        command
-            .args(&self.arguments)
-            .env_clear()
-            .envs(&self.environment)
-            .current_dir(self.directory());
-        let failed =
-            |text: String| Error::new(ErrorKind::Program, format!("an unhandled error occurred: {text}"));
-        match Child::start(command, facts)?.run(&context).await? {
+        let child = Child::start(self.command(&self.interpreter, &self.arguments), facts)?;
+        let last_lines = child.last_lines();
+        let failed = |text: String| {
+            let text = format!("an unhandled error occurred: {text}");
+            last_lines.explain(Error::new(ErrorKind::Program, text))
+        };
+        match child.run(&context).await? {
             Ending::Stopped | Ending::Exited(0) => Ok(()),
             Ending::Exited(REPORTED) => {
                 Err(Error::new(ErrorKind::Program, "the program failed").already_reported())

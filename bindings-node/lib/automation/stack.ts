@@ -1,0 +1,64 @@
+/** Stacks whose inline programs run without the language server that the SDK starts for them. */
+import * as upstream from "@pulumi/pulumi/automation";
+
+import { withProgram } from "./inline";
+
+/** The SDK's class without the modifier of its constructor. */
+const Base = upstream.Stack as unknown as (new () => upstream.Stack) & Omit<typeof upstream.Stack, "prototype">;
+
+/** `Stack` of `@pulumi/pulumi/automation`, whose inline program a command of this engine runs directly. */
+export class Stack extends Base {
+    /** Creates a stack, which must not exist. */
+    static override async create(name: string, workspace: upstream.Workspace): Promise<Stack> {
+        return adopted(await super.create(name, workspace));
+    }
+
+    /** Selects a stack, which must exist. */
+    static override async select(name: string, workspace: upstream.Workspace): Promise<Stack> {
+        return adopted(await super.select(name, workspace));
+    }
+
+    /** Selects a stack, and creates it when it does not exist. */
+    static override async createOrSelect(name: string, workspace: upstream.Workspace): Promise<Stack> {
+        return adopted(await super.createOrSelect(name, workspace));
+    }
+
+    /** Creates or updates the resources. */
+    override up(opts?: upstream.UpOptions): Promise<upstream.UpResult> {
+        return withProgram(opts?.program ?? this.workspace.program, () => super.up(opts));
+    }
+
+    /** Computes what an update would do. */
+    override preview(opts?: upstream.PreviewOptions): Promise<upstream.PreviewResult> {
+        return withProgram(opts?.program ?? this.workspace.program, () => super.preview(opts));
+    }
+
+    /** Reads the resources. */
+    override refresh(opts?: upstream.RefreshOptions): Promise<upstream.RefreshResult> {
+        return withProgram(this.workspace.program, () => super.refresh(opts));
+    }
+
+    /** Computes what a refresh would do. */
+    override previewRefresh(opts?: upstream.RefreshOptions): Promise<upstream.PreviewResult> {
+        return withProgram(this.workspace.program, () => super.previewRefresh(opts));
+    }
+
+    /** Deletes the resources. */
+    override destroy(opts?: upstream.DestroyOptions): Promise<upstream.DestroyResult> {
+        return withProgram(this.workspace.program, () => super.destroy(opts));
+    }
+
+    /** Computes what a destroy would do. */
+    override previewDestroy(opts?: upstream.DestroyOptions): Promise<upstream.PreviewResult> {
+        return withProgram(this.workspace.program, () => super.previewDestroy(opts));
+    }
+}
+
+/**
+ * Makes a stack, which the SDK has made of its own class, one of this class.
+ *
+ * @internal
+ */
+export function adopted(stack: upstream.Stack): Stack {
+    return Object.setPrototypeOf(stack, Stack.prototype) as Stack;
+}

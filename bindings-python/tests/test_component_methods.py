@@ -1,0 +1,154 @@
+"""Methods of components in plugins that a Pulumi SDK hosts, called by programs of both APIs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+from conftest import ROOT, Memory, Vault, on_loop, states
+
+pulumi = pytest.importorskip("pulumi")
+
+TYPES = {"pymodule": "pymodule:index:Module", "gobox": "gobox:index:Box"}
+
+
+@pytest.fixture(params=TYPES)
+def component(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[str, dict[str, list[str]]]:
+    """Returns the type of a component with the method `open`, and the command of its plugin."""
+    monkeypatch.delenv("MODULE_LOG", raising=False)
+    package = request.param
+    if package == "pymodule":
+        command = [sys.executable, "-u", str(ROOT / "testkit" / "python-module")]
+    else:
+        command = request.getfixturevalue(package)
+    return TYPES[package], {package: command}
+
+
+def engine(tmp_path: Path, memory: Memory, commands: dict[str, list[str]]) -> sw.Engine:
+    return sw.Engine(
+        store=f"file://{tmp_path / 'state'}",
+        secrets=Vault(),
+        providers={"things": memory},
+        plugins=sw.Plugins(commands=commands),
+    )
+
+
+class Thing(pulumi.CustomResource):  # type: ignore[misc, name-defined]
+    size: Any
+
+    def __init__(self, name: str, size: Any) -> None:
+        super().__init__("things:index:Thing", name, {"size": size})
+
+
+class Component(pulumi.ComponentResource):  # type: ignore[misc, name-defined]
+    def __init__(self, type: str) -> None:
+        super().__init__(type, "box", {"size": 1}, None, remote=True)
+
+
+def own_program(type: str) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        first = ctx.resource("things:index:Thing", "first", {"size": sw.secret(7)})
+        box = ctx.remote_component(type, "box", {"size": 1})
+        opened = ctx.call(f"{type}/open", box, {"by": first["size"]})
+        for name in ("by", "box", "id"):
+            ctx.export(name, opened[name])
+        ctx.resource("things:index:Thing", "user", {"size": opened["by"]})
+
+    return program
+
+
+def sdk_program(type: str) -> sw.Program:
+    def program() -> None:
+        first = Thing("first", pulumi.Output.secret(7))
+        box = Component(type)
+        opened = pulumi.runtime.call(f"{type}/open", {"by": first.size, "__self__": box}, box)
+        for name in ("by", "box", "id"):
+            pulumi.export(name, opened[name])
+        Thing("user", opened["by"])
+
+    return program
+
+
+@pytest.mark.parametrize("written", [own_program, sdk_program], ids=["own", "sdk"])
+@on_loop
+async def test_a_method_gets_its_resource_and_registers_others(
+    tmp_path: Path, memory: Memory, component: tuple[str, dict[str, list[str]]], written: Any
+) -> None:
+    type, commands = component
+    async with engine(tmp_path, memory, commands) as running:
+        stack = await running.stack("shop/dev", written(type))
+        await stack.preview()
+        assert memory.things == {}
+        made = await stack.up()
+        known = states(await stack.export_deployment())
+        first, opened = known["first"], known["opened"]
+        assert (made.outputs["by"].value, made.outputs["by"].secret) == (7, True)
+        assert made.outputs["box"].value == known["box"]["urn"]
+        assert made.outputs["id"].value == opened["id"]
+        # The secret argument is a secret of what the method registers, and depends on where it comes from.
+        assert memory.things[opened["id"]]["size"] == 7 and "ciphertext" in opened["inputs"]["size"]
+        assert first["urn"] in opened["dependencies"]
+        assert first["urn"] in known["user"]["dependencies"]
+        if type == TYPES["gobox"]:
+            assert opened["parent"] == known["box"]["urn"]
+        assert set((await stack.up()).changes) == {"same"}
+        await stack.destroy()
+        assert memory.things == {}
+
+
+@on_loop
+async def test_failures_of_arguments_are_raised_with_each_property(
+    tmp_path: Path, memory: Memory, component: tuple[str, dict[str, list[str]]]
+) -> None:
+    type, commands = component
+
+    async def program(ctx: sw.Context) -> None:
+        box = ctx.remote_component(type, "box", {"size": 1})
+        with pytest.raises(sw.InvalidInputError, match=r"(?s)by: is missing.*lock\[0\]: is stuck"):
+            await ctx.call(f"{type}/open", box, {})
+
+    async with engine(tmp_path, memory, commands) as running:
+        stack = await running.stack("shop/dev", program)
+        # The failures are the program's to handle: the run succeeds.
+        await stack.up()
+        assert "opened" not in states(await stack.export_deployment())
+
+
+@on_loop
+async def test_failures_of_arguments_end_a_program_of_the_sdk(
+    tmp_path: Path, memory: Memory, component: tuple[str, dict[str, list[str]]]
+) -> None:
+    type, commands = component
+
+    def program() -> None:
+        box = Component(type)
+        pulumi.runtime.call(f"{type}/open", {"__self__": box}, box)
+
+    async with engine(tmp_path, memory, commands) as running:
+        stack = await running.stack("shop/dev", program)
+        with pytest.raises(sw.StackwrightError, match=r"(?s)is missing.*lock\[0\]"):
+            await stack.up()
+
+
+@on_loop
+async def test_a_method_that_raises_fails_the_operation_with_its_token(
+    tmp_path: Path, memory: Memory, component: tuple[str, dict[str, list[str]]]
+) -> None:
+    type, commands = component
+
+    async def program(ctx: sw.Context) -> None:
+        box = ctx.remote_component(type, "box", {"size": 1})
+        await ctx.call(f"{type}/open", box, {"by": 1, "raise": True})
+
+    async with engine(tmp_path, memory, commands) as running:
+        stack = await running.stack("shop/dev", program)
+        with pytest.raises(sw.StackwrightError) as caught:
+            await stack.up()
+        assert f"call to function '{type}/open' failed: " in str(caught.value)
+        assert "no such key" in str(caught.value)
+        await stack.destroy()
+        assert memory.things == {}

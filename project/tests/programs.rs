@@ -1,0 +1,181 @@
+//! Programs of folders, run by an interpreter of the test: their output, their ends, and their processes.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc};
+
+use stackwright::{
+    Engine, ErrorKind, Stack, StackSettings,
+    diagnostic::Severity,
+    event::EventPayload,
+    operation::{OperationOptions, OperationResult},
+    plugin::HostEnvironment,
+    runtime::Runtime,
+    secrets::Base64Provider,
+    store::MemoryStore,
+};
+use stackwright_project::Project;
+use stackwright_testkit::wait::{Within as _, until};
+use tokio::runtime::Handle;
+
+/// A folder with a program, and an interpreter that the test has written.
+struct Shop {
+    folder: tempfile::TempDir,
+    project: Project,
+}
+
+impl Shop {
+    /// Writes a project whose interpreter is a script of the shell.
+    async fn new(interpreter: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("Pulumi.yaml"), "name: shop\nruntime: nodejs\n").unwrap();
+        fs::write(path("index.js"), "").unwrap();
+        fs::create_dir(path("bin")).unwrap();
+        fs::write(path("bin/node"), format!("#!/bin/sh\n{interpreter}\n")).unwrap();
+        fs::set_permissions(path("bin/node"), fs::Permissions::from_mode(0o755)).unwrap();
+        let runtime = Runtime::system(Handle::current());
+        let engine = Engine::builder(Handle::current())
+            .store(Arc::new(MemoryStore::new(runtime)))
+            .secrets(Arc::new(Base64Provider))
+            .build()
+            .unwrap();
+        let project = Project::open(&engine, folder.path()).await.unwrap();
+        Self { folder, project }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn environment(&self) -> HostEnvironment {
+        let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
+        HostEnvironment::new([].into(), self.path("")).with("PATH", path)
+    }
+
+    async fn stack(&self) -> Stack {
+        let settings = StackSettings {
+            program: Some(self.project.program(Some(self.environment())).await.unwrap()),
+            ..StackSettings::default()
+        };
+        self.project.stack("dev", settings).await.unwrap()
+    }
+
+    async fn update(&self) -> Arc<OperationResult> {
+        let operation = self.stack().await.update(OperationOptions::default());
+        operation.wait().within("the end of the update").await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_gets_its_facts_and_its_lines_become_messages() {
+    let shop = Shop::new("cat > facts; pwd; echo trouble >&2").await;
+    let operation = shop.stack().await.update(OperationOptions::default());
+    let mut events = operation.events();
+    let result = operation.wait().within("the end of the update").await;
+    assert!(result.error.is_none(), "{result:?}");
+    let facts: serde_json::Value = serde_json::from_slice(&fs::read(shop.path("facts")).unwrap()).unwrap();
+    assert_eq!(
+        (&facts["project"], &facts["stack"]),
+        (&"shop".into(), &"dev".into())
+    );
+    assert_eq!(facts["program"], shop.path("index.js").display().to_string());
+    let mut lines = Vec::new();
+    while let Some(event) = events.next().within("an event").await {
+        if let EventPayload::Diagnostic(message) = &event.payload {
+            lines.push((
+                message.severity,
+                message.message.reference().trim_end().to_owned(),
+            ));
+        }
+    }
+    let folder = shop.folder.path().display().to_string();
+    for line in [
+        (Severity::Info, folder),
+        (Severity::InfoError, "trouble".to_owned()),
+    ] {
+        assert!(lines.contains(&line), "{line:?} is not among {lines:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_exits_early_fails_with_its_last_lines() {
+    let shop = Shop::new("for number in $(seq 100); do echo line $number; done; exit 3").await;
+    let error = shop.update().await.error.clone().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Program);
+    assert!(
+        error
+            .message()
+            .ends_with("program exited with non-zero exit code: 3"),
+        "{error}"
+    );
+    let hint = error.hints().join("\n");
+    assert!(
+        hint.starts_with("its last lines:\nline 81\n") && hint.ends_with("line 100"),
+        "{hint}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_a_signal_ends_is_an_error_that_names_it() {
+    let error = Shop::new("kill -9 $$")
+        .await
+        .update()
+        .await
+        .error
+        .clone()
+        .unwrap();
+    assert!(error.message().contains("ended by the signal 9"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_processes_of_a_cancelled_program_are_gone() {
+    let shop = Shop::new("sleep 1000 & echo $$ $! > processes.new; mv processes.new processes; wait").await;
+    let operation = shop.stack().await.update(OperationOptions::default());
+    let noted = shop.path("processes");
+    until("the processes have been noted", || noted.exists()).await;
+    operation.cancel();
+    operation.wait().within("the end of the update").await;
+    let processes = fs::read_to_string(noted).unwrap();
+    let running = || {
+        let states = processes.split_whitespace().map(|process| {
+            let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            status.rsplit(") ").next().and_then(|rest| rest.chars().next())
+        });
+        states.flatten().any(|state| state != 'Z')
+    };
+    until("the processes have ended", || !running()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stack_without_a_program_has_that_of_its_folder() {
+    let shop = Shop::new("").await;
+    let stack = shop.project.stack("dev", StackSettings::default()).await.unwrap();
+    assert!(stack.has_program());
+    fs::remove_file(shop.path("index.js")).unwrap();
+    let result = stack
+        .preview(OperationOptions::default())
+        .wait()
+        .within("the preview")
+        .await;
+    let error = result.error.clone().unwrap();
+    assert!(error.message().contains("cannot run"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_runtime_without_an_interpreter_of_its_own_needs_a_language_host() {
+    let shop = Shop::new("").await;
+    fs::write(shop.path("Pulumi.yaml"), "name: shop\nruntime: yaml\n").unwrap();
+    let error = shop
+        .project
+        .program(Some(shop.environment()))
+        .await
+        .err()
+        .unwrap();
+    assert_eq!(error.kind(), ErrorKind::Plugin);
+    let text = error.to_string();
+    assert!(
+        text.contains("pulumi-language-yaml") && text.contains("/usr/bin"),
+        "{text}"
+    );
+}
