@@ -98,6 +98,8 @@ export declare class Engine {
   project(folder: string): Promise<Project>
   /** Lists stacks: returns their summaries as JSON. */
   stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
+  /** Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors. */
+  plugins(request: string, subject: string): PluginAnswer
   /** Ends the idle plugin processes. */
   close(): Promise<void>
 }
@@ -138,6 +140,12 @@ export declare class Operation {
   events(withLines: boolean): Events
   /** Returns what shows the operation: as a tree that is updated in place, or as lines. */
   display(isScreen: boolean, coloured: boolean): Display
+}
+
+/** The answer of a request about plugins. */
+export declare class PluginAnswer {
+  /** Waits for the next message. That with the answer is the last one. */
+  next(): Promise<PluginMessage>
 }
 
 /** A project. */
@@ -300,6 +308,14 @@ export interface PackEntry {
   number: number
   /** The policies, in the order of their numbers. */
   policies: Array<PolicyEntry>
+}
+
+/** The progress of an installation, or the answer of a request about plugins; both are JSON. */
+export interface PluginMessage {
+  /** The progress. */
+  progress?: string
+  /** The answer, which is the last message. */
+  answer?: string
 }
 
 /** A policy. */

@@ -30,6 +30,7 @@ export type PluginInstallation = Installation & {
 };
 
 const SELECTION: Checks = { kind: anything, name: anything, versions: anything };
+const LISTENER = where((value) => typeof value === "function", "a function");
 const INSTALLATION: Checks = {
     kind: anything,
     name: anything,
@@ -39,7 +40,7 @@ const INSTALLATION: Checks = {
     server: anything,
     checksum: anything,
     reinstall: anything,
-    onProgress: where((value) => typeof value === "function", "a function"),
+    onProgress: LISTENER,
 };
 
 /**
@@ -70,7 +71,7 @@ export async function installPlugin(native: Native.Engine, plugin: PluginInstall
     plugin = given(plugin);
     requireOptions("installPlugin()", plugin);
     refuseUnknown("installPlugin()", plugin, INSTALLATION);
-    checkMembers(plugin, { onProgress: INSTALLATION.onProgress }, "installPlugin()");
+    checkMembers(plugin, { onProgress: LISTENER }, "installPlugin()");
     const { onProgress, kind, name, version, file, url, server, checksum, reinstall } = plugin;
     const install = { kind, name, version, file, url, server, checksum, reinstall };
     const thrown: unknown[] = [];

@@ -9,7 +9,7 @@ use std::{
 use semver::Version;
 use serde::{Deserialize, de::DeserializeOwned};
 use stackwright::plugin::{PluginArchive, PluginCache, PluginInstallation, PluginKind, PluginSelection};
-use stackwright_project::{ProjectFile, python_package_folders, yaml::Node};
+use stackwright_project::{ProjectFile, python_packages, yaml::Node};
 
 use crate::{
     downloads::{Servers, install_one},
@@ -104,9 +104,9 @@ async fn wanted(invocation: &Invocation, found: &FoundProject) -> Result<BTreeSe
     let mut wanted = of_file(&found.file)?;
     match found.file.runtime.name.as_str() {
         "python" => {
-            for folder in
-                python_package_folders(folder, &found.file, invocation.process_environment()).await?
-            {
+            let environment = invocation.process_environment();
+            let packages = python_packages(folder.to_owned(), found.file.clone(), environment).await;
+            for folder in packages? {
                 wanted.extend(of_python(&folder));
             }
         }

@@ -57,27 +57,6 @@ impl ProgramFolder {
     }
 }
 
-/// Returns the folders in which the interpreter of a project in Python finds packages, in the order in which it searches them.
-/// `root` is the folder of the project file.
-///
-/// # Errors
-/// [`ErrorKind::Program`] for a missing interpreter or virtual environment, or an interpreter that fails.
-///
-/// # Cancel safety
-/// Cancel safe: the interpreter ends with the future.
-pub async fn python_package_folders(
-    root: &Path,
-    file: &ProjectFile,
-    environment: HostEnvironment,
-) -> Result<Vec<PathBuf>> {
-    let folder = ProgramFolder {
-        root: root.to_owned(),
-        file: file.clone(),
-        environment,
-    };
-    python::package_folders(&folder).await
-}
-
 impl Project {
     /// Finds the program of the folder: `runtime: python` and `runtime: nodejs` run with their interpreter, others with a language
     /// host, see [`stackwright::Engine::hosted_program`]. Each run is a process of its own, in the folder of the program. Its output
@@ -129,6 +108,27 @@ impl Project {
             language,
         }))
     }
+}
+
+/// Returns the folders in which the interpreter of a project in Python finds packages, among them the ones of its virtual environment;
+/// `root` is the folder of the project file.
+///
+/// # Errors
+/// [`ErrorKind::Program`] for a missing interpreter or virtual environment, and an interpreter that does not answer.
+///
+/// # Cancel safety
+/// Cancel safe: it only reads; the process of the interpreter ends with it.
+pub async fn python_packages(
+    root: PathBuf,
+    file: ProjectFile,
+    environment: HostEnvironment,
+) -> Result<Vec<PathBuf>> {
+    let folder = ProgramFolder {
+        root,
+        file,
+        environment,
+    };
+    python::packages(&folder).await
 }
 
 /// The program of a folder, which each run finds anew.

@@ -7,8 +7,13 @@ use std::{
     time::Duration,
 };
 
-use stackwright::{Result, moves::ProgramLanguage, plugin::HostEnvironment, runtime::Runtime};
-use tokio::{process::Command, runtime::Handle};
+use stackwright::{
+    Result,
+    moves::ProgramLanguage,
+    plugin::HostEnvironment,
+    runtime::{Clock as _, SystemClock},
+};
+use tokio::process::Command;
 
 use super::{
     ProgramFolder, cannot_run,
@@ -18,6 +23,11 @@ use super::{
 
 /// Runs a program, whose facts come from the standard input.
 const LAUNCHER: &str = include_str!("launch.py");
+/// Prints the folders of packages, without the working directory.
+const PACKAGES_QUESTION: &str =
+    "import json, sys; print(json.dumps([folder for folder in sys.path if folder]))";
+/// How long the interpreter may take for that.
+const PACKAGES_TIMEOUT: Duration = Duration::from_secs(60);
 /// The folder of the virtual environment that the tool `uv` makes.
 const UV_ENVIRONMENT: &str = ".venv";
 /// The variable with which `uv` places its virtual environment elsewhere.
@@ -27,68 +37,13 @@ const UV_FILES: [&str; 2] = ["uv.lock", "pyproject.toml"];
 /// The type checkers that run before a program, as modules of its interpreter.
 const TYPE_CHECKERS: [&str; 2] = ["mypy", "pyright"];
 
-/// Prints the folders of packages, without the working directory.
-const PACKAGE_FOLDERS: &str =
-    "import json, sys; print(json.dumps([folder for folder in sys.path if folder]))";
-/// How long the interpreter may take for that.
-const PACKAGE_FOLDERS_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Returns the interpreter that the options of the project name, with its virtual environment.
-async fn interpreter(folder: &ProgramFolder) -> Result<(PathBuf, Option<PathBuf>)> {
-    let environment = match (
-        folder.option("toolchain").unwrap_or("pip"),
-        folder.option("virtualenv"),
-    ) {
-        ("pip", given) => given.map(|given| folder.root.join(given)),
-        ("uv", given) => Some(given.map_or_else(|| of_uv(folder), |given| folder.root.join(given))),
-        ("poetry", _) => Some(poetry::environment(folder).await?),
-        (other, _) => {
-            let why = format!(
-                "the toolchain `{other}` is not supported, only `pip`, `poetry` and `uv`: name the folder of the virtual environment \
-                 as the option `virtualenv`, and remove `toolchain`"
-            );
-            return Err(cannot_run(&folder.root, why));
-        }
-    };
-    let interpreter = match &environment {
-        Some(environment) => inside(folder, environment)?,
-        None => without_environment(folder)?,
-    };
-    Ok((interpreter, environment))
-}
-
-/// Returns the folders in which the interpreter finds packages.
-pub(super) async fn package_folders(folder: &ProgramFolder) -> Result<Vec<PathBuf>> {
-    let (interpreter, _) = interpreter(folder).await?;
-    let failed = |reason: &str| {
-        let interpreter = interpreter.display();
-        cannot_run(
-            &folder.root,
-            format!("the interpreter {interpreter} does not tell where its packages are: {reason}"),
-        )
-    };
-    let mut command = Command::new(&interpreter);
-    command
-        .args(["-c", PACKAGE_FOLDERS])
-        .env_clear()
-        .envs(folder.environment.variables())
-        .current_dir(&folder.root)
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    let clock = Runtime::system(Handle::current()).clock;
-    let answer = tokio::select! {
-        answer = command.output() => answer.map_err(|error| failed(&error.to_string()))?,
-        () = clock.wait(PACKAGE_FOLDERS_TIMEOUT) => return Err(failed("it did not end in time")),
-    };
-    if !answer.status.success() {
-        return Err(failed(String::from_utf8_lossy(&answer.stderr).trim()));
-    }
-    serde_json::from_slice(&answer.stdout).map_err(|error| failed(&error.to_string()))
-}
-
 /// Finds the program of a folder, with the interpreter that the options of the project name.
 pub(super) async fn find(folder: ProgramFolder) -> Result<FolderProgram> {
-    let (interpreter, environment) = interpreter(&folder).await?;
+    let environment = virtual_environment(&folder).await?;
+    let interpreter = match &environment {
+        Some(environment) => inside(&folder, environment)?,
+        None => without_environment(&folder)?,
+    };
     let check = check(&folder, &interpreter)?;
     Ok(FolderProgram {
         language: ProgramLanguage::PythonSdk,
@@ -102,6 +57,58 @@ pub(super) async fn find(folder: ProgramFolder) -> Result<FolderProgram> {
         root: folder.root,
         check,
     })
+}
+
+/// Returns the folders in which the interpreter of a project finds packages.
+pub(super) async fn packages(folder: &ProgramFolder) -> Result<Vec<PathBuf>> {
+    let interpreter = match virtual_environment(folder).await? {
+        Some(environment) => inside(folder, &environment)?,
+        None => without_environment(folder)?,
+    };
+    let failed = |reason: &str| {
+        let interpreter = interpreter.display();
+        let why = format!("its interpreter {interpreter} does not name the folders of packages: {reason}");
+        cannot_run(&folder.root, why)
+    };
+    let mut command = Command::new(&interpreter);
+    command
+        .args(["-c", PACKAGES_QUESTION])
+        .env_clear()
+        .envs(folder.environment.variables())
+        .current_dir(&folder.root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let answer = tokio::select! {
+        answer = command.output() => answer.map_err(|error| failed(&error.to_string()))?,
+        () = SystemClock.wait(PACKAGES_TIMEOUT) => return Err(failed("it did not end in time")),
+    };
+    if !answer.status.success() {
+        return Err(failed(String::from_utf8_lossy(&answer.stderr).trim()));
+    }
+    serde_json::from_slice(&answer.stdout).map_err(|error| failed(&error.to_string()))
+}
+
+/// Returns the virtual environment that the options of the project name.
+async fn virtual_environment(folder: &ProgramFolder) -> Result<Option<PathBuf>> {
+    Ok(
+        match (
+            folder.option("toolchain").unwrap_or("pip"),
+            folder.option("virtualenv"),
+        ) {
+            ("pip", given) => given.map(|given| folder.root.join(given)),
+            ("uv", given) => Some(given.map_or_else(|| of_uv(folder), |given| folder.root.join(given))),
+            ("poetry", _) => Some(poetry::environment(folder).await?),
+            (other, _) => {
+                let why = format!(
+                    "the toolchain `{other}` is not supported, only `pip`, `poetry` and `uv`: name the folder of the virtual environment \
+                 as the option `virtualenv`, and remove `toolchain`"
+                );
+                return Err(cannot_run(&folder.root, why));
+            }
+        },
+    )
 }
 
 /// Returns the virtual environment of `uv`: beside the nearest of its files.

@@ -251,7 +251,11 @@ impl PluginCache {
         for plugin in &plugins {
             let job = Arc::new(Job {
                 cache: self.folder.clone(),
-                plugin: PluginId::new(plugin.kind, &plugin.name, plugin.version.clone())?,
+                plugin: PluginId {
+                    kind: plugin.kind,
+                    name: plugin.name.clone(),
+                    version: plugin.version.clone(),
+                },
                 archive: Archive::File(PathBuf::new()),
                 checksum: None,
                 reinstall: false,
