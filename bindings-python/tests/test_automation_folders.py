@@ -220,7 +220,8 @@ def test_the_virtual_environment_of_uv_is_beside_its_lock_file(make_engine: Make
     folder.mkdir(parents=True)
     (folder / "Pulumi.yaml").write_text("name: shop\nruntime:\n  name: python\n  options:\n    toolchain: uv\n")
     (folder / "__main__.py").write_text(WHERE)
-    opts = auto.LocalWorkspaceOptions(pulumi_command=auto.Command(make_engine()), env_vars=variables(tmp_path))
+    env_vars = variables(tmp_path)
+    opts = auto.LocalWorkspaceOptions(pulumi_command=auto.Command(make_engine()), env_vars=env_vars)
     stack = auto.create_or_select_stack("dev", work_dir=str(folder), opts=opts)
     with pytest.raises(auto.CommandError, match="the virtual environment .*/work/shop/.venv does not exist"):
         stack.up()
@@ -229,7 +230,7 @@ def test_the_virtual_environment_of_uv_is_beside_its_lock_file(make_engine: Make
     environment.symlink_to(sys.prefix)
     outputs = stack.up().outputs
     assert (outputs["venv"].value, outputs["python"].value) == (str(environment), str(environment / "bin" / "python"))
-    stack.workspace.env_vars["UV_PROJECT_ENVIRONMENT"] = "elsewhere"
+    env_vars["UV_PROJECT_ENVIRONMENT"] = "elsewhere"
     with pytest.raises(auto.CommandError, match="the virtual environment .*/work/shop/elsewhere does not exist"):
         stack.up()
 
