@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use stackwright::{
     Error, ErrorKind, Result,
     config::{Config, ConfigKey, ConfigValue, DecryptedConfig, RekeyedConfig},
+    message::nearest_names,
     secrets::SecretsProvider,
 };
 
@@ -61,11 +62,7 @@ impl Project {
         let settings = self.settings_of(stack).await?;
         let config = with_defaults(&settings)?;
         let project = settings.project.name.as_str();
-        let missing = || {
-            let stack = settings.name.stack();
-            let message = format!("configuration key '{path}' not found for stack '{stack}'");
-            Error::new(ErrorKind::NotFound, message).with_config_key(path)
-        };
+        let missing = || missing(&settings, &config, path);
         let value = config.get_path(path, project)?.ok_or_else(missing)?;
         let single: Config = [(ConfigKey::new(project, "value"), value.clone())]
             .into_iter()
@@ -161,7 +158,8 @@ impl Project {
     /// new one. A value of a key that is declared as secret is encrypted also when it is not marked as one.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for an invalid path or name, and for a malformed file; [`ErrorKind::Decrypt`] when the
+    /// [`ErrorKind::InvalidInput`] for an invalid path or name, for null or a number without a JSON form, for a value of another type
+    /// than the declared one, and for a malformed file; [`ErrorKind::Decrypt`] when the
     /// passphrase is wrong, [`ErrorKind::Secrets`] when a secret cannot be encrypted; [`ErrorKind::Unavailable`] when the
     /// file cannot be written. The file is then unchanged.
     ///
@@ -198,6 +196,31 @@ impl Project {
         self.change_config(stack, changes.collect(), secrets).await
     }
 
+    /// As [`Self::set_all_config`], without a comparison of the values with the declared types: they fail the next operation of the
+    /// stack then, as with the reference engine's command.
+    ///
+    /// # Errors
+    /// As [`Self::set_config`], except for values of another type.
+    ///
+    /// # Cancel safety
+    /// As [`Self::set_config`].
+    pub async fn set_undeclared_config(
+        &self,
+        stack: &str,
+        values: Vec<(String, ConfigValue)>,
+        secret: Option<bool>,
+        secrets: Option<Arc<dyn SecretsProvider>>,
+    ) -> Result<()> {
+        let values = values.into_iter();
+        let changes = values.map(|(path, value)| ConfigChange { path, value, secret });
+        let change = Change::Set {
+            changes: changes.collect(),
+            checks_types: false,
+            secrets: self.secrets(secrets),
+        };
+        self.write_config(stack, &change).await.map(drop)
+    }
+
     /// As [`Self::set_all_config`], with values that are secrets or none each for itself.
     ///
     /// # Errors
@@ -213,6 +236,7 @@ impl Project {
     ) -> Result<()> {
         let change = Change::Set {
             changes,
+            checks_types: true,
             secrets: self.secrets(secrets),
         };
         self.write_config(stack, &change).await.map(drop)
@@ -295,6 +319,7 @@ impl Project {
 enum Change<'a> {
     Set {
         changes: Vec<ConfigChange>,
+        checks_types: bool,
         secrets: Arc<dyn SecretsProvider>,
     },
     Replace {
@@ -313,8 +338,13 @@ impl Change<'_> {
         let name = settings.project.name.as_str();
         let mut removed = 0;
         match self {
-            Self::Set { changes, secrets } => {
+            Self::Set {
+                changes,
+                checks_types,
+                secrets,
+            } => {
                 for ConfigChange { path, value, secret } in changes {
+                    refuse_valueless(path, value)?;
                     let was_secret =
                         matches!(config.get_path(path, name), Ok(Some(former)) if former.is_secure());
                     let value =
@@ -323,6 +353,9 @@ impl Change<'_> {
                             false => value.clone(),
                         };
                     config.set_path(path, name, value)?;
+                }
+                if *checks_types {
+                    refuse_other_types(settings, &config, changes)?;
                 }
                 if changes.iter().any(|change| change.value.is_secure()) || config.has_plaintext_secrets() {
                     let manager = settings.encrypting_manager(project, &**secrets).await?;
@@ -365,6 +398,77 @@ fn with_defaults(settings: &Settings) -> Result<Config> {
     let mut config = settings.stack_file.config.clone();
     settings.project.apply_defaults(&mut config)?;
     Ok(config)
+}
+
+/// Refuses what is no value: null, and numbers that JSON does not have.
+fn refuse_valueless(path: &str, value: &ConfigValue) -> Result<()> {
+    fn has_no_json(value: &ConfigValue) -> bool {
+        match value {
+            ConfigValue::Float(number) => !number.is_finite(),
+            ConfigValue::List(items) => items.iter().any(has_no_json),
+            ConfigValue::Object(members) => members.values().any(has_no_json),
+            _ => false,
+        }
+    }
+    let why = match value {
+        ConfigValue::Null => "null is no value; remove_config() (removeConfig() in Node) removes one",
+        value if has_no_json(value) => "a number is finite",
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(format!("configuration {path}: {why}")).with_config_key(path))
+}
+
+/// Refuses changes after which a value has another type than the declared one.
+fn refuse_other_types(settings: &Settings, config: &Config, changes: &[ConfigChange]) -> Result<()> {
+    let project = settings.project.name.as_str();
+    for (key, declaration) in &settings.project.config {
+        let mut changed = changes.iter();
+        let Some(change) = changed.find(|change| Config::is_path_of(&change.path, project, key)) else {
+            continue;
+        };
+        if let (Some(value), Some(value_type)) = (config.get(key), &declaration.value_type)
+            && !value_type.admits(value)
+        {
+            let text = format!(
+                "configuration {}: '{key}' is declared as {value_type}",
+                change.path
+            );
+            return Err(Error::invalid(text).with_config_key(&change.path));
+        }
+    }
+    Ok(())
+}
+
+/// How many stacks with a settings file, and how many similar keys, a hint names.
+const MAX_HINTED_NAMES: usize = 5;
+
+/// The error for a path without a value: a missing settings file and similar keys are hints.
+fn missing(settings: &Settings, config: &Config, path: &str) -> Error {
+    let (stack, project) = (settings.name.stack(), settings.project.name.as_str());
+    let message = format!("configuration key '{path}' not found for stack '{stack}'");
+    let error = Error::new(ErrorKind::NotFound, message).with_config_key(path);
+    if settings.text.text.is_none() {
+        let others = settings.text.others();
+        let listed: Vec<_> = nearest_names(stack, others.iter().map(String::as_str), MAX_HINTED_NAMES)
+            .into_iter()
+            .map(|other| format!("'{other}'"))
+            .collect();
+        let file = settings.text.path.display();
+        return error.with_hint(match listed.is_empty() {
+            true => format!("the stack has no settings file {file}"),
+            false => format!(
+                "the stack has no settings file {file}; there is one of {}",
+                listed.join(", ")
+            ),
+        });
+    }
+    let keys: Vec<String> = config.iter().map(|(key, _)| key.to_string()).collect();
+    let own = format!("{project}:");
+    let shown = keys.iter().map(|key| key.strip_prefix(&own).unwrap_or(key));
+    let near = nearest_names(path.strip_prefix(&own).unwrap_or(path), shown, MAX_HINTED_NAMES);
+    near.into_iter().fold(error, |error, near| {
+        error.with_hint(format!("did you mean '{near}'?"))
+    })
 }
 
 fn is_declared_secret(settings: &Settings, path: &str) -> bool {
