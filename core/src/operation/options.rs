@@ -103,7 +103,7 @@ pub struct OperationOptions {
     /// result lists the suggestions that were not accepted, too. A move that does not fit (any more) is refused before
     /// anything changes.
     #[schemars(extend(
-        "x-takes" = "True, or a list of suggested moves",
+        "x-takes" = "a truth value, or a list of suggested moves",
         "x-python" = "bool | Sequence[SuggestedMove | Mapping[str, Any]]",
         "x-typescript" = "boolean | readonly Pick<SuggestedMove, \"oldUrn\" | \"newUrn\">[]"
     ))]

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use stackwright::{
     Error, ErrorKind, Result,
+    binding::nearest_names,
     config::{Config, ConfigKey, ConfigValue, DecryptedConfig, RekeyedConfig},
-    message::nearest_names,
     secrets::SecretsProvider,
 };
 

@@ -257,6 +257,72 @@ async fn a_key_that_is_declared_as_secret_is_encrypted() {
 }
 
 #[tokio::test]
+async fn a_value_of_another_type_than_the_declared_one_is_refused() {
+    let declared =
+        "  size: {type: integer}\n  zones: {type: array, items: {type: string}}\n  ratio: {type: number}\n";
+    let shop = Shop::new(&format!("{PROJECT}config:\n{declared}"), Arc::new(Base64Provider)).await;
+    let number = ConfigValue::Float;
+    for (path, value, expected) in [
+        (
+            "size",
+            ConfigValue::plain("big"),
+            "'shop:size' is declared as integer",
+        ),
+        ("size", number(2.5), "'shop:size' is declared as integer"),
+        (
+            "shop:zones",
+            ConfigValue::plain("a"),
+            "'shop:zones' is declared as array<string>",
+        ),
+        ("ratio", number(f64::NAN), "a number is finite"),
+        (
+            "other",
+            ConfigValue::List(vec![number(f64::INFINITY)]),
+            "a number is finite",
+        ),
+        ("other", ConfigValue::Null, "null is no value"),
+    ] {
+        let refused = shop
+            .project
+            .set_config("dev", path, value, None)
+            .await
+            .unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        let found = refused.message();
+        assert!(
+            found.starts_with(&format!("configuration {path}: {expected}")),
+            "{found}"
+        );
+    }
+    assert!(!shop.path("Pulumi.dev.yaml").exists());
+    shop.set("size", "7").await.unwrap();
+    shop.set("zones[0]", "a").await.unwrap();
+    shop.set("ratio", "2.5").await.unwrap();
+    // Another value stays as it is, also a wrong one.
+    shop.put("Pulumi.dev.yaml", "config:\n  shop:size: big\n");
+    shop.set("ratio", "3").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_missing_value_has_the_missing_file_or_similar_keys_as_hints() {
+    let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
+    shop.put("Pulumi.dev.yaml", "config:\n  aws:region: eu\n  shop:size: 3\n");
+    let hints = async |stack: &str, path: &str| {
+        let missing = shop.project.get_config(stack, path, None).await.unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+        missing.hints().join(" ")
+    };
+    assert_eq!(hints("dev", "aws:regoin").await, "did you mean 'aws:region'?");
+    assert_eq!(hints("dev", "sise").await, "did you mean 'size'?");
+    assert_eq!(hints("dev", "something-else").await, "");
+    let hint = hints("dve", "size").await;
+    assert!(
+        hint.contains("no settings file") && hint.ends_with("Pulumi.dve.yaml; there is one of 'dev'"),
+        "{hint}"
+    );
+}
+
+#[tokio::test]
 async fn a_stack_takes_its_settings_from_the_files_at_each_operation() {
     let project =
         format!("{PROJECT}config:\n  size: {{type: integer, default: 3}}\n  zone: {{type: string}}\n");
@@ -300,7 +366,9 @@ async fn a_stack_takes_its_settings_from_the_files_at_each_operation() {
         pairs,
         [("shop:own", "host"), ("shop:size", "3"), ("shop:zone", "eu")]
     );
-    shop.set("size", "x").await.unwrap();
+    let values = vec![("size".to_owned(), ConfigValue::plain("x"))];
+    let unchecked = shop.project.set_undeclared_config("dev", values, None, None);
+    unchecked.await.unwrap();
     shop.project
         .remove_config("dev", &["zone".to_owned()])
         .await
@@ -433,6 +501,7 @@ async fn the_project_file_is_changed_at_paths_and_stays_a_project_file() {
     for (path, value) in [
         ("name", json!("a/b")),
         ("runtime", json!(null)),
+        ("runtime", json!(5)),
         ("config.x", json!({"type": "text"})),
         ("[", json!(1)),
     ] {
