@@ -66,7 +66,7 @@ impl ConfigType {
     }
 
     /// Returns whether a value has the type. A top-level scalar, which is always a text, is parsed.
-    pub(crate) fn admits(&self, value: &ConfigValue) -> bool {
+    fn admits(&self, value: &ConfigValue) -> bool {
         let text = match value {
             // Encrypted values cannot be checked.
             ConfigValue::Secure(_) | ConfigValue::Secret(_) => return true,

@@ -114,7 +114,7 @@ fn parsed(key: &str, given: GivenValue) -> Result<ConfigValue> {
 async fn write(target: &Target<'_>, values: Vec<(String, ConfigValue)>, secret: Option<bool>) -> Result {
     let written = target
         .project
-        .set_undeclared_config(target.name(), values, secret, None)
+        .set_all_config(target.name(), values, secret, None)
         .await;
     written.map_err(|error| {
         let is_path = error.kind() == stackwright::ErrorKind::InvalidInput;

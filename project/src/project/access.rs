@@ -196,31 +196,6 @@ impl Project {
         self.change_config(stack, changes.collect(), secrets).await
     }
 
-    /// As [`Self::set_all_config`], without a comparison of the values with the declared types: they fail the next operation of the
-    /// stack then, as with the reference engine's command.
-    ///
-    /// # Errors
-    /// As [`Self::set_config`], except for values of another type.
-    ///
-    /// # Cancel safety
-    /// As [`Self::set_config`].
-    pub async fn set_undeclared_config(
-        &self,
-        stack: &str,
-        values: Vec<(String, ConfigValue)>,
-        secret: Option<bool>,
-        secrets: Option<Arc<dyn SecretsProvider>>,
-    ) -> Result<()> {
-        let values = values.into_iter();
-        let changes = values.map(|(path, value)| ConfigChange { path, value, secret });
-        let change = Change::Set {
-            changes: changes.collect(),
-            checks_types: false,
-            secrets: self.secrets(secrets),
-        };
-        self.write_config(stack, &change).await.map(drop)
-    }
-
     /// As [`Self::set_all_config`], with values that are secrets or none each for itself.
     ///
     /// # Errors
@@ -236,7 +211,6 @@ impl Project {
     ) -> Result<()> {
         let change = Change::Set {
             changes,
-            checks_types: true,
             secrets: self.secrets(secrets),
         };
         self.write_config(stack, &change).await.map(drop)
@@ -319,7 +293,6 @@ impl Project {
 enum Change<'a> {
     Set {
         changes: Vec<ConfigChange>,
-        checks_types: bool,
         secrets: Arc<dyn SecretsProvider>,
     },
     Replace {
@@ -338,11 +311,7 @@ impl Change<'_> {
         let name = settings.project.name.as_str();
         let mut removed = 0;
         match self {
-            Self::Set {
-                changes,
-                checks_types,
-                secrets,
-            } => {
+            Self::Set { changes, secrets } => {
                 for ConfigChange { path, value, secret } in changes {
                     refuse_valueless(path, value)?;
                     let was_secret =
@@ -353,9 +322,6 @@ impl Change<'_> {
                             false => value.clone(),
                         };
                     config.set_path(path, name, value)?;
-                }
-                if *checks_types {
-                    refuse_other_types(settings, &config, changes)?;
                 }
                 if changes.iter().any(|change| change.value.is_secure()) || config.has_plaintext_secrets() {
                     let manager = settings.encrypting_manager(project, &**secrets).await?;
@@ -416,27 +382,6 @@ fn refuse_valueless(path: &str, value: &ConfigValue) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::invalid(format!("configuration {path}: {why}")).with_config_key(path))
-}
-
-/// Refuses changes after which a value has another type than the declared one.
-fn refuse_other_types(settings: &Settings, config: &Config, changes: &[ConfigChange]) -> Result<()> {
-    let project = settings.project.name.as_str();
-    for (key, declaration) in &settings.project.config {
-        let mut changed = changes.iter();
-        let Some(change) = changed.find(|change| Config::is_path_of(&change.path, project, key)) else {
-            continue;
-        };
-        if let (Some(value), Some(value_type)) = (config.get(key), &declaration.value_type)
-            && !value_type.admits(value)
-        {
-            let text = format!(
-                "configuration {}: '{key}' is declared as {value_type}",
-                change.path
-            );
-            return Err(Error::invalid(text).with_config_key(&change.path));
-        }
-    }
-    Ok(())
 }
 
 /// How many stacks with a settings file, and how many similar keys, a hint names.

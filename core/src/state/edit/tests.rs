@@ -221,7 +221,15 @@ fn names_types_and_parents_that_a_resource_cannot_have_are_refused() {
         refusal(StateEdit::Rename(edit), &state)
     };
     type Case<'a> = (&'a dyn Fn(&mut Rename), &'a str);
-    let cases: [Case<'_>; 9] = [
+    let cases: [Case<'_>; 14] = [
+        (&|_| {}, "names no new name, parent or type"),
+        (&|edit| edit.name = Some(" \t".to_owned()), "is blank"),
+        (&|edit| edit.name = Some("a\nb".to_owned()), "control character"),
+        (&|edit| edit.name = Some("a\0".to_owned()), "control character"),
+        (
+            &|edit| edit.resource_type = Some("a:b:C\n".to_owned()),
+            "control character",
+        ),
         (&|edit| edit.name = Some(String::new()), "is empty"),
         (&|edit| edit.name = Some("x::y".to_owned()), "contains '::'"),
         (&|edit| edit.resource_type = Some(String::new()), "it is empty"),
