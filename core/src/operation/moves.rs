@@ -100,18 +100,23 @@ pub(super) async fn accept_moves(run: &mut OperationRun) -> Result<Option<Operat
         if result.error.is_some() {
             return Ok(Some(failed_preview(run, result).await));
         }
-        let found = match &accepted {
+        let mut found = match &accepted {
             AcceptMoves::All(_) => Found::in_preview(&result),
             AcceptMoves::Only(listed) => Found {
                 moves: chosen(listed, &result)?,
                 ..Found::default()
             },
         };
+        found.moves.retain(|suggestion| {
+            let mut known = moves.iter();
+            !known.any(|it| it.old_urn == suggestion.old_urn || it.new_urn == suggestion.new_urn)
+        });
+        let is_complete = found.moves.is_empty() || !found.can_have_more;
         moves.extend(found.moves.into_iter().map(|suggestion| SuggestedMove {
             accepted: true,
             ..suggestion
         }));
-        if !found.can_have_more {
+        if is_complete {
             run.moves = AppliedMoves::new(moves, found.declined);
             return Ok(None);
         }

@@ -57,6 +57,12 @@ pub(super) fn rename(snapshot: &Snapshot, edit: &Rename) -> Result<Edited> {
             "programs register the stack itself as '{usual}', not as '{urn}'"
         ));
     }
+    if record.urn.is_default_provider() && edit.urn != urn {
+        edited.warnings.push(format!(
+            "programs use the default provider by the name '{}': the next update creates it again, and its resources change to it",
+            record.urn.name()
+        ));
+    }
     edited.renames = renames.0;
     Ok(edited)
 }

@@ -605,3 +605,25 @@ fn what_only_its_user_can_correct_is_not_repaired() {
         assert!(error.message().contains(expected), "{error}");
     }
 }
+
+#[test]
+fn a_renamed_default_provider_is_warned_of() {
+    let of = |name: &str| {
+        let urn = Urn::new("dev", "shop", "", "pulumi:providers:test", name);
+        let mut provider = ResourceState::new(urn, "pulumi:providers:test".into(), true);
+        provider.id = "1".into();
+        provider
+    };
+    for (name, warnings) in [("default", 1), ("mine", 0)] {
+        let state = snapshot([of(name)]);
+        let edit = StateEdit::Rename(Rename::to_name(of(name).urn, "other"));
+        let (_, report) = edit.apply(&state).unwrap();
+        assert_eq!(report.warnings.len(), warnings, "{:?}", report.warnings);
+        assert!(
+            report
+                .warnings
+                .iter()
+                .all(|warning| warning.contains("'default'"))
+        );
+    }
+}
