@@ -234,7 +234,7 @@ impl<'n, 'a> Counterparts<'n, 'a> {
             .get(&(of_type.as_str(), relative.clone()))
             .or_else(|| self.by_type.get(&(of_type.as_str(), child.name().into())));
         match of_same_type {
-            Some(other) => Some((other, true)),
+            Some(other) => Some((*other, true)),
             None => {
                 let other = self.by_package.get(&(of_type.package(), relative));
                 other.map(|other| (*other, false))

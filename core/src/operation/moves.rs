@@ -31,7 +31,7 @@ fn changes_of(steps: &[StepResult]) -> Changes<'_> {
             (StepOp::Same | StepOp::Update, Some(old), Some(new))
                 if old.0.parent != new.0.parent && is_movable(&old.0) =>
             {
-                found.kept.push((&old.0, &new.0));
+                found.kept.push((&*old.0, &*new.0));
             }
             _ => {}
         }

@@ -231,8 +231,8 @@ async fn ended_within(
 ) -> Result<usize> {
     let mut count = 0;
     for record in later {
-        let key = objects.iter().map(|object| object.key.as_str());
-        let Some(key) = key.filter(|key| moment(name, key) == Some(*record)).next() else {
+        let mut keys = objects.iter().map(|object| object.key.as_str());
+        let Some(key) = keys.find(|key| moment(name, key) == Some(*record)) else {
             break;
         };
         let Some(object) = store.get(key).await? else {
