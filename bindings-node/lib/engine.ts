@@ -260,7 +260,8 @@ export class Engine {
     async stacks(project?: string, options: { resourceCounts?: boolean } = {}): Promise<StackSummary[]> {
         project ??= undefined;
         if (project !== undefined && typeof project !== "string") {
-            throw new InvalidInputError(`the project whose stacks are listed is a string, not ${described(project)}`);
+            const hint = typeof project === "object" ? "; options are the second argument: stacks(undefined, { resourceCounts: true })" : "";
+            throw new InvalidInputError(`the project whose stacks are listed is a string, not ${described(project)}${hint}`);
         }
         options = given(options);
         refuseUnknown("stacks()", options, { resourceCounts: true });

@@ -32,7 +32,7 @@ export function requireOptions(what: string, options: unknown, part = "option"):
 
 /** Returns options without those that are null: as with `undefined`, they are not given. */
 export function given<T extends object>(options: T): T {
-    if (options === null) {
+    if (options === null || options === undefined) {
         return {} as T;
     }
     if (typeof options !== "object" || Array.isArray(options) || !Object.values(options).includes(null)) {

@@ -152,6 +152,10 @@ export class Project {
         requireText("stack", stack);
         requireObject("values", values);
         const { secret, passphrase } = checked(called, options, CHANGE_CHECKS);
+        const valueless = Object.entries(values).find(([, value]) => value === undefined);
+        if (valueless !== undefined) {
+            throw new InvalidInputError(`configuration ${valueless[0]}: undefined is no value; removeConfig() removes one`);
+        }
         const changes = guarded(() => this.#native.changes(values));
         return awaited(() => this.#native.setConfig(stack, changes, secret, passphrase));
     }

@@ -153,6 +153,13 @@ function pendingId(pending: PendingOperation | string): string {
     return id;
 }
 
+/** Refuses the id of a resource in the place of the options. */
+function requireResourceOptions(called: string, options: unknown): void {
+    if (typeof options === "string") {
+        throw new InvalidInputError(`the options of ${called} are an object: the id of the resource is its member resourceId`);
+    }
+}
+
 /** Returns the id of a resource, where it is given. */
 function resourceIdOf(id: string | undefined): string | undefined {
     id ??= undefined;
@@ -490,6 +497,7 @@ export class Stack {
      */
     adoptPending(pending: PendingOperation | string, options: AdoptionOptions = {}): Operation {
         this.#requireOpen();
+        requireResourceOptions("adoptPending()", options);
         const { resourceId, replace, signal, onEvent, onOutput, ...own } = checked("adoptPending()", options) as AdoptionOptions;
         checkMembers({ replace }, { replace: flag }, "adoptPending()");
         const [id, ofResource] = [pendingId(pending), resourceIdOf(resourceId)];
@@ -507,6 +515,7 @@ export class Stack {
         options: { resourceId?: string; showSecrets?: boolean } = {},
     ): Promise<ResourceRecord | undefined> {
         this.#requireOpen();
+        requireResourceOptions("readPending()", options);
         const { resourceId, ...own } = given(options);
         const showSecrets = showsSecrets("readPending()", own);
         const [id, ofResource] = [pendingId(pending), resourceIdOf(resourceId)];

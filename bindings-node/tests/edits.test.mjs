@@ -31,6 +31,15 @@ test("a renamed resource is the same for a program that registers the new name",
     assert.ok((await failureOf(stack.deleteResources([Z]))) instanceof ConflictError);
     assert.match((await failureOf(stack.rename(Z, { name: 5 }))).message, /rename\.name takes a string/);
     assert.match((await failureOf(stack.rename(Z, { nam: "y" }))).message, /nam/);
+    for (const [call, text] of [
+        [() => stack.rename(Z), /names no new name, parent or type/],
+        [() => stack.restore(), /by its version or by a time/],
+        [() => stack.changeSecrets(), /either a passphrase or an encryption/],
+        [() => stack.readPending("none", "id"), /is its member resourceId/],
+    ]) {
+        const missing = await failureOf(call());
+        assert.ok(missing instanceof InvalidInputError && text.test(missing.message), String(missing));
+    }
     assert.ok((await failureOf(stack.unprotect([]))) instanceof InvalidInputError);
     assert.equal((await stack.protect([], { all: true })).records.length, 4);
     assert.equal((await stack.unprotect({ all: true })).records.length, 4);

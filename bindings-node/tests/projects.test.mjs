@@ -94,6 +94,9 @@ test("configuration is set, listed and removed with all other bytes kept", async
     assert.equal(text("Pulumi.dev.yaml"), SETTINGS);
     await refused(project.getConfig("dev", "zone"), NotFoundError, /configuration key 'zone' not found for stack 'dev'/);
     await refused(project.getConfig("other/dev", "zone"), InvalidInputError, /doesn't match Pulumi.yaml/);
+    for (const value of [undefined, null]) {
+        await refused(project.setConfig("dev", "zone", value), InvalidInputError, /is no value; /);
+    }
     await refused(project.setAllConfig("dev", []), InvalidInputError, /values is an object/);
     await refused(project.setConfig("dev", "zone", "a", { secrt: true }), InvalidInputError, /secrt/);
     await refused(project.setConfig("dev", "zone", "a", { secret: "yes" }), InvalidInputError, /secret/);

@@ -55,6 +55,10 @@ def test_a_renamed_resource_is_the_same_for_a_program_that_registers_the_new_nam
                 await stack.rename(Z, nmae="y")  # type: ignore[call-arg]
             with pytest.raises(sw.InvalidInputError, match="given no resource"):
                 await stack.unprotect()
+            with pytest.raises(sw.InvalidInputError, match="names no new name, parent or type"):
+                await stack.rename(Z)
+            with pytest.raises(sw.InvalidInputError, match="time takes a datetime with a time zone, not a date"):
+                await stack.restore(time=datetime.now(timezone.utc).date())  # type: ignore[arg-type]
             assert len((await stack.protect(all=True)).records) == 4
             refused = await stack.destroy().wait()
             assert "unprotect()" in str(refused) and "ignore_protect" in str(refused)

@@ -91,7 +91,7 @@ def test_a_malformed_move_is_refused_by_its_place() -> None:
             for accepted, message in [
                 ([{"old_urn": "x"}], r"accept_moves\[0\]\.old_urn takes a URN"),
                 ([{}], r"accept_moves\[0\] lacks "),
-                ("yes", "accept_moves takes True, or a list of suggested moves, not a string"),
+                ("yes", "accept_moves takes a truth value, or a list of suggested moves, not a string"),
             ]:
                 with pytest.raises(sw.InvalidInputError, match=message):
                     await stack.up(accept_moves=accepted)  # type: ignore[arg-type]

@@ -108,6 +108,8 @@ def test_configuration_is_set_listed_and_removed_with_all_other_bytes_kept(tmp_p
                 await project.get_config("other/dev", "zone")
             with pytest.raises(sw.InvalidInputError, match="values takes a dictionary"):
                 await project.set_all_config("dev", [])  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="null is no value"):
+                await project.set_config("dev", "zone", None)
             with pytest.raises(sw.InvalidInputError, match="zone is or holds"):
                 await project.set_config("dev", "zone", object())
             assert (folder / "Pulumi.dev.yaml").read_text() == SETTINGS

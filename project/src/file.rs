@@ -39,6 +39,19 @@ pub(crate) struct SettingsText {
 }
 
 impl SettingsText {
+    /// Returns the names of the stacks that have a settings file in the folder.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let files = self.path.parent().and_then(|folder| fs::read_dir(folder).ok());
+        let names = files.into_iter().flatten().flatten().filter_map(|file| {
+            let name = file.file_name().into_string().ok()?;
+            let (stack, ending) = name.strip_prefix("Pulumi.")?.rsplit_once('.')?;
+            ENDINGS.contains(&ending).then(|| stack.to_owned())
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Reads the file `stem` with one of the endings, `preferred` first. A file that does not exist has the preferred
     /// ending.
     pub(crate) fn read(folder: &Path, stem: &str, preferred: Option<&str>) -> Result<Self> {

@@ -51,6 +51,7 @@ def _report_of(document: Mapping[str, Any]) -> EditReport:
     return EditReport(
         dry_run=document["dryRun"],
         records=tuple(_edited_of(record) for record in document["records"]),
+        settings=document["settings"],
         warnings=tuple(document["warnings"]),
         text=document["text"],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final, Literal, Protocol
 
 from ._annotations import Unpack
@@ -470,13 +470,15 @@ class Stack:
 
         :param version: The number of the operation, counted from 1, the oldest.
         :param time: The last operation that had ended at this time: a ``datetime`` with a time zone, or text in the form of
-            RFC 3339.
+            RFC 3339. In whole seconds, as ``endTime`` of the history, an operation that ended within that second had ended.
         :param passphrase: The passphrase of that state, where the key of the stack was changed since.
         """
         if isinstance(time, datetime):
             if time.tzinfo is None:
                 raise InvalidInputError("time takes a datetime with a time zone")
             time = time.isoformat()
+        elif isinstance(time, date):
+            raise InvalidInputError("time takes a datetime with a time zone, not a date")
         return await self._edit("restore", {"restore": {"version": version, "time": time, "passphrase": passphrase}}, dry_run)
 
     @named_options

@@ -15,7 +15,8 @@ use crate::{
     runtime::Timestamp,
     secrets::{CallbackProvider, SecretsCallbacks},
     state::edit::{
-        Delete, EditKind, EditReport, EditedRecord, RemovedReference, Rename, Selection, StateEdit,
+        Delete, EditKind, EditReport, EditedRecord, RemovedReference, Rename, Selection, SettingsEdit,
+        StateEdit,
     },
     store::HistoryPoint,
 };
@@ -188,8 +189,10 @@ pub(super) struct EditReportDocument<'a> {
     /// Whether it was a dry run, which writes nothing.
     dry_run: bool,
     /// The records that it touched: those of the state in its order, then removed ones, then those of pending operations. None
-    /// for an edit that changes nothing.
+    /// for an edit that changes none.
     records: Vec<EditedRecordDocument<'a>>,
+    /// What it did to the settings file of the stack: `renamed`, or `encrypted` with the new key.
+    settings: Option<SettingsEdit>,
     /// What the user should know.
     warnings: &'a [String],
     /// The report as text for users: each record with the references that it lost, and the warnings.
@@ -227,6 +230,7 @@ impl<'a> From<&'a EditReport> for EditReportDocument<'a> {
         Self {
             dry_run: report.dry_run,
             records: report.records.iter().map(EditedRecordDocument::from).collect(),
+            settings: report.settings,
             warnings: &report.warnings,
             text: report.to_string(),
         }

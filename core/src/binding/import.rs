@@ -92,7 +92,7 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
     }
     // A text is the JSON of the file.
     let text = serde_json::from_str::<String>(&file).unwrap_or(file);
-    let text = without_unknown_members(text);
+    let text = known_members(&text)?;
     let read: ImportRequest = read(text.as_bytes(), Language::C, "the import file")?;
     if read.file.is_some() {
         return Err(Error::invalid("an import file has no import file in it"));
@@ -104,12 +104,23 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
     })
 }
 
-/// Returns an import file without the members that no import has, which files of other tools may contain. A text that is no such
-/// file stays as it is.
-fn without_unknown_members(text: String) -> String {
-    let Ok(Value::Object(mut file)) = serde_json::from_str::<Value>(&text) else {
-        return text;
+/// Returns an import file without the members that no import has, which files of other tools may contain.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] for a text that is no JSON object, and for a file without resources.
+fn known_members(text: &str) -> Result<String> {
+    let parsed = serde_json::from_str::<Value>(text).map_err(|error| {
+        let fault = format!("an import file is a JSON object, and this text is not JSON: {error}");
+        Error::invalid(fault).with_hint("the text is the content of the file, and not its path")
+    })?;
+    let Value::Object(mut file) = parsed else {
+        return Err(Error::invalid(
+            "an import file is a JSON object, with `resources`",
+        ));
     };
+    if !file.contains_key("resources") {
+        return Err(without_resources(&file));
+    }
     retain_members::<ImportRequest>(&mut file);
     let resources = file.get_mut("resources").and_then(Value::as_array_mut);
     for resource in resources.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -121,7 +132,25 @@ fn without_unknown_members(text: String) -> String {
             retain_members::<ImportExtension>(extension);
         }
     }
-    Value::Object(file).to_string()
+    Ok(Value::Object(file).to_string())
+}
+
+/// How many members of a file without resources an error names.
+const MAX_NAMED_MEMBERS: usize = 8;
+
+/// The error for an import file without resources, which would import nothing.
+fn without_resources(file: &Map<String, Value>) -> Error {
+    const TEXT: &str = "an import file has `resources`, a list";
+    let members = file.keys().take(MAX_NAMED_MEMBERS);
+    let members: Vec<_> = members.map(|name| format!("'{name}'")).collect();
+    let error = Error::invalid(match members.is_empty() {
+        true => format!("{TEXT}, and this one is empty"),
+        false => format!("{TEXT}, and this one has only {}", members.join(", ")),
+    });
+    match file.contains_key("type") && file.contains_key("name") {
+        true => error.with_hint("a single resource is a list with one element"),
+        false => error,
+    }
 }
 
 /// Removes the members that the schema of a document does not have.
@@ -219,6 +248,28 @@ mod tests {
         };
         let misspelt = refusal(r#"{"resources": [{"logicalName": "a"}]}"#, Language::Python);
         assert!(misspelt.contains("did you mean 'logical_name'?"), "{misspelt}");
+        for (file, expected) in [
+            (
+                "{}",
+                "an import file has `resources`, a list, and this one is empty",
+            ),
+            (
+                r#"{"type": "t:m:T", "name": "a", "id": "1"}"#,
+                "an import file has `resources`, a list, and this one has only 'type', 'name', 'id'",
+            ),
+            (
+                r#"{"resource": [{"type": "t:m:T", "name": "a", "id": "1"}]}"#,
+                "an import file has `resources`, a list, and this one has only 'resource'",
+            ),
+            (r#""[]""#, "an import file is a JSON object, with `resources`"),
+            (
+                r#""import.json""#,
+                "an import file is a JSON object, and this text is not JSON: ",
+            ),
+        ] {
+            let found = refusal(&format!(r#"{{"file": {file}}}"#), Language::Python);
+            assert!(found.starts_with(expected), "{found}");
+        }
         let both = refusal(r#"{"file": {}, "resources": [{"name": "a"}]}"#, Language::C);
         assert!(both.contains("and resources beside it"), "{both}");
     }

@@ -25,6 +25,8 @@ mod settings;
 mod stack;
 mod stacks;
 
+#[doc(hidden)]
+pub use crate::message::nearest_names;
 pub use analysis::analysis_document;
 pub use document::{Document, schemas};
 pub use edit::{EditDocument, edit, edit_report_document};

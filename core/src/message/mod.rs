@@ -17,7 +17,8 @@ pub(crate) use import::PROVIDER_INPUTS_DEPRECATED;
 pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};
 pub(crate) use locks::stack_locked;
-pub(crate) use nearest::nearest_names;
+#[doc(hidden)]
+pub use nearest::nearest_names;
 pub(crate) use sdk::text_of_program;
 pub(crate) use similar::distance;
 pub use text::Text;

@@ -7,11 +7,8 @@ use super::distance;
 /// Returns at most `count` of the known names that are similar to `name`, the nearest first, equally near ones in the given
 /// order: those within an edit distance
 /// (ignoring case) of a quarter of its length, and of 2 at least.
-pub(crate) fn nearest_names<'a>(
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    count: usize,
-) -> Vec<&'a str> {
+#[must_use]
+pub fn nearest_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
     let limit = (name.chars().count() / 4).max(2);
     let mut seen = HashSet::new();
     let near = known.into_iter().filter_map(|other| {

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::{event::SuggestedMove, resource::ResourceState, urn::Urn};
 
+/// The least confidence of a suggestion that `true` accepts.
+pub const MIN_ACCEPTED_CONFIDENCE: f64 = 0.7;
+
 /// Which moves an update applies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
@@ -16,7 +19,7 @@ use crate::{event::SuggestedMove, resource::ResourceState, urn::Urn};
     expecting = "moves are a truth value, or a list of objects with `oldUrn` and `newUrn`"
 )]
 pub enum AcceptMoves {
-    /// All that are suggested, or none.
+    /// All suggestions with a confidence of at least [`MIN_ACCEPTED_CONFIDENCE`], or none.
     All(bool),
     /// These only.
     Only(Vec<AcceptedMove>),
@@ -104,6 +107,8 @@ pub(crate) struct AppliedMoves(Option<Arc<Applied>>);
 #[derive(Debug)]
 struct Applied {
     moves: Vec<SuggestedMove>,
+    /// Suggestions that were not accepted.
+    declined: Vec<SuggestedMove>,
     /// From the URN of a resource to that of its record, what follows included.
     former: FxHashMap<Urn, Urn>,
     /// The reverse.
@@ -113,8 +118,9 @@ struct Applied {
 }
 
 impl AppliedMoves {
-    pub(crate) fn new(moves: Vec<SuggestedMove>) -> Self {
-        if moves.is_empty() {
+    /// `declined` are suggestions that the result lists beside the applied moves.
+    pub(crate) fn new(moves: Vec<SuggestedMove>, declined: Vec<SuggestedMove>) -> Self {
+        if moves.is_empty() && declined.is_empty() {
             return Self::default();
         }
         let pairs = moves.iter().flat_map(|accepted| {
@@ -131,6 +137,7 @@ impl AppliedMoves {
         let roots = roots.map(|roots| (roots.old_urn.clone(), roots.new_urn.clone()));
         Self(Some(Arc::new(Applied {
             moves,
+            declined,
             former,
             present,
             roots,
@@ -140,6 +147,11 @@ impl AppliedMoves {
     /// Returns the moves.
     pub(crate) fn moves(&self) -> &[SuggestedMove] {
         self.0.as_ref().map_or(&[], |applied| &applied.moves)
+    }
+
+    /// Returns the suggestions that were not accepted.
+    pub(crate) fn declined(&self) -> &[SuggestedMove] {
+        self.0.as_ref().map_or(&[], |applied| &applied.declined)
     }
 
     /// Returns all pairs of a resource's URN and that of its record.

@@ -40,6 +40,7 @@ enum Kind {
     WithoutFirstWord,
     WithoutLastWord,
     NameInPackage,
+    FingerprintInPackage,
     TypeBelow,
     NameBelow,
 }
@@ -91,6 +92,12 @@ fn keys(open: &Open<'_, '_>) -> Vec<(u64, usize)> {
     ];
     if let Some(fingerprint) = node.fingerprint {
         keys.push(key(Kind::Fingerprint, &|| fingerprint));
+        // Of components, everything below can be equal although type and name are not.
+        if !custom && !node.children.is_empty() {
+            let package = node.state.resource_type.package();
+            let of_package = hash_of(&(Kind::FingerprintInPackage, package, fingerprint));
+            keys.push((of_package, MAX_PAIRS_OF_KEY));
+        }
     }
     keys.extend(words.iter().map(|word| key(Kind::Word, &|| hash_of(word))));
     if let [_, rest @ ..] = &*words

@@ -31,10 +31,10 @@ impl Node<'_> {
 }
 
 impl<'a> Forest<'a> {
-    pub(super) fn new(records: &[&'a ResourceState]) -> Self {
+    pub(super) fn new(records: impl Iterator<Item = &'a ResourceState>) -> Self {
         let mut places = FxHashMap::default();
-        let mut nodes = Vec::with_capacity(records.len());
-        for state in records.iter().copied().filter(|state| !state.urn.is_root_stack()) {
+        let mut nodes = Vec::new();
+        for state in records.filter(|state| !state.urn.is_root_stack()) {
             places.insert(&state.urn, nodes.len());
             nodes.push(Node {
                 state,

@@ -20,6 +20,19 @@ pub(super) struct Likeness {
     pub(super) children: Equal,
 }
 
+/// What the children of two records say about these.
+#[derive(Clone, Copy, Debug, Default)]
+struct Below {
+    /// How many children there are on the larger side, and how many have a counterpart of the same type and relative name.
+    counted: Equal,
+    /// The points of the children of both sides.
+    points: Equal,
+    /// How many children have a counterpart with inputs of which at least half are equal.
+    matched: usize,
+    /// How many inputs of these are equal.
+    equal_inputs: usize,
+}
+
 /// What the pairs so far say about two records.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
@@ -65,8 +78,10 @@ pub(super) fn likeness(
         Some((former, present)) => is_derived((old.name(), former), (new.name(), present)),
         None => old.name() == new.name(),
     };
-    // Two things of a package that share nothing but some settings are usual.
-    if !same_type && !has_same_name {
+    let below = below(olds, old, news, new);
+    let of_names_below = below.name_evidence();
+    // Two things of a package that share nothing but some settings are usual; components of which most children agree are not.
+    if !same_type && !has_same_name && (before.custom || of_names_below < MIN_NAMES_BELOW) {
         return None;
     }
     let own_names = (old.name(), new.name());
@@ -74,12 +89,11 @@ pub(super) fn likeness(
         Some(parents) => inputs::compare(&before.inputs, &after.inputs, &[own_names, parents]),
         None => inputs::compare(&before.inputs, &after.inputs, &[own_names]),
     };
-    let (children, of_children) = children(olds, old, news, new);
-    let content = match (inputs.compared, of_children.compared) {
+    let content = match (inputs.compared, below.points.compared) {
         (0, 0) => NO_EVIDENCE,
         (_, 0) => evidence(inputs),
-        (0, _) => evidence(of_children),
-        _ => evidence(of_children).mul_add(2.0, evidence(inputs)) / 3.0,
+        (0, _) => evidence(below.points),
+        _ => evidence(below.points).mul_add(2.0, evidence(inputs)) / 3.0,
     };
     let of_type = match same_type {
         true => 1.0,
@@ -94,7 +108,7 @@ pub(super) fn likeness(
     };
     let of_name = match has_same_name {
         true => 1.0,
-        false => name_similarity(old.name(), new.name()),
+        false => name_similarity(old.name(), new.name()).max(of_names_below),
     };
     let score = [
         CONTENT_WEIGHT * content,
@@ -106,8 +120,22 @@ pub(super) fn likeness(
     Some(Likeness {
         score: score.into_iter().sum(),
         inputs,
-        children,
+        children: below.counted,
     })
+}
+
+impl Below {
+    /// Returns what the children say about the names of two records, as a similarity of these: children that keep their names, apart
+    /// from that of their parent, and have equal inputs are rarely those of another one.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of children are limited")]
+    fn name_evidence(self) -> f64 {
+        if self.matched == 0 || self.points.compared == 0 {
+            return 0.0;
+        }
+        let share = (self.matched * POINTS_OF_CHILD) as f64 / self.points.compared as f64;
+        let weight = 1.0 - 1.0 / self.equal_inputs.max(1) as f64;
+        MAX_NAMES_BELOW * share.min(1.0) * weight
+    }
 }
 
 /// Returns the share of what is equal. Few things that are equal, or that differ, prove little.
@@ -128,64 +156,89 @@ fn module(token: &str) -> &str {
 const COUNTERPART_POINTS: usize = 2;
 const OTHER_TYPE_POINTS: usize = 1;
 const INPUT_POINTS: usize = 2;
+const POINTS_OF_CHILD: usize = COUNTERPART_POINTS + INPUT_POINTS;
+/// As how many equal inputs a child counts that has kept its URN and has another parent: the engine has found it.
+const INPUTS_OF_KEPT_CHILD: usize = 4;
+/// As which similarity of names those of children count at most.
+pub(super) const MAX_NAMES_BELOW: f64 = 0.7;
+/// The least evidence of children for components of another type and another name.
+const MIN_NAMES_BELOW: f64 = 0.4;
 
-/// Counts the children that have a counterpart of the same type and relative name; and, as evidence, the points of all children.
-fn children(olds: &Forest<'_>, old: &Node<'_>, news: &Forest<'_>, new: &Node<'_>) -> (Equal, Equal) {
-    let compared = old
-        .children
-        .len()
-        .max(new.children.len())
-        .min(MAX_COMPARED_CHILDREN);
-    let of = |node: &Node<'_>| {
-        node.children
-            .iter()
-            .copied()
-            .take(MAX_COMPARED_CHILDREN)
-            .collect::<Vec<_>>()
-    };
-    let mut by_type: FxHashMap<(&str, Cow<'_, str>), &Node<'_>> = FxHashMap::default();
-    let mut by_package: FxHashMap<(&str, Cow<'_, str>), &Node<'_>> = FxHashMap::default();
-    for child in of(new) {
-        let child = &news.nodes[child];
-        let relative = relative_name(child.name(), new.name());
-        let of_type = &child.state.resource_type;
-        by_type
-            .entry((of_type.as_str(), child.name().into()))
-            .or_insert(child);
-        by_type.insert((of_type.as_str(), relative.clone()), child);
-        by_package.insert((of_type.package(), relative), child);
+/// Compares the children of two records. Those that only one side has weigh half as much as in a share of the larger side, so that one
+/// child that is added or removed does not hide a renamed component.
+fn below(olds: &Forest<'_>, old: &Node<'_>, news: &Forest<'_>, new: &Node<'_>) -> Below {
+    let compared = |node: &Node<'_>| node.children.len().min(MAX_COMPARED_CHILDREN);
+    let (of_old, of_new) = (compared(old), compared(new));
+    if of_old == 0 && of_new == 0 {
+        return Below::default();
     }
-    let (mut counterparts, mut points) = (0, 0);
-    for child in of(old) {
-        let child = &olds.nodes[child];
-        let of_type = &child.state.resource_type;
-        let relative = relative_name(child.name(), old.name());
-        let of_same_type = by_type
-            .get(&(of_type.as_str(), relative.clone()))
-            .or_else(|| by_type.get(&(of_type.as_str(), child.name().into())));
-        let other = match of_same_type {
-            Some(other) => {
-                counterparts += 1;
-                points += COUNTERPART_POINTS;
-                other
-            }
-            None => match by_package.get(&(of_type.package(), relative)) {
-                Some(other) => {
-                    points += OTHER_TYPE_POINTS;
-                    other
-                }
-                None => continue,
-            },
+    let counterparts = Counterparts::of(news, new);
+    let mut found = Below::default();
+    for child in old.children.iter().take(MAX_COMPARED_CHILDREN) {
+        let child = &olds.nodes[*child];
+        let Some((other, is_of_same_type)) = counterparts.find(child, old.name()) else {
+            continue;
+        };
+        found.counted.equal += usize::from(is_of_same_type);
+        found.points.equal += match is_of_same_type {
+            true => COUNTERPART_POINTS,
+            false => OTHER_TYPE_POINTS,
         };
         let names = [(child.name(), other.name()), (old.name(), new.name())];
         let inputs = inputs::compare(&child.state.inputs, &other.state.inputs, &names);
-        points += (INPUT_POINTS * inputs.equal)
+        let points = (INPUT_POINTS * inputs.equal)
             .checked_div(inputs.compared)
             .unwrap_or(INPUT_POINTS);
+        found.points.equal += points;
+        let is_kept = child.state.urn == other.state.urn;
+        if is_of_same_type && (points > 0 || is_kept) {
+            found.matched += 1;
+            found.equal_inputs += inputs.equal + if is_kept { INPUTS_OF_KEPT_CHILD } else { 0 };
+        }
     }
-    let counted = |equal, compared| Equal { equal, compared };
-    (
-        counted(counterparts, compared),
-        counted(points, (COUNTERPART_POINTS + INPUT_POINTS) * compared),
-    )
+    found.counted.compared = of_old.max(of_new);
+    found.points.compared = (POINTS_OF_CHILD * (of_old + of_new)).div_ceil(2);
+    found
+}
+
+/// The children of a creation, by type and name, and by package and name.
+struct Counterparts<'n, 'a> {
+    by_type: FxHashMap<(&'n str, Cow<'n, str>), &'n Node<'a>>,
+    by_package: FxHashMap<(&'n str, Cow<'n, str>), &'n Node<'a>>,
+}
+
+impl<'n, 'a> Counterparts<'n, 'a> {
+    fn of(news: &'n Forest<'a>, new: &'n Node<'a>) -> Self {
+        let mut found = Self {
+            by_type: FxHashMap::default(),
+            by_package: FxHashMap::default(),
+        };
+        for child in new.children.iter().take(MAX_COMPARED_CHILDREN) {
+            let child = &news.nodes[*child];
+            let relative = relative_name(child.name(), new.name());
+            let of_type = &child.state.resource_type;
+            let named = (of_type.as_str(), child.name().into());
+            found.by_type.entry(named).or_insert(child);
+            found.by_type.insert((of_type.as_str(), relative.clone()), child);
+            found.by_package.insert((of_type.package(), relative), child);
+        }
+        found
+    }
+
+    /// Returns the counterpart of a child of a deletion, and whether it has the same type.
+    fn find(&self, child: &Node<'_>, parent: &str) -> Option<(&'n Node<'a>, bool)> {
+        let of_type = &child.state.resource_type;
+        let relative = relative_name(child.name(), parent);
+        let of_same_type = self
+            .by_type
+            .get(&(of_type.as_str(), relative.clone()))
+            .or_else(|| self.by_type.get(&(of_type.as_str(), child.name().into())));
+        match of_same_type {
+            Some(other) => Some((*other, true)),
+            None => {
+                let other = self.by_package.get(&(of_type.package(), relative));
+                other.map(|other| (*other, false))
+            }
+        }
+    }
 }

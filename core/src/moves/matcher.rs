@@ -75,6 +75,16 @@ impl<'a> Matcher<'a> {
         self.comparisons
     }
 
+    /// Pairs records that are kept below another parent. They are no suggestions.
+    pub(super) fn keep(&mut self, kept: &[(&'a ResourceState, &'a ResourceState)]) {
+        for (old, new) in kept {
+            if let (Some(old), Some(new)) = (self.olds.place(&old.urn), self.news.place(&new.urn)) {
+                self.new_of.insert(old, new);
+                self.old_of.insert(new, old);
+            }
+        }
+    }
+
     /// Pairs the records of a renamed project or stack, which differ in that alone.
     pub(super) fn match_projects(
         &mut self,

@@ -22,7 +22,7 @@ mod tests;
 
 use crate::{event::SuggestedMove, resource::ResourceState};
 
-pub use accept::{AcceptMoves, AcceptedMove};
+pub use accept::{AcceptMoves, AcceptedMove, MIN_ACCEPTED_CONFIDENCE};
 pub use code::ProgramLanguage;
 
 pub(crate) use accept::{AppliedMoves, same_kind};
@@ -41,16 +41,29 @@ pub(crate) struct Suggestions {
     pub(crate) comparisons: usize,
 }
 
-/// Suggests moves of `deleted` records to `created` ones, with aliases in the language of the program.
-pub(crate) fn suggest<'a>(
-    deleted: &[&'a ResourceState],
-    created: &[&'a ResourceState],
-    language: ProgramLanguage,
-) -> Suggestions {
+/// What a preview would delete and create.
+#[derive(Debug, Default)]
+pub(crate) struct Changes<'a> {
+    pub(crate) deleted: Vec<&'a ResourceState>,
+    pub(crate) created: Vec<&'a ResourceState>,
+    /// The records that are kept below another parent, each before and after: evidence of a renamed component.
+    pub(crate) kept: Vec<(&'a ResourceState, &'a ResourceState)>,
+}
+
+/// Suggests moves of deleted records to created ones, with aliases in the language of the program.
+pub(crate) fn suggest(changes: &Changes<'_>, language: ProgramLanguage) -> Suggestions {
+    let Changes {
+        deleted,
+        created,
+        kept,
+    } = changes;
     if deleted.is_empty() || created.is_empty() {
         return Suggestions::default();
     }
-    let mut matcher = Matcher::new(Forest::new(deleted), Forest::new(created));
+    let olds = Forest::new(deleted.iter().copied().chain(kept.iter().map(|(old, _)| *old)));
+    let news = Forest::new(created.iter().copied().chain(kept.iter().map(|(_, new)| *new)));
+    let mut matcher = Matcher::new(olds, news);
+    matcher.keep(kept);
     let project = matcher.match_projects(deleted, created);
     matcher.match_all();
     let mut moves = matcher.suggestions(language, project);

@@ -7,7 +7,9 @@ use super::{
     candidates::{MAX_PAIRS_OF_KEY, MAX_PAIRS_OF_TYPE, Open},
     choose::{EQUAL_SCORES, Pair, Taken},
     inputs::{self, ANY, Equal},
-    likeness::{CONTENT_WEIGHT, MIN_SCORE, NAME_WEIGHT, PARENT_WEIGHT, TYPE_WEIGHT, evidence},
+    likeness::{
+        CONTENT_WEIGHT, MAX_NAMES_BELOW, MIN_SCORE, NAME_WEIGHT, PARENT_WEIGHT, TYPE_WEIGHT, evidence,
+    },
     names::{ComparedName, NameProfile},
 };
 
@@ -202,7 +204,10 @@ impl Member {
         let of_parent = if is_at_same_place { PARENT_WEIGHT } else { 0.0 };
         let rest = needed - TYPE_WEIGHT - of_parent - CONTENT_WEIGHT * old.content_bound(new);
         // Below a pair, a name that is derived from that of the parent counts as the same one.
-        rest < 0.0 || rest < NAME_WEIGHT && (is_below && is_at_same_place || are_alike(rest / NAME_WEIGHT))
+        let of_name = rest / NAME_WEIGHT;
+        let of_children = old.has_children && new.has_children && of_name < MAX_NAMES_BELOW;
+        rest < 0.0
+            || rest < NAME_WEIGHT && (is_below && is_at_same_place || of_children || are_alike(of_name))
     }
 
     /// Returns a bound that the likeness of inputs and children does not exceed.

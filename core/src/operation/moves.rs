@@ -9,7 +9,8 @@ use crate::{
     error::{Error, Result},
     event::{EventPayload, EventSink, StepResult, SuggestedMove},
     moves::{
-        AcceptMoves, AcceptedMove, AppliedMoves, ProgramLanguage, listed as described, same_kind, suggest,
+        AcceptMoves, AcceptedMove, AppliedMoves, Changes, MIN_ACCEPTED_CONFIDENCE, ProgramLanguage,
+        listed as described, same_kind, suggest,
     },
     resource::ResourceState,
     state::Snapshot,
@@ -17,30 +18,25 @@ use crate::{
     urn::Urn,
 };
 
-/// The records that a preview would delete, and those that it would create, by URN.
-struct Candidates<'a> {
-    deleted: Vec<&'a ResourceState>,
-    created: Vec<&'a ResourceState>,
-}
-
-impl<'a> Candidates<'a> {
-    fn of(steps: &'a [StepResult]) -> Self {
-        let mut found = Self {
-            deleted: Vec::new(),
-            created: Vec::new(),
-        };
-        for result in steps {
-            let metadata = &result.step.metadata;
-            let is_refused = result.failure.as_ref().is_some_and(|failure| failure.refused);
-            match (metadata.op, &metadata.old, &metadata.new) {
-                _ if is_refused => {}
-                (StepOp::Delete, Some(old), _) if is_movable(&old.0) => found.deleted.push(&old.0),
-                (StepOp::Create, None, Some(new)) if is_movable(&new.0) => found.created.push(&new.0),
-                _ => {}
+/// Returns what a preview would delete and create, and what it keeps below another parent.
+fn changes_of(steps: &[StepResult]) -> Changes<'_> {
+    let mut found = Changes::default();
+    for result in steps {
+        let metadata = &result.step.metadata;
+        let is_refused = result.failure.as_ref().is_some_and(|failure| failure.refused);
+        match (metadata.op, &metadata.old, &metadata.new) {
+            _ if is_refused => {}
+            (StepOp::Delete, Some(old), _) if is_movable(&old.0) => found.deleted.push(&old.0),
+            (StepOp::Create, None, Some(new)) if is_movable(&new.0) => found.created.push(&new.0),
+            (StepOp::Same | StepOp::Update, Some(old), Some(new))
+                if old.0.parent != new.0.parent && is_movable(&old.0) =>
+            {
+                found.kept.push((&*old.0, &*new.0));
             }
+            _ => {}
         }
-        found
     }
+    found
 }
 
 /// Returns whether an alias can name a record: not views, which follow their owners, and not what is only read.
@@ -52,8 +48,9 @@ fn is_movable(state: &ResourceState) -> bool {
 pub(super) fn suggest_moves(run: &OperationRun, steps: &[StepResult]) -> Vec<SuggestedMove> {
     let mut moves = run.moves.moves().to_vec();
     if run.kind == OperationKind::Update && run.options.dry_run && !run.control.is_cancelled() {
-        let Candidates { deleted, created } = Candidates::of(steps);
-        moves.extend(suggest(&deleted, &created, program_language(run)).moves);
+        moves.extend(suggest(&changes_of(steps), program_language(run)).moves);
+    } else {
+        moves.extend_from_slice(run.moves.declined());
     }
     if !moves.is_empty() {
         let listed = Arc::new(moves.clone());
@@ -75,13 +72,16 @@ pub(super) fn program_language(run: &OperationRun) -> ProgramLanguage {
     }
 }
 
+/// How many previews look for moves at most: each applies those that the ones before it have found.
+const MAX_PREVIEWS: usize = 8;
+
 /// Applies the moves that the options accept: previews the update without them, and finds the accepted ones among its
 /// deletions and creations. Returns the result of a failed preview.
 ///
 /// The events of the preview have no listener; its diagnostics are emitted again when it fails.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] for a move that does not fit.
+/// [`crate::ErrorKind::InvalidInput`] for a move that does not fit, and where the last preview still finds further ones.
 pub(super) async fn accept_moves(run: &mut OperationRun) -> Result<Option<OperationResult>> {
     let accepted = match run.options.accept_moves.take() {
         None | Some(AcceptMoves::All(false)) => return Ok(None),
@@ -93,8 +93,70 @@ pub(super) async fn accept_moves(run: &mut OperationRun) -> Result<Option<Operat
         return Err(Error::invalid(text));
     }
     run.options.check()?;
-    let runtime = &run.stack.engine.runtime;
-    let preview = OperationRun {
+    let mut moves: Vec<SuggestedMove> = Vec::new();
+    for _ in 0..MAX_PREVIEWS {
+        let preview = preview_of(run, AppliedMoves::new(moves.clone(), Vec::new()));
+        let result = Box::pin(preview.run()).await;
+        if result.error.is_some() {
+            return Ok(Some(failed_preview(run, result).await));
+        }
+        let mut found = match &accepted {
+            AcceptMoves::All(_) => Found::in_preview(&result),
+            AcceptMoves::Only(listed) => Found {
+                moves: chosen(listed, &result)?,
+                ..Found::default()
+            },
+        };
+        found.moves.retain(|suggestion| {
+            let mut known = moves.iter();
+            !known.any(|it| it.old_urn == suggestion.old_urn || it.new_urn == suggestion.new_urn)
+        });
+        let is_complete = found.moves.is_empty() || !found.can_have_more;
+        moves.extend(found.moves.into_iter().map(|suggestion| SuggestedMove {
+            accepted: true,
+            ..suggestion
+        }));
+        if is_complete {
+            run.moves = AppliedMoves::new(moves, found.declined);
+            return Ok(None);
+        }
+    }
+    let text = format!("{MAX_PREVIEWS} previews have not found all moves: each finds further ones");
+    Err(Error::invalid(text)
+        .with_hint("accept a list: the moves that a preview suggests, one part after another"))
+}
+
+/// The suggestions of a preview that are accepted without a list.
+#[derive(Default)]
+struct Found {
+    moves: Vec<SuggestedMove>,
+    /// Those that are not probable enough.
+    declined: Vec<SuggestedMove>,
+    /// Whether a preview with the moves can find others.
+    can_have_more: bool,
+}
+
+impl Found {
+    fn in_preview(result: &OperationResult) -> Self {
+        let suggestions = result.suggested_moves.iter().filter(|it| !it.accepted).cloned();
+        let (moves, declined): (Vec<_>, Vec<_>) = suggestions.partition(|suggestion| {
+            let confidence = suggestion.confidence.unwrap_or_default();
+            confidence >= MIN_ACCEPTED_CONFIDENCE
+        });
+        let changes = changes_of(&result.steps);
+        let following = moves.iter().map(|it| it.following.len()).sum::<usize>();
+        let moved = moves.len() + following;
+        Self {
+            can_have_more: moved > 0 && moved < changes.deleted.len().min(changes.created.len()),
+            moves,
+            declined,
+        }
+    }
+}
+
+/// Returns the preview of an update with the moves that have been found so far.
+fn preview_of(run: &OperationRun, moves: AppliedMoves) -> OperationRun {
+    OperationRun {
         stack: Arc::clone(&run.stack),
         kind: run.kind,
         options: OperationOptions {
@@ -111,39 +173,30 @@ pub(super) async fn accept_moves(run: &mut OperationRun) -> Result<Option<Operat
         },
         program: run.program.clone(),
         import: None,
-        events: EventSink::new(Arc::clone(&runtime.clock)),
+        events: EventSink::new(Arc::clone(&run.stack.engine.runtime.clock)),
         control: run.control.clone(),
         session: Session::default(),
         pending: PendingWork::default(),
-        moves: AppliedMoves::default(),
-    };
-    let result = Box::pin(preview.run()).await;
-    if result.error.is_some() {
-        for diagnostic in &result.diagnostics {
-            run.events.diagnostic(diagnostic.clone());
-        }
-        run.session.finish(false, runtime).await;
-        run.events.end();
-        return Ok(Some(OperationResult {
-            is_preview: run.options.dry_run,
-            ..result
-        }));
+        moves,
     }
-    let moves = match accepted {
-        AcceptMoves::All(_) => result.suggested_moves,
-        AcceptMoves::Only(listed) => chosen(&listed, &result)?,
-    };
-    let accept = |suggestion| SuggestedMove {
-        accepted: true,
-        ..suggestion
-    };
-    run.moves = AppliedMoves::new(moves.into_iter().map(accept).collect());
-    Ok(None)
+}
+
+/// Ends an operation whose preview has failed, and returns its result.
+async fn failed_preview(run: &mut OperationRun, result: OperationResult) -> OperationResult {
+    for diagnostic in &result.diagnostics {
+        run.events.diagnostic(diagnostic.clone());
+    }
+    run.session.finish(false, &run.stack.engine.runtime).await;
+    run.events.end();
+    OperationResult {
+        is_preview: run.options.dry_run,
+        ..result
+    }
 }
 
 /// Returns the listed moves, each as it is suggested, or as one that is possible.
 fn chosen(listed: &[AcceptedMove], preview: &OperationResult) -> Result<Vec<SuggestedMove>> {
-    let Candidates { deleted, created } = Candidates::of(&preview.steps);
+    let Changes { deleted, created, .. } = changes_of(&preview.steps);
     let by_urn = |states: Vec<&'_ ResourceState>| -> FxHashMap<Urn, ResourceState> {
         let states = states.into_iter().map(|state| (state.urn.clone(), state.clone()));
         states.collect()

@@ -96,12 +96,14 @@ pub struct OperationOptions {
     pub generate_plan: Option<bool>,
     /// Accepted without effect: no behaviour depends on it.
     pub experimental: bool,
-    /// Moves that an update, or a preview of one, applies as aliases: all that are suggested, or a list of them. A list can
-    /// also have moves that nothing suggests, each with `oldUrn` and `newUrn`: the update must delete the one and create
-    /// the other. The update is previewed first to find the moves, so that the program runs twice; a move that does not
-    /// fit (any more) is refused before anything changes.
+    /// Moves that an update, or a preview of one, applies as aliases: `true` for all suggestions with a confidence of at least 0.7,
+    /// or a list of moves, each with the recorded URN and the new one. A list can have suggestions that are less probable, and moves
+    /// that nothing suggests: the update must delete the one and create the other. The update is previewed first to find the
+    /// moves, so that the program runs twice; with `true` once more where further moves can show when others are applied. The
+    /// result lists the suggestions that were not accepted, too. A move that does not fit (any more) is refused before
+    /// anything changes.
     #[schemars(extend(
-        "x-takes" = "True, or a list of suggested moves",
+        "x-takes" = "a truth value, or a list of suggested moves",
         "x-python" = "bool | Sequence[SuggestedMove | Mapping[str, Any]]",
         "x-typescript" = "boolean | readonly Pick<SuggestedMove, \"oldUrn\" | \"newUrn\">[]"
     ))]

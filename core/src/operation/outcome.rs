@@ -21,6 +21,10 @@ const TERMINAL_MESSAGES: [&str; 4] = [
 /// What the message of a failed import adds, before the text of its first failure.
 const IMPORT_FAILURE: &str = ": step application failed: ";
 
+/// The hint of an import of several resources that has failed.
+const KEPT_IMPORTS: &str =
+    "the resources that could be imported are recorded: `imported` of the result has the outcome of each";
+
 /// Maximum number of abandoned calls in an error.
 const MAX_ABANDONED: usize = 5;
 
@@ -160,7 +164,12 @@ fn failed(run: &OperationRun, failure: Failure) -> Error {
     let text = error
         .text()
         .map(of_reference, |text| format!("{operation} failed: {place}{text}"));
-    error.with_text(text).with_kind(ErrorKind::Failed)
+    let error = error.with_text(text).with_kind(ErrorKind::Failed);
+    let rows = run.import.as_ref().map_or(0, |request| request.resources.len());
+    match run.kind == OperationKind::Import && !run.options.dry_run && rows > 1 {
+        true => error.with_hint(KEPT_IMPORTS),
+        false => error,
+    }
 }
 
 /// Emits the message that ends the operation.

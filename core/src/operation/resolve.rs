@@ -225,9 +225,10 @@ pub(super) fn check_readable(resource: &ResourceState, id: &ResourceId) -> Resul
         ));
     }
     if id.is_empty() {
-        return refuse(format!(
-            "the id of the resource '{urn}' is not known: it is needed to read the resource"
-        ));
+        let text = format!("the id of the resource '{urn}' is not known: it is needed to read the resource");
+        let hint =
+            "the option resource_id (resourceId in Node) of adopt_pending() and read_pending() names it";
+        return Err(Error::invalid(text).with_urn(urn.clone()).with_hint(hint));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::{
-    Condition, StackName, Store,
+    Condition, ObjectInfo, StackName, Store,
     compression::expand,
     layout::{CHECKPOINT_ENDINGS, HISTORY},
 };
@@ -90,7 +90,8 @@ pub(super) async fn write(
 pub enum HistoryPoint {
     /// An operation by its number, counted from 1, the oldest.
     Version(usize),
-    /// The last operation that had ended at this time.
+    /// The last operation that had ended at this time. A time in whole seconds is one of the history, which has no parts of them: the
+    /// operations that ended within that second had ended.
     Time(Timestamp),
 }
 
@@ -193,7 +194,12 @@ pub(super) async fn copy_at(
             })
         }
         HistoryPoint::Time(time) => {
-            let before = records.iter().rfind(|record| **record <= time.as_nanosecond());
+            let ended = records.partition_point(|record| *record <= time.as_nanosecond());
+            let ended = match time.subsec_nanosecond() {
+                0 => ended + ended_within(store, &objects, name, *time, &records[ended..]).await?,
+                _ => ended,
+            };
+            let before = ended.checked_sub(1).and_then(|index| records.get(index));
             before.ok_or_else(|| {
                 missing(format!(
                     "the history of stack '{name}' has no operation until {time}"
@@ -213,6 +219,31 @@ pub(super) async fn copy_at(
             "the history of stack '{name}' has no state for this operation"
         ))
     })
+}
+
+/// Returns how many of the operations whose records were written after a time had ended in that second.
+async fn ended_within(
+    store: &Arc<dyn Store>,
+    objects: &[ObjectInfo],
+    name: &StackName,
+    time: Timestamp,
+    later: &[i128],
+) -> Result<usize> {
+    let mut count = 0;
+    for record in later {
+        let mut keys = objects.iter().map(|object| object.key.as_str());
+        let Some(key) = keys.find(|key| moment(name, key) == Some(*record)) else {
+            break;
+        };
+        let Some(object) = store.get(key).await? else {
+            break;
+        };
+        if parse(key, object.bytes)?.end_time > time.as_second() {
+            break;
+        }
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Parses the time in `<stack>-<nanoseconds>.history.json`.
@@ -267,5 +298,37 @@ mod tests {
             at(i128::from(i64::MAX)).await.unwrap(),
             "dev-2000.checkpoint.json"
         );
+    }
+
+    #[tokio::test]
+    async fn the_time_that_a_record_has_finds_its_own_state() {
+        const SECOND: i128 = 1_000_000_000;
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime));
+        let name = StackName::new("shop", "dev").unwrap();
+        // The records have whole seconds; the third one was written in the second after its end.
+        for (moment, end) in [
+            (10 * SECOND + 1, 10),
+            (12 * SECOND + 5, 12),
+            (13 * SECOND + 7, 12),
+            (13 * SECOND + 9, 13),
+        ] {
+            let stem = format!("{}dev-{moment}", name.history());
+            let record = format!(r#"{{"kind": "update", "endTime": {end}}}"#);
+            for (ending, text) in [("history.json", record), ("checkpoint.json", "{}".to_owned())] {
+                let key = format!("{stem}.{ending}");
+                store.put(&key, text.into(), Condition::Absent).await.unwrap();
+            }
+        }
+        let at = async |nanosecond| {
+            let time = Timestamp::from_nanosecond(nanosecond).unwrap();
+            let copy = copy_at(&store, &name, &HistoryPoint::Time(time)).await;
+            copy.map(|key| moment(&name, &key.replace(".checkpoint.", ".history.")).unwrap())
+        };
+        assert_eq!(at(9 * SECOND).await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(at(10 * SECOND).await.unwrap(), 10 * SECOND + 1);
+        assert_eq!(at(12 * SECOND - 1).await.unwrap(), 10 * SECOND + 1);
+        assert_eq!(at(12 * SECOND).await.unwrap(), 13 * SECOND + 7);
+        assert_eq!(at(13 * SECOND).await.unwrap(), 13 * SECOND + 9);
     }
 }

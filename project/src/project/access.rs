@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use stackwright::{
     Error, ErrorKind, Result,
+    binding::nearest_names,
     config::{Config, ConfigKey, ConfigValue, DecryptedConfig, RekeyedConfig},
     secrets::SecretsProvider,
 };
@@ -61,11 +62,7 @@ impl Project {
         let settings = self.settings_of(stack).await?;
         let config = with_defaults(&settings)?;
         let project = settings.project.name.as_str();
-        let missing = || {
-            let stack = settings.name.stack();
-            let message = format!("configuration key '{path}' not found for stack '{stack}'");
-            Error::new(ErrorKind::NotFound, message).with_config_key(path)
-        };
+        let missing = || missing(&settings, &config, path);
         let value = config.get_path(path, project)?.ok_or_else(missing)?;
         let single: Config = [(ConfigKey::new(project, "value"), value.clone())]
             .into_iter()
@@ -161,7 +158,8 @@ impl Project {
     /// new one. A value of a key that is declared as secret is encrypted also when it is not marked as one.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for an invalid path or name, and for a malformed file; [`ErrorKind::Decrypt`] when the
+    /// [`ErrorKind::InvalidInput`] for an invalid path or name, for null or a number without a JSON form, for a value of another type
+    /// than the declared one, and for a malformed file; [`ErrorKind::Decrypt`] when the
     /// passphrase is wrong, [`ErrorKind::Secrets`] when a secret cannot be encrypted; [`ErrorKind::Unavailable`] when the
     /// file cannot be written. The file is then unchanged.
     ///
@@ -315,6 +313,7 @@ impl Change<'_> {
         match self {
             Self::Set { changes, secrets } => {
                 for ConfigChange { path, value, secret } in changes {
+                    refuse_valueless(path, value)?;
                     let was_secret =
                         matches!(config.get_path(path, name), Ok(Some(former)) if former.is_secure());
                     let value =
@@ -365,6 +364,56 @@ fn with_defaults(settings: &Settings) -> Result<Config> {
     let mut config = settings.stack_file.config.clone();
     settings.project.apply_defaults(&mut config)?;
     Ok(config)
+}
+
+/// Refuses what is no value: null, and numbers that JSON does not have.
+fn refuse_valueless(path: &str, value: &ConfigValue) -> Result<()> {
+    fn has_no_json(value: &ConfigValue) -> bool {
+        match value {
+            ConfigValue::Float(number) => !number.is_finite(),
+            ConfigValue::List(items) => items.iter().any(has_no_json),
+            ConfigValue::Object(members) => members.values().any(has_no_json),
+            _ => false,
+        }
+    }
+    let why = match value {
+        ConfigValue::Null => "null is no value; remove_config() (removeConfig() in Node) removes one",
+        value if has_no_json(value) => "a number is finite",
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(format!("configuration {path}: {why}")).with_config_key(path))
+}
+
+/// How many stacks with a settings file, and how many similar keys, a hint names.
+const MAX_HINTED_NAMES: usize = 5;
+
+/// The error for a path without a value: a missing settings file and similar keys are hints.
+fn missing(settings: &Settings, config: &Config, path: &str) -> Error {
+    let (stack, project) = (settings.name.stack(), settings.project.name.as_str());
+    let message = format!("configuration key '{path}' not found for stack '{stack}'");
+    let error = Error::new(ErrorKind::NotFound, message).with_config_key(path);
+    if settings.text.text.is_none() {
+        let others = settings.text.others();
+        let listed: Vec<_> = nearest_names(stack, others.iter().map(String::as_str), MAX_HINTED_NAMES)
+            .into_iter()
+            .map(|other| format!("'{other}'"))
+            .collect();
+        let file = settings.text.path.display();
+        return error.with_hint(match listed.is_empty() {
+            true => format!("the stack has no settings file {file}"),
+            false => format!(
+                "the stack has no settings file {file}; there is one of {}",
+                listed.join(", ")
+            ),
+        });
+    }
+    let keys: Vec<String> = config.iter().map(|(key, _)| key.to_string()).collect();
+    let own = format!("{project}:");
+    let shown = keys.iter().map(|key| key.strip_prefix(&own).unwrap_or(key));
+    let near = nearest_names(path.strip_prefix(&own).unwrap_or(path), shown, MAX_HINTED_NAMES);
+    near.into_iter().fold(error, |error, near| {
+        error.with_hint(format!("did you mean '{near}'?"))
+    })
 }
 
 fn is_declared_secret(settings: &Settings, path: &str) -> bool {

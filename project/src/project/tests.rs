@@ -257,6 +257,52 @@ async fn a_key_that_is_declared_as_secret_is_encrypted() {
 }
 
 #[tokio::test]
+async fn null_and_numbers_without_a_json_form_are_no_values() {
+    let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
+    let number = ConfigValue::Float;
+    for (value, expected) in [
+        (number(f64::NAN), "a number is finite"),
+        (
+            ConfigValue::List(vec![number(f64::INFINITY)]),
+            "a number is finite",
+        ),
+        (ConfigValue::Null, "null is no value"),
+    ] {
+        let refused = shop
+            .project
+            .set_config("dev", "size", value, None)
+            .await
+            .unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        let found = refused.message();
+        assert!(
+            found.starts_with(&format!("configuration size: {expected}")),
+            "{found}"
+        );
+    }
+    assert!(!shop.path("Pulumi.dev.yaml").exists());
+}
+
+#[tokio::test]
+async fn a_missing_value_has_the_missing_file_or_similar_keys_as_hints() {
+    let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
+    shop.put("Pulumi.dev.yaml", "config:\n  aws:region: eu\n  shop:size: 3\n");
+    let hints = async |stack: &str, path: &str| {
+        let missing = shop.project.get_config(stack, path, None).await.unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+        missing.hints().join(" ")
+    };
+    assert_eq!(hints("dev", "aws:regoin").await, "did you mean 'aws:region'?");
+    assert_eq!(hints("dev", "sise").await, "did you mean 'size'?");
+    assert_eq!(hints("dev", "something-else").await, "");
+    let hint = hints("dve", "size").await;
+    assert!(
+        hint.contains("no settings file") && hint.ends_with("Pulumi.dve.yaml; there is one of 'dev'"),
+        "{hint}"
+    );
+}
+
+#[tokio::test]
 async fn a_stack_takes_its_settings_from_the_files_at_each_operation() {
     let project =
         format!("{PROJECT}config:\n  size: {{type: integer, default: 3}}\n  zone: {{type: string}}\n");
@@ -433,6 +479,7 @@ async fn the_project_file_is_changed_at_paths_and_stays_a_project_file() {
     for (path, value) in [
         ("name", json!("a/b")),
         ("runtime", json!(null)),
+        ("runtime", json!(5)),
         ("config.x", json!({"type": "text"})),
         ("[", json!(1)),
     ] {

@@ -11,7 +11,7 @@ use stackwright::{
 use crate::{
     ConfigDeclaration,
     stack_file::text_of,
-    yaml::{Format, Mapping, Node, change},
+    yaml::{Format, Mapping, Node, Resolved, change},
 };
 
 /// The language host of the program.
@@ -166,6 +166,12 @@ impl ProjectFile {
     /// [`stackwright::ErrorKind::InvalidInput`] when the path is invalid, or when the result is no project file.
     pub fn changed_text(&self, path: &str, value: Option<Node>) -> Result<(String, bool)> {
         let mut entries = self.entries.clone();
+        if TEXTS.contains(&path)
+            && let Some(Resolved::Bool(_) | Resolved::Integer(_) | Resolved::Float(_)) =
+                value.as_ref().and_then(Node::resolved)
+        {
+            return Err(Error::invalid(format!("`{path}` must be a text")));
+        }
         let existed = change(&mut entries, path, value)?;
         let text = Node::edit(&self.source, &entries, self.format)?;
         Self::parse_as(&text, self.format)?;
@@ -230,6 +236,17 @@ impl ProjectFile {
         }
     }
 }
+
+/// The entries of a project file that are texts.
+const TEXTS: [&str; 7] = [
+    "name",
+    "runtime",
+    "description",
+    "main",
+    "author",
+    "website",
+    "license",
+];
 
 impl ProjectRuntime {
     fn to_yaml(&self) -> Node {

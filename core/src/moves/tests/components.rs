@@ -1,7 +1,7 @@
 //! Renamed components, and what is below them.
 
-use super::{BOX, THING, names, record, run};
-use crate::property::PropertyValue;
+use super::{BOX, THING, names, record, run, run_with_kept};
+use crate::{moves::MIN_ACCEPTED_CONFIDENCE, property::PropertyValue, resource::ResourceState};
 
 #[test]
 fn a_renamed_component_is_found_although_its_children_have_changed() {
@@ -72,4 +72,90 @@ fn inputs_with_the_name_of_the_component_are_equal_below_its_new_name() {
     };
     let found = run(&below("alpha"), &below("omega"));
     assert_eq!(names(&found), [("alpha", "omega", 1)]);
+}
+
+/// A component with things below it that are named after it, each with two inputs.
+fn site(kind: &str, name: &str, things: &[&str], size: f64) -> Vec<ResourceState> {
+    let mut outer = record(kind, name, None, &[]);
+    outer.custom = false;
+    let below = things.iter().map(|thing| {
+        let inputs = [("text", (*thing).into()), ("size", size.into())];
+        record(THING, &format!("{name}-{thing}"), Some(&outer), &inputs)
+    });
+    let below: Vec<_> = below.collect();
+    std::iter::once(outer.clone()).chain(below).collect()
+}
+
+#[test]
+fn a_renamed_component_is_found_with_a_child_more_or_less() {
+    let two = ["db", "web"];
+    let three = ["db", "web", "cache"];
+    for (old, new, following) in [(&two[..], &three[..], 2), (&three, &two, 2), (&two, &two, 2)] {
+        let found = run(&site(BOX, "main", old, 1.0), &site(BOX, "web", new, 1.0));
+        assert_eq!(names(&found), [("main", "web", following)], "{old:?} {new:?}");
+        let confidence = found.moves[0].confidence.unwrap();
+        assert!(confidence >= MIN_ACCEPTED_CONFIDENCE, "{confidence}");
+    }
+    // With other inputs it is suggested, and less probable.
+    let found = run(&site(BOX, "main", &two, 1.0), &site(BOX, "web", &three, 2.0));
+    assert_eq!(names(&found), [("main", "web", 2)]);
+    assert!(found.moves[0].confidence.unwrap() < MIN_ACCEPTED_CONFIDENCE);
+}
+
+#[test]
+fn a_component_of_another_type_and_name_is_found_by_what_is_below_it() {
+    let other = "box:index:Carton";
+    let found = run(
+        &site(BOX, "main", &["db", "web"], 1.0),
+        &site(other, "web", &["db", "web"], 1.0),
+    );
+    assert_eq!(names(&found), [("main", "web", 2)]);
+    assert_eq!(
+        found.moves[0].alias,
+        r#"aliases: [{ name: "main", type: "box:index:Box" }]"#
+    );
+    // Without children they are two components of one package.
+    assert_eq!(
+        names(&run(&site(BOX, "main", &[], 1.0), &site(other, "web", &[], 1.0))),
+        []
+    );
+}
+
+#[test]
+fn children_that_are_kept_below_another_parent_show_its_former_name() {
+    let child = |of: &str, name: &str| {
+        let outer = record(BOX, of, None, &[]);
+        record(THING, name, Some(&outer), &[("size", 1.0.into())])
+    };
+    let (old, new) = ([record(BOX, "main", None, &[])], [record(BOX, "web", None, &[])]);
+    let kept = [(child("main", "a"), child("web", "a"))];
+    assert_eq!(names(&run(&old, &new)), []);
+    let found = run_with_kept(&old, &new, &kept);
+    // What is kept has no move of its own, and follows none.
+    assert_eq!(names(&found), [("main", "web", 0)]);
+    assert!(found.moves[0].confidence.unwrap() >= MIN_ACCEPTED_CONFIDENCE);
+    assert!(
+        found.moves[0]
+            .reason
+            .contains("resources directly below it are equal"),
+        "{}",
+        found.moves[0].reason
+    );
+    // Two components that share the children of the former one fit equally well.
+    let both = [record(BOX, "web", None, &[]), record(BOX, "app", None, &[])];
+    let kept = [
+        (child("main", "a"), child("web", "a")),
+        (child("main", "b"), child("app", "b")),
+    ];
+    assert_eq!(names(&run_with_kept(&old, &both, &kept)), []);
+}
+
+#[test]
+fn one_equal_input_is_no_probable_move_of_unlike_names() {
+    let of = |name: &str| record(THING, name, None, &[("acl", "private".into())]);
+    let found = run(&[of("audit-logs")], &[of("website")]);
+    assert_eq!(names(&found), [("audit-logs", "website", 0)]);
+    assert!(found.moves[0].confidence.unwrap() < MIN_ACCEPTED_CONFIDENCE);
+    let found = run(&[of("audit-logs")], &[of("audit-log")]);
+    assert!(found.moves[0].confidence.unwrap() >= MIN_ACCEPTED_CONFIDENCE);
 }

@@ -5,7 +5,7 @@ use std::slice;
 mod components;
 mod many;
 
-use super::{ProgramLanguage, Suggestions, listed as listed_move, suggest};
+use super::{Changes, ProgramLanguage, Suggestions, listed as listed_move, suggest};
 use crate::{property::PropertyValue, resource::ResourceState, urn::Urn};
 
 const THING: &str = "test:index:Thing";
@@ -39,9 +39,21 @@ fn thing(name: &str, size: f64) -> ResourceState {
 }
 
 fn run(deleted: &[ResourceState], created: &[ResourceState]) -> Suggestions {
-    let deleted: Vec<_> = deleted.iter().collect();
-    let created: Vec<_> = created.iter().collect();
-    suggest(&deleted, &created, ProgramLanguage::NodeSdk)
+    run_with_kept(deleted, created, &[])
+}
+
+/// `kept` are records that get another parent.
+fn run_with_kept(
+    deleted: &[ResourceState],
+    created: &[ResourceState],
+    kept: &[(ResourceState, ResourceState)],
+) -> Suggestions {
+    let changes = Changes {
+        deleted: deleted.iter().collect(),
+        created: created.iter().collect(),
+        kept: kept.iter().map(|(old, new)| (old, new)).collect(),
+    };
+    suggest(&changes, ProgramLanguage::NodeSdk)
 }
 
 /// The names of the suggested moves and the number of those that follow.

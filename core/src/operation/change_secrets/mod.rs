@@ -13,7 +13,10 @@ use crate::{
     config::{ConfigSource, RekeyedConfig},
     error::{Error, ErrorKind, Result},
     secrets::{SecretsManager, SecretsProvider, passphrase},
-    state::{Snapshot, edit::EditReport},
+    state::{
+        Snapshot,
+        edit::{EditReport, SettingsEdit},
+    },
     store::{LoadedStack, Rekeying, StackSession, StackStorage},
 };
 
@@ -37,9 +40,13 @@ pub(crate) async fn change_secrets(
         }
         let loaded = stack.storage.load_unlocked(&*stack.secrets).await?;
         require_key(stack, &loaded.snapshot).await?;
-        drop(kept_config(stack, loaded.snapshot.secrets.as_ref()).await?);
+        let kept = kept_config(stack, loaded.snapshot.secrets.as_ref()).await?;
         let report = report_of(stack, &loaded);
-        return Ok(EditReport { dry_run, ..report });
+        return Ok(EditReport {
+            dry_run,
+            settings: kept.map(|_| SettingsEdit::Encrypted),
+            ..report
+        });
     }
     let lock = stack.storage.lock_for(NAME).await?;
     let changed = change_locked(stack, secrets).await;
@@ -60,6 +67,7 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     let manager = secrets.create().await?;
     manager.ready().await?;
     let config = rekeyed_config(stack, loaded.snapshot.secrets.as_ref(), &*manager).await?;
+    report.settings = config.as_ref().map(|_| SettingsEdit::Encrypted);
     let mut edited = Snapshot {
         secrets: Some(Arc::new(NewKey(Arc::clone(&manager)))),
         ..loaded.snapshot.clone()

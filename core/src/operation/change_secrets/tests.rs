@@ -154,6 +154,8 @@ async fn every_secret_is_encrypted_anew_and_the_report_names_the_records() {
         .await
         .unwrap();
     assert_eq!((planned.dry_run, &planned.records), (true, &report.records));
+    let encrypted = Some(crate::state::edit::SettingsEdit::Encrypted);
+    assert_eq!((planned.settings, report.settings), (encrypted, encrypted));
     let names: Vec<_> = report
         .records
         .iter()

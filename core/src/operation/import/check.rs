@@ -70,6 +70,19 @@ pub(super) fn check(request: &ImportRequest, stack: &str, project: &str) -> Resu
     }
 }
 
+/// Checks the resources of a request apart from their references to others.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] with all faults.
+pub(super) fn check_alone(request: &ImportRequest) -> Result<()> {
+    let rows = request.resources.iter().enumerate();
+    let faults: Vec<_> = rows.flat_map(|(index, row)| own_faults(index, row)).collect();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(joined(faults)),
+    }
+}
+
 /// Fills in the URN of a row, those of its parents first. Parents have no cycle.
 fn urn_of(
     index: usize,

@@ -151,7 +151,7 @@ impl Importer {
         if self.executor.control().is_stopped() {
             return Settled::NotTried(not_tried("the import has ended"));
         }
-        let mut refusal = None;
+        let mut refusal: Option<Text> = None;
         if let Some(record) = self.base.live(&row.urn) {
             let recorded = &record.state;
             let is_it = match row.kind {
@@ -162,7 +162,7 @@ impl Importer {
             if is_it {
                 return Settled::Existing(Arc::clone(recorded));
             }
-            refusal = Some(format!("resource '{}' already exists", row.urn));
+            refusal = Some(exists_already(recorded));
         }
         let mut state = ResourceState::new(
             row.urn.clone(),
@@ -175,7 +175,7 @@ impl Importer {
         state.parent = Some(match (&row.parent, &parent) {
             (Parent::Recorded(urn), _) => {
                 if self.base.live(urn).is_none() && refusal.is_none() {
-                    refusal = Some(format!("unknown parent '{urn}' for resource '{}'", row.urn));
+                    refusal = Some(format!("unknown parent '{urn}' for resource '{}'", row.urn).into());
                 }
                 urn.clone()
             }
@@ -289,6 +289,20 @@ impl Importer {
         self.random.fill(&mut seed);
         seed
     }
+}
+
+/// The refusal of a row whose URN has the record of another resource.
+fn exists_already(recorded: &ResourceState) -> Text {
+    let reference = format!("resource '{}' already exists", recorded.urn);
+    let id = match (recorded.custom, recorded.id.as_str()) {
+        (false, _) => " as a component".to_owned(),
+        (true, id) => format!(" with the id '{id}'"),
+    };
+    let library = format!(
+        "{reference}{id}: import this one under another name, give the recorded one another name with rename(), or remove its record \
+         with delete_resources()"
+    );
+    Text::pair(reference, library)
 }
 
 fn refused(refusal: impl Into<Text>) -> PlannedImport {

@@ -7,6 +7,7 @@ mod names;
 mod order;
 mod owners;
 mod providers;
+mod recorded;
 mod report;
 mod request;
 mod row;
@@ -19,10 +20,10 @@ use std::sync::Arc;
 use super::{OperationKind, OperationOptions, OperationRun, options::styled_name, prepare::Prepared};
 use crate::{
     diagnostic::Diagnostic,
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     message::PROVIDER_INPUTS_DEPRECATED,
     monitor::PlannedDefaults,
-    property::json::SealedSecrets,
+    property::{hash::fill_hashes, json::SealedSecrets},
     secrets::SecretsManager,
     state::Snapshot,
     urn::Urn,
@@ -31,9 +32,10 @@ use crate::{
 pub use report::{ImportConfiguration, ImportOutcome, ImportReport, ImportedResource, SourceCode};
 pub use request::{GivenInputs, ImportExtension, ImportParameterization, ImportRequest, ImportResource};
 
-use check::check;
+use check::{check, check_alone};
 use importer::Importer;
 use providers::ImportProviders;
+use recorded::{has_recorded_names, name_records};
 use row::Row;
 
 /// Imports the resources of the request; returns what has become of them, with their source code.
@@ -42,10 +44,15 @@ pub(super) async fn import(
     prepared: &Prepared,
     snapshot: &Snapshot,
 ) -> Result<ImportReport> {
-    let request = run.import.as_deref().cloned().unwrap_or_default();
+    let mut request = run.import.as_deref().cloned().unwrap_or_default();
     let (stack, project) = (&run.stack.stack, &run.stack.project);
+    if has_recorded_names(&request) {
+        let live = prepared.base.records().iter().map(|record| &*record.state);
+        name_records(&mut request, live.filter(|state| !state.delete))?;
+    }
     let mut rows = check(&request, stack, project)?;
     open_secrets(&mut rows, snapshot.secrets.as_ref()).await?;
+    hash_assets(run, &mut rows).await?;
     for row in &rows {
         let values = row
             .inputs
@@ -116,6 +123,39 @@ async fn open_secrets(rows: &mut [Row], manager: Option<&Arc<dyn SecretsManager>
     Ok(())
 }
 
+/// Adds the hashes of assets and archives, which a program's registration has, too.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] for contents that cannot be read.
+async fn hash_assets(run: &OperationRun, rows: &mut [Row]) -> Result<()> {
+    let directory = run.stack.root_directory.clone().unwrap_or_default();
+    let (engine, control) = (&run.stack.engine, &run.control);
+    for row in rows {
+        for values in [Some(&mut row.inputs), row.outputs.as_mut()]
+            .into_iter()
+            .flatten()
+        {
+            let given = std::mem::take(values);
+            let hashed = fill_hashes(given, &directory, &engine.runtime.spawner, Some(&*engine.fetch));
+            let hashed = tokio::select! {
+                biased;
+                hashed = hashed => hashed,
+                // A file system can hang.
+                () = control.terminated() => return Err(Error::new(ErrorKind::Cancelled, "the import was cancelled")),
+            };
+            *values = hashed.map_err(|error| {
+                let text = format!(
+                    "the values of resource '{}' to import: {}",
+                    row.name,
+                    error.message()
+                );
+                Error::invalid(text).with_urn(row.urn.clone())
+            })?;
+        }
+    }
+    Ok(())
+}
+
 /// Refuses an import whose request is wrong in itself, or whose options have no meaning for it; other operations pass.
 pub(super) fn check_request(run: &OperationRun) -> Result<()> {
     if run.kind != OperationKind::Import {
@@ -123,7 +163,11 @@ pub(super) fn check_request(run: &OperationRun) -> Result<()> {
     }
     refuse_options(&run.options)?;
     let request = run.import.as_deref().cloned().unwrap_or_default();
-    check(&request, &run.stack.stack, &run.stack.project).map(|_| ())
+    match has_recorded_names(&request) {
+        // The state decides what they mean, and with it the URNs.
+        true => check_alone(&request),
+        false => check(&request, &run.stack.stack, &run.stack.project).map(|_| ()),
+    }
 }
 
 /// Refuses options of other operations.

@@ -62,7 +62,8 @@ pub struct ImportResource {
     pub name: String,
     /// The id by which the provider finds it. Components and providers have none.
     pub id: String,
-    /// The parent: the name of another resource of the import or of a recorded one, or a URN. Left out, it is the stack.
+    /// The parent: the name of another resource of the import, of [`ImportRequest::name_table`] or of a recorded resource, in this
+    /// order, or a URN. A name that several recorded resources have is refused. Left out, it is the stack.
     pub parent: String,
     /// The provider, likewise. Left out, it is the default provider of the package, also below a parent with another one.
     pub provider: String,

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, Result},
     state::{
         deployment::{SecretsShown, content_hash, write_checkpoint},
-        edit::{EditReport, Edited, rename_stack as rename_urns},
+        edit::{EditReport, Edited, SettingsEdit, rename_stack as rename_urns},
         integrity,
     },
     store::{LoadedStack, Rekeying, Rename, StackSession, StackStorage, refuse_renaming},
@@ -42,10 +42,14 @@ pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool
             // The real renaming finishes or undoes an interrupted one to the same name.
             refuse_renaming(side, Some(&to)).await?;
         }
-        check_target(stack, from, &to).await?;
+        let source = check_target(stack, from, &to).await?;
         let loaded = from.load_unlocked(&*stack.secrets).await?;
         let (_, report) = renamed(from, &to, &loaded)?;
-        return Ok(EditReport { dry_run, ..report });
+        return Ok(EditReport {
+            dry_run,
+            settings: source.map(|_| SettingsEdit::Renamed),
+            ..report
+        });
     }
     let locks = Rename::new(from, &to).lock().await?;
     match rename_locked(stack, from, &to).await {
@@ -71,6 +75,7 @@ async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStor
     let source = check_target(stack, from, to).await?;
     let loaded = from.load(&*stack.secrets).await?;
     let (edited, mut report) = renamed(from, to, &loaded)?;
+    report.settings = source.map(|_| SettingsEdit::Renamed);
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
     let session = StackSession::begin(from, loaded, &mut current, "rename").await?;

@@ -18,7 +18,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     operation::{Opening, test_key::Key},
     runtime::Runtime,
-    state::edit::{Selection, StateEdit},
+    state::edit::{Selection, SettingsEdit, StateEdit},
     store::{
         HistoryPoint, MemoryStore, Store,
         faulty::{Fault, FaultyStore},
@@ -122,10 +122,18 @@ async fn the_configuration_follows_the_stack_and_one_that_is_there_refuses_the_n
         assert!(error.message().contains("the settings exist already"), "{error}");
     }
     assert_eq!(store.list("").await.unwrap().len(), writes.len());
-    stack.rename_stack("live", true).await.unwrap();
+    let planned = stack.rename_stack("live", true).await.unwrap();
     assert_eq!(settings.names(), ["dev", "taken"]);
-    stack.rename_stack("live", false).await.unwrap();
+    let report = stack.rename_stack("live", false).await.unwrap();
     assert_eq!(settings.names(), ["live", "taken"]);
+    for report in [planned, report] {
+        assert_eq!(report.settings, Some(SettingsEdit::Renamed));
+        assert!(
+            report
+                .to_string()
+                .contains("renamed the settings file of the stack")
+        );
+    }
     let live = open(Arc::clone(&store), Some(&settings), "shop/live", Opening::Select).await;
     live.unwrap().rename_stack("other/live", false).await.unwrap();
     assert_eq!(settings.names(), ["live", "taken"]);

@@ -22,6 +22,9 @@ use crate::{
 /// The newest version of the format.
 pub(crate) const NEWEST_VERSION: u64 = 4;
 
+/// The hint for a document that is no JSON at all.
+const NO_PATH: &str = "the document is the text itself, and not the path of a file";
+
 /// Parses a deployment document. The error names the JSON type of a document that is not an object.
 pub(super) fn parse_document<'a>(bytes: &'a [u8]) -> Result<Envelope<'a>> {
     let found = match bytes.trim_ascii_start().first() {
@@ -30,11 +33,12 @@ pub(super) fn parse_document<'a>(bytes: &'a [u8]) -> Result<Envelope<'a>> {
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "null",
         Some(b'-' | b'0'..=b'9') => "a number",
-        _ => return parse(bytes),
+        None | Some(b'{') => return parse(bytes),
+        _ => return parse(bytes).map_err(|error| error.with_hint(NO_PATH)),
     };
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
     if !is_json {
-        return parse(bytes);
+        return parse(bytes).map_err(|error| error.with_hint(NO_PATH));
     }
     let text = format!("cannot read the state: a deployment document is a JSON object, not {found}");
     Err(malformed(text).with_phase("load"))

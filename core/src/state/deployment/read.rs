@@ -115,7 +115,10 @@ pub async fn read_deployment(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     let readable = format!("versions 1 to {NEWEST_VERSION} can be read");
     match envelope.version {
         None => {
-            let reason = "the deployment document has no field 'version'";
+            let reason = match envelope.deployment {
+                Some(_) => "the deployment document has no field 'version'",
+                None => "the document has neither 'version' nor 'deployment', as an exported deployment has",
+            };
             return Err(wrong_version("old", &format!("{reason}; {readable}")));
         }
         Some(1..=NEWEST_VERSION) => envelope.check_features()?,
@@ -130,10 +133,14 @@ pub async fn read_deployment(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     read_snapshot(deployment.get().as_bytes(), secrets, verify).await
 }
 
-/// Returns the error for an unsupported deployment version: the reference engine's text and the version found.
+/// Returns the error for an unsupported deployment version: the reference engine's text, and what was found.
 fn wrong_version(side: &str, found: &str) -> Error {
     let reference = format!("this stack's deployment version is too {side}");
-    let library = format!("{reference}: {found}");
+    let library = match found.starts_with("version") {
+        true => format!("{reference}: {found}"),
+        // Without a version, the document is no old one.
+        false => found.to_owned(),
+    };
     Error::new(ErrorKind::State, Text::pair(reference, library))
 }
 

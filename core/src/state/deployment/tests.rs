@@ -35,7 +35,21 @@ async fn versions_and_features_that_are_not_known_are_refused_in_the_format_s_wo
     let reference = "this stack's deployment version is too old";
     assert_eq!(too_old.reference_message(), reference);
     let found = "the deployment document has no field 'version'; versions 1 to 4 can be read";
-    assert_eq!(too_old.message(), format!("{reference}: {found}"));
+    assert_eq!(too_old.message(), found);
+    let path = deployment("state.json").await.unwrap_err();
+    assert_eq!(
+        path.hints(),
+        ["the document is the text itself, and not the path of a file"]
+    );
+    // No document, and the inner part of one.
+    for other in ["{}", r#"{"manifest":{},"resources":[]}"#] {
+        let refused = deployment(other).await.unwrap_err();
+        assert_eq!(refused.reference_message(), reference);
+        assert_eq!(
+            refused.message(),
+            "the document has neither 'version' nor 'deployment', as an exported deployment has; versions 1 to 4 can be read"
+        );
+    }
     assert_eq!(
         checkpoint_error(r#"{"version":9,"checkpoint":{}}"#).await,
         "failed to load checkpoint: unsupported checkpoint version 9"

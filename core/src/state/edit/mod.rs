@@ -27,7 +27,7 @@ use crate::{
     urn::Urn,
 };
 
-pub use report::{EditKind, EditReport, EditedRecord, RemovedReference};
+pub use report::{EditKind, EditReport, EditedRecord, RemovedReference, SettingsEdit};
 pub(crate) use rewrite::{rewrite_references, rewrite_snapshot, rewrite_snippets};
 pub(crate) use stack_name::rename_stack;
 pub use transfer::{Move, MoveReport};

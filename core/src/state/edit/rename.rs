@@ -23,6 +23,7 @@ pub(super) fn rename(snapshot: &Snapshot, edit: &Rename) -> Result<Edited> {
     let positions = Positions::of(records);
     let target = positions.only(&edit.urn)?;
     let record = &records[target];
+    check_given(edit)?;
     check_name(edit)?;
     check_type(edit, record)?;
     let parent = new_parent(edit, &positions)?;
@@ -56,6 +57,12 @@ pub(super) fn rename(snapshot: &Snapshot, edit: &Rename) -> Result<Edited> {
             "programs register the stack itself as '{usual}', not as '{urn}'"
         ));
     }
+    if record.urn.is_default_provider() && edit.urn != urn {
+        edited.warnings.push(format!(
+            "programs use the default provider by the name '{}': the next update creates it again, and its resources change to it",
+            record.urn.name()
+        ));
+    }
     edited.renames = renames.0;
     Ok(edited)
 }
@@ -76,12 +83,28 @@ fn place(record: &mut Arc<ResourceState>, resource_type: Option<&str>, parent: O
     }
 }
 
+/// Refuses an edit that names nothing to change.
+fn check_given(edit: &Rename) -> Result<()> {
+    if edit.name.is_none() && edit.parent.is_none() && !edit.no_parent && edit.resource_type.is_none() {
+        let text = format!(
+            "the renaming of '{}' names no new name, parent or type, and not that it has no parent",
+            edit.urn
+        );
+        return Err(Error::invalid(text).with_urn(edit.urn.clone()));
+    }
+    Ok(())
+}
+
 fn check_name(edit: &Rename) -> Result<()> {
     let refused = |why: &str| {
         Err(Error::invalid(format!("the new name of '{}' {why}", edit.urn)).with_urn(edit.urn.clone()))
     };
     match edit.name.as_deref() {
         Some("") => refused("is empty"),
+        Some(name) if name.chars().all(char::is_whitespace) => refused("is blank"),
+        Some(name) if name.chars().any(char::is_control) => {
+            refused("contains a control character, such as a line break")
+        }
         Some(name) if name.contains("::") => refused("contains '::', which separates the parts of a URN"),
         _ => Ok(()),
     }
@@ -104,6 +127,12 @@ fn check_type(edit: &Rename, record: &ResourceState) -> Result<()> {
             refused("it is that of the stack itself alone, which has no other")
         }
         () if resource_type.is_empty() => refused("it is empty"),
+        () if resource_type
+            .chars()
+            .any(|letter| letter.is_control() || letter.is_whitespace()) =>
+        {
+            refused("it contains white space or a control character")
+        }
         () if resource_type.contains("::") || resource_type.contains('$') => {
             refused("'::' and '$' separate the parts of a URN")
         }

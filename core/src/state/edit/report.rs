@@ -24,8 +24,20 @@ pub struct EditReport {
     pub dry_run: bool,
     /// The records that it touched: those of the state in its order, then those of pending operations.
     pub records: Vec<EditedRecord>,
+    /// What it did to the settings file of the stack; `None` for nothing.
+    pub settings: Option<SettingsEdit>,
     /// What the user should know.
     pub warnings: Vec<String>,
+}
+
+/// What an edit does to the settings that the source of the stack's configuration keeps: its settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SettingsEdit {
+    /// They get the new name of the stack.
+    Renamed,
+    /// Their secrets get the new key.
+    Encrypted,
 }
 
 /// What an edit does to a record.
@@ -76,7 +88,7 @@ impl EditReport {
     /// Returns whether nothing has changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.records.is_empty() && self.settings.is_none()
     }
 
     /// Names every record with secrets, and the fields that have them.
@@ -129,6 +141,7 @@ impl EditReport {
         Self {
             dry_run: false,
             records,
+            settings: None,
             warnings: edited.warnings.clone(),
         }
     }

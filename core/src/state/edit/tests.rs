@@ -221,7 +221,15 @@ fn names_types_and_parents_that_a_resource_cannot_have_are_refused() {
         refusal(StateEdit::Rename(edit), &state)
     };
     type Case<'a> = (&'a dyn Fn(&mut Rename), &'a str);
-    let cases: [Case<'_>; 9] = [
+    let cases: [Case<'_>; 14] = [
+        (&|_| {}, "names no new name, parent or type"),
+        (&|edit| edit.name = Some(" \t".to_owned()), "is blank"),
+        (&|edit| edit.name = Some("a\nb".to_owned()), "control character"),
+        (&|edit| edit.name = Some("a\0".to_owned()), "control character"),
+        (
+            &|edit| edit.resource_type = Some("a:b:C\n".to_owned()),
+            "control character",
+        ),
         (&|edit| edit.name = Some(String::new()), "is empty"),
         (&|edit| edit.name = Some("x::y".to_owned()), "contains '::'"),
         (&|edit| edit.resource_type = Some(String::new()), "it is empty"),
@@ -595,5 +603,27 @@ fn what_only_its_user_can_correct_is_not_repaired() {
         let error = refusal(StateEdit::Repair, &state);
         assert_eq!(error.kind(), ErrorKind::State);
         assert!(error.message().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_renamed_default_provider_is_warned_of() {
+    let of = |name: &str| {
+        let urn = Urn::new("dev", "shop", "", "pulumi:providers:test", name);
+        let mut provider = ResourceState::new(urn, "pulumi:providers:test".into(), true);
+        provider.id = "1".into();
+        provider
+    };
+    for (name, warnings) in [("default", 1), ("mine", 0)] {
+        let state = snapshot([of(name)]);
+        let edit = StateEdit::Rename(Rename::to_name(of(name).urn, "other"));
+        let (_, report) = edit.apply(&state).unwrap();
+        assert_eq!(report.warnings.len(), warnings, "{:?}", report.warnings);
+        assert!(
+            report
+                .warnings
+                .iter()
+                .all(|warning| warning.contains("'default'"))
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{EditKind, EditReport, EditedRecord, MoveReport};
+use super::{EditKind, EditReport, EditedRecord, MoveReport, SettingsEdit};
 use crate::resource::PendingOperationKind;
 
 /// The longest text: what follows is counted.
@@ -13,8 +13,10 @@ impl fmt::Display for EditReport {
     /// named as one.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = match (self.records.len(), self.dry_run) {
-            (0, false) => "nothing has changed".to_owned(),
-            (0, true) => "dry run: nothing would change".to_owned(),
+            (0, false) if self.is_empty() => "nothing has changed".to_owned(),
+            (0, true) if self.is_empty() => "dry run: nothing would change".to_owned(),
+            (0, false) => "no record has changed:".to_owned(),
+            (0, true) => "dry run: no record would change:".to_owned(),
             (1, false) => "1 record has changed:".to_owned(),
             (1, true) => "dry run: 1 record would change:".to_owned(),
             (count, false) => format!("{count} records have changed:"),
@@ -28,6 +30,15 @@ impl fmt::Display for EditReport {
             0 => {}
             1 => formatter.write_str("\n  and 1 more record")?,
             more => write!(formatter, "\n  and {more} more records")?,
+        }
+        match self.settings {
+            None => {}
+            Some(SettingsEdit::Renamed) => {
+                formatter.write_str("\n  renamed the settings file of the stack")?
+            }
+            Some(SettingsEdit::Encrypted) => {
+                formatter.write_str("\n  encrypted anew the secrets in the settings file of the stack")?;
+            }
         }
         for warning in &self.warnings {
             write!(formatter, "\nwarning: {warning}")?;
@@ -125,6 +136,7 @@ mod tests {
             dry_run: true,
             records: vec![renamed, removed],
             warnings: vec!["the state has no parent".to_owned()],
+            ..EditReport::default()
         };
         assert_eq!(
             report.to_string(),
@@ -144,6 +156,25 @@ mod tests {
         assert_eq!(
             moved.to_string(),
             "source: 1 record has changed:\n  reordered urn:pulumi:dev::shop::my:index:Site::a\ndestination: nothing has changed"
+        );
+    }
+
+    #[test]
+    fn a_change_of_the_settings_alone_is_no_empty_report() {
+        let of = |settings, dry_run| EditReport {
+            settings,
+            dry_run,
+            ..EditReport::default()
+        };
+        assert_eq!(of(None, false).to_string(), "nothing has changed");
+        assert!(of(None, true).is_empty() && !of(Some(SettingsEdit::Renamed), true).is_empty());
+        assert_eq!(
+            of(Some(SettingsEdit::Renamed), true).to_string(),
+            "dry run: no record would change:\n  renamed the settings file of the stack"
+        );
+        assert_eq!(
+            of(Some(SettingsEdit::Encrypted), false).to_string(),
+            "no record has changed:\n  encrypted anew the secrets in the settings file of the stack"
         );
     }
 

@@ -93,12 +93,17 @@ impl StackStorage {
             read => read?,
         };
         let mut violations: Vec<Error> = foreign_stacks(self.name(), &imported).collect();
-        violations.extend(integrity::verify(&imported).err().map(|error| unsound(&error)));
+        let foreign = violations.len();
+        let broken = integrity::verify(&imported).err();
+        violations.extend(broken.iter().map(unsound));
         let mut warnings = foreign_projects(self.name(), &imported);
         match violations.first() {
             Some(first) if !force => Err(refused(first, &violations)),
             _ => {
-                warnings.extend(violations.iter().map(ToString::to_string));
+                warnings.extend(violations[..foreign].iter().map(ToString::to_string));
+                warnings.extend(broken.map(|error| {
+                    format!("the imported state is invalid: {error}; repair() corrects what can be corrected")
+                }));
                 Ok((imported, warnings))
             }
         }

@@ -81,7 +81,7 @@ fn refuse_in_use(name: &StackName, stored: &StoredStack) -> Result<()> {
         let text = format!("'{name}' has the journal of an interrupted operation; removal rejected");
         (text, hint)
     } else if pending {
-        let hint = "check whether what they were to create exists, and discard them with a refresh, or force the removal, which forgets them";
+        let hint = "check whether what they were to create exists, and remove each with forget_pending(), or all with the option clear_pending_creates of a refresh; a forced removal forgets them, too";
         let text = format!("'{name}' has pending operations; removal rejected");
         (text, hint)
     } else {
