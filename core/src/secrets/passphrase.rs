@@ -2,12 +2,14 @@
 
 use std::{
     collections::HashMap,
+    num::NonZeroU32,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::{FutureExt as _, future::Shared};
+use ring::pbkdf2;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
@@ -22,7 +24,7 @@ use crate::{
 pub(crate) const KIND: &str = "passphrase";
 
 /// The number of key derivation rounds in the format.
-const ROUNDS: u32 = 1_000_000;
+const ROUNDS: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
 
 /// The text that is encrypted in the salt, for detecting a wrong passphrase.
 const CHECK: &str = "pulumi";
@@ -108,7 +110,13 @@ impl PassphraseProvider {
 /// Derives the key of a salt; slow on purpose.
 fn derive(passphrase: &str, salt: &[u8]) -> Cipher {
     let mut key = Zeroizing::new([0; 32]);
-    pbkdf2::pbkdf2_hmac::<sha2::Sha256>(passphrase.as_bytes(), salt, ROUNDS, &mut *key);
+    pbkdf2::derive(
+        pbkdf2::PBKDF2_HMAC_SHA256,
+        ROUNDS,
+        salt,
+        passphrase.as_bytes(),
+        &mut *key,
+    );
     Cipher::new(&key)
 }
 
