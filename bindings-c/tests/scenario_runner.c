@@ -36,18 +36,33 @@ struct reply {
     sw_bytes_t *method; /* the token of the method that is called, or null */
 };
 
+/* Returns the failures of a method's arguments as one text; null for none. */
+static char *reasons_of(sw_bytes_view_t result)
+{
+    char *reasons = NULL;
+    for (size_t index = 0;; index++) {
+        char *place = format("/failures/%zu/property", index), *why = format("/failures/%zu/reason", index);
+        sw_bytes_t *property = text_at(result, place), *reason = text_at(result, why);
+        free(place), free(why);
+        if (!property)
+            return reasons;
+        char *longer = format("%s%s%s%s%s", reasons ? reasons : "", reasons ? "; " : "", sw_bytes_data(property),
+            sw_bytes_length(property) ? ": " : "", or_else(reason, ""));
+        free(reasons), sw_bytes_free(property), sw_bytes_free(reason);
+        reasons = longer;
+    }
+}
+
 static void replied(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
 {
     struct reply *reply = user_data;
-    sw_bytes_t *property = reply->method && status == SW_STATUS_OK ? text_at(result, "/failures/0/property") : NULL;
-    if (property) {
+    char *reasons = reply->method && status == SW_STATUS_OK ? reasons_of(result) : NULL;
+    if (reasons) {
         /* Failures of a method's arguments are errors of the program. */
-        sw_bytes_t *reason = text_at(result, "/failures/0/reason");
-        char *text = format("call to function '%s' failed: %s%s%s", sw_bytes_data(reply->method), sw_bytes_data(property),
-            sw_bytes_length(property) ? ": " : "", or_else(reason, ""));
+        char *text = format("call to function '%s' failed: %s", sw_bytes_data(reply->method), reasons);
         char *message = member("message", text);
         send_line("{\"id\": %s, \"error\": {\"kind\": \"program\"%s}}", reply->id, message);
-        free(text), free(message), sw_bytes_free(reason), sw_bytes_free(property);
+        free(text), free(message), free(reasons);
     } else if (status == SW_STATUS_OK)
         send_line(reply->pattern, reply->id, result.data ? result.data : "{}");
     else

@@ -368,7 +368,7 @@ for (const way of ["direct", "server"]) {
                 program: async (context) => {
                     await context.runSdk(code("program"));
                     const box = context.remoteComponent("box:index:Box", "box");
-                    assert.deepEqual(await context.call("box:index:Box/open", box), { size: "1" });
+                    assert.deepEqual(await context.call("box:index:Box/open", box), { size: 1 });
                 },
             });
             await stack.up();

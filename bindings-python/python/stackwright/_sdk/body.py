@@ -15,7 +15,7 @@ import grpc
 from google.protobuf import empty_pb2, json_format, struct_pb2
 from pulumi import Output
 from pulumi.resource import DependencyResource
-from pulumi.runtime import rpc, settings
+from pulumi.runtime import _callbacks, rpc, settings
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.stack import wait_for_rpcs
 
@@ -97,11 +97,12 @@ async def _served(code: Code, settle: Settle, loop: ProgramLoop) -> None:
         settle(returned, None)
     if functions:
         await ended
-    # Without functions of ours, the SDK has started a server for its own.
-    started = settings.SETTINGS.callbacks if functions is None else None
-    if started is not None:
+    # Without functions of ours, each task of the SDK that has registered one has started a server.
+    servicers = _callbacks._CallbackServicer._servicers
+    for servicer in [each for each in servicers if each._server._loop is loop]:
         await ended
-        await started._server.stop(None)
+        servicers.remove(servicer)
+        await servicer._server.stop(None)
 
 
 def _raised(error: BaseException) -> BaseException:
