@@ -53,6 +53,11 @@ impl Board {
             false => {
                 let counts = self.counts(self.clock.now());
                 let mut lines = vec![counts.trim_start().to_owned()];
+                lines.extend(
+                    self.downloads
+                        .values()
+                        .map(|download| download.trim_start().to_owned()),
+                );
                 let diagnostics = &self.ending.diagnostics;
                 lines.extend(diagnostics.last_lines(MAX_LIVE_LINES, Paint::PLAIN));
                 lines.join("\n")

@@ -7,11 +7,15 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Write as _,
+    sync::Arc,
+};
 
 use stackwright::{
     diagnostic::{Diagnostic, Severity},
-    event::{EngineEvent, EventJson, EventPayload, StepEvent},
+    event::{EngineEvent, EventJson, EventPayload, Progress, StepEvent},
     operation::OperationResult,
     runtime::{Clock, Timestamp},
     urn::Urn,
@@ -42,6 +46,8 @@ pub struct Board {
     end: String,
     has_ended: bool,
     cancellations: u8,
+    /// Running downloads and installations, each by its name.
+    downloads: BTreeMap<String, String>,
 }
 
 impl Board {
@@ -61,6 +67,7 @@ impl Board {
             end: String::new(),
             has_ended: false,
             cancellations: 0,
+            downloads: BTreeMap::new(),
         }
     }
 
@@ -98,6 +105,7 @@ impl Board {
                     self.printed.push('\n');
                 }
             }
+            EventPayload::Progress(progress) => self.progress(progress),
             EventPayload::PolicyViolation(violation) => self.ending.policies.violation(violation),
             EventPayload::PolicyRemediation(remediation) => {
                 self.ending.policies.remediation(remediation);
@@ -111,6 +119,19 @@ impl Board {
             }
             _ => {}
         }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if progress.done {
+            self.downloads.remove(&progress.id);
+            return;
+        }
+        let mut text = format!("     {}", plain_line(&progress.message));
+        if let Some(percent) = progress.received.saturating_mul(100).checked_div(progress.total) {
+            // Writing to a string does not fail.
+            write!(text, " ({}%)", percent.min(100)).unwrap_or_default();
+        }
+        self.downloads.insert(progress.id.clone(), text);
     }
 
     fn step_ended(&mut self, step: &StepEvent, stage: Stage, now: Timestamp) {

@@ -116,7 +116,9 @@ fn live_lines(board: &Board, (columns, rows): (usize, usize)) -> Vec<String> {
         .ending
         .diagnostics
         .last_lines(rows / MESSAGE_SHARE, board.paint);
-    let free = rows.saturating_sub(FRAME_LINES + messages.len());
+    let downloads = board.downloads.values().take(rows / MESSAGE_SHARE);
+    let downloads: Vec<String> = downloads.map(|download| cut(download)).collect();
+    let free = rows.saturating_sub(FRAME_LINES + messages.len() + downloads.len());
     let mut table = board.table(false, usize::MAX);
     if table.rows.len() > free {
         // One line for what is left out.
@@ -127,6 +129,7 @@ fn live_lines(board: &Board, (columns, rows): (usize, usize)) -> Vec<String> {
     if table.hidden > 0 {
         lines.push(cut(&board.paint.faint(&format!("     … {} more", table.hidden))));
     }
+    lines.extend(downloads);
     lines.push(cut(&board.paint.faint(&board.counts(board.clock.now()))));
     lines.extend(messages.iter().map(|message| cut(message)));
     lines.truncate(rows - 1);

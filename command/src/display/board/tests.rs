@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 use stackwright::{
     Engine, StackSettings,
     diagnostic::{Diagnostic, Severity},
-    event::{EngineEvent, EventJson, EventPayload, StateMetadata, StepEvent, StepMetadata, Summary},
+    event::{
+        EngineEvent, EventJson, EventPayload, Progress, ProgressKind, StateMetadata, StepEvent, StepMetadata,
+        Summary,
+    },
     operation::{OperationKind, OperationOptions},
     resource::ResourceState,
     runtime::{Clock, Runtime, Timestamp},
@@ -250,6 +253,30 @@ async fn of_many_messages_the_last_ones_are_shown_until_the_end_has_all() {
             .count(),
         100
     );
+}
+
+#[tokio::test]
+async fn a_running_download_is_shown_until_it_ends() {
+    let mut shop = Shop::new(80, 24).await;
+    let mut progress = Progress {
+        kind: ProgressKind::PluginDownload,
+        id: "files".to_owned(),
+        message: "Downloading the plugin files".to_owned(),
+        received: 0,
+        total: 0,
+        done: false,
+    };
+    shop.event(EventPayload::Progress(progress.clone()));
+    shop.draw();
+    assert_eq!(shop.seen()[3..], ["     Downloading the plugin files", "     0s"]);
+    (progress.received, progress.total) = (30, 120);
+    shop.event(EventPayload::Progress(progress.clone()));
+    shop.draw();
+    assert_eq!(shop.seen()[3], "     Downloading the plugin files (25%)");
+    progress.done = true;
+    shop.event(EventPayload::Progress(progress));
+    shop.draw();
+    assert_eq!(shop.seen()[3..], ["     0s"]);
 }
 
 #[tokio::test]
