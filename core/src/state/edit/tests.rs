@@ -221,7 +221,19 @@ fn names_types_and_parents_that_a_resource_cannot_have_are_refused() {
         refusal(StateEdit::Rename(edit), &state)
     };
     type Case<'a> = (&'a dyn Fn(&mut Rename), &'a str);
-    let cases: [Case<'_>; 9] = [
+    let cases: [Case<'_>; 12] = [
+        (
+            &|edit| edit.resource_type = Some("pkg:index:T:".to_owned()),
+            "a ':' at its beginning or end",
+        ),
+        (
+            &|edit| edit.resource_type = Some(":".to_owned()),
+            "a ':' at its beginning or end",
+        ),
+        (
+            &|edit| edit.resource_type = Some("pkg::T".to_owned()),
+            "separate the parts",
+        ),
         (&|edit| edit.name = Some(String::new()), "is empty"),
         (&|edit| edit.name = Some("x::y".to_owned()), "contains '::'"),
         (&|edit| edit.resource_type = Some(String::new()), "it is empty"),
