@@ -1,6 +1,6 @@
 //! The documents of imports: their request, and their report in results.
 
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -8,10 +8,7 @@ use super::{read::read, result::ErrorDocument};
 use crate::{
     error::{Error, Result},
     message::Language,
-    operation::{
-        ImportExtension, ImportOutcome, ImportParameterization, ImportReport, ImportRequest, ImportResource,
-        ImportedResource, SourceCode,
-    },
+    operation::{ImportOutcome, ImportReport, ImportRequest, ImportedResource, SourceCode},
     property::{PropertyMap, PropertyValue, json::PlainMap},
 };
 
@@ -92,8 +89,8 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
     }
     // A text is the JSON of the file.
     let text = serde_json::from_str::<String>(&file).unwrap_or(file);
-    let text = without_unknown_members(text);
-    let read: ImportRequest = read(text.as_bytes(), Language::C, "the import file")?;
+    let text = ImportRequest::known_members(text.as_bytes());
+    let read: ImportRequest = read(&text, Language::C, "the import file")?;
     if read.file.is_some() {
         return Err(Error::invalid("an import file has no import file in it"));
     }
@@ -102,34 +99,6 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
         generate_code: request.generate_code.or(read.generate_code),
         ..read
     })
-}
-
-/// Returns an import file without the members that no import has, which files of other tools may contain. A text that is no such
-/// file stays as it is.
-fn without_unknown_members(text: String) -> String {
-    let Ok(Value::Object(mut file)) = serde_json::from_str::<Value>(&text) else {
-        return text;
-    };
-    retain_members::<ImportRequest>(&mut file);
-    let resources = file.get_mut("resources").and_then(Value::as_array_mut);
-    for resource in resources.into_iter().flatten().filter_map(Value::as_object_mut) {
-        retain_members::<ImportResource>(resource);
-        if let Some(Value::Object(made)) = resource.get_mut("parameterization") {
-            retain_members::<ImportParameterization>(made);
-        }
-        if let Some(Value::Object(extension)) = resource.get_mut("extension") {
-            retain_members::<ImportExtension>(extension);
-        }
-    }
-    Value::Object(file).to_string()
-}
-
-/// Removes the members that the schema of a document does not have.
-fn retain_members<Document: JsonSchema>(members: &mut Map<String, Value>) {
-    let schema = schema_for!(Document);
-    if let Some(Value::Object(known)) = schema.get("properties") {
-        members.retain(|name, _| known.contains_key(name));
-    }
 }
 
 /// Writes the report of an import, without values, as JSON.

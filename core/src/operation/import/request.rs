@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -140,13 +140,51 @@ impl fmt::Debug for GivenInputs {
 }
 
 impl ImportRequest {
-    /// Reads a request, or an import file of the reference engine: an object with `resources` and `nameTable`.
+    /// Reads a request. A member that it does not have is an error.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] with the fault and its place.
     pub fn from_json(text: &[u8]) -> Result<Self> {
         serde_json::from_slice(text)
             .map_err(|error| Error::invalid(format!("cannot read the import: {error}")))
+    }
+
+    /// Reads an import file of the reference engine: an object with `resources` and `nameTable`. Members that no import has, which
+    /// files of other tools may contain, are ignored.
+    ///
+    /// # Errors
+    /// Those of [`Self::from_json`].
+    ///
+    /// # Examples
+    /// ```
+    /// use stackwright::operation::ImportRequest;
+    ///
+    /// let file = br#"{"$schema": "a", "resources": [{"type": "t:m:T", "name": "a", "id": "1", "note": "b"}]}"#;
+    /// assert_eq!(ImportRequest::from_import_file(file)?.resources[0].id, "1");
+    /// assert!(ImportRequest::from_json(file).is_err());
+    /// # Ok::<(), stackwright::Error>(())
+    /// ```
+    pub fn from_import_file(text: &[u8]) -> Result<Self> {
+        Self::from_json(&Self::known_members(text))
+    }
+
+    /// Returns an import file without the members that no import has. A text that is no such file stays as it is.
+    pub(crate) fn known_members(text: &[u8]) -> Vec<u8> {
+        let Ok(Value::Object(mut file)) = serde_json::from_slice::<Value>(text) else {
+            return text.to_vec();
+        };
+        retain_members::<Self>(&mut file);
+        let resources = file.get_mut("resources").and_then(Value::as_array_mut);
+        for resource in resources.into_iter().flatten().filter_map(Value::as_object_mut) {
+            retain_members::<ImportResource>(resource);
+            if let Some(Value::Object(made)) = resource.get_mut("parameterization") {
+                retain_members::<ImportParameterization>(made);
+            }
+            if let Some(Value::Object(extension)) = resource.get_mut("extension") {
+                retain_members::<ImportExtension>(extension);
+            }
+        }
+        Value::Object(file).to_string().into_bytes()
     }
 
     /// Returns whether imported resources are protected.
@@ -157,5 +195,13 @@ impl ImportRequest {
     /// Returns whether the result has source code.
     pub(crate) fn generates_code(&self) -> bool {
         self.generate_code.unwrap_or(true)
+    }
+}
+
+/// Removes the members that the schema of a document does not have.
+fn retain_members<Document: JsonSchema>(members: &mut Map<String, Value>) {
+    let schema = schema_for!(Document);
+    if let Some(Value::Object(known)) = schema.get("properties") {
+        members.retain(|name, _| known.contains_key(name));
     }
 }
