@@ -59,7 +59,7 @@ pub(super) fn register(
     let work = named.and_then(|()| {
         let flight = accept(shared, &mut registration)?;
         let (claim, goal) = claim(shared, &mut registration, None)?;
-        Ok(apply(Arc::clone(shared), registration, flight, claim, goal))
+        Ok(apply(shared, registration, flight, claim, goal))
     });
     Either::Right(shared.admission.begin(*start, work))
 }
@@ -88,7 +88,7 @@ async fn register_deferred(
     // Those that wait for the claim can continue, also when it failed.
     drop(deferred);
     match claimed {
-        Ok(Some((claim, goal))) => apply(Arc::clone(shared), registration, flight, claim, goal).await,
+        Ok(Some((claim, goal))) => apply(shared, registration, flight, claim, goal).await,
         Ok(None) => construct(monitor, registration, flight).await,
         Err(error) => shared.admission.conclude(Err(error), flight).await,
     }
@@ -129,12 +129,13 @@ fn claim(
 
 /// Brings a claimed resource to its goal, and returns the answer.
 fn apply(
-    shared: Arc<Shared>,
+    shared: &Arc<Shared>,
     registration: Box<Registration>,
     flight: Flight,
     claim: ClaimGuard,
     goal: Box<Goal>,
 ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+    let shared = Arc::clone(shared);
     async move {
         // Very many run concurrently: the generator's future must not contain the memory of the completion.
         let (claim, goal) = match complete(&shared, registration, claim, goal).await {
