@@ -2049,10 +2049,13 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
  *   stack's name.
  * - `passphrase` (string): Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one fails with
  *   `decrypt` when the stack has secrets.
+ * - `programEnvironment` (object of string): Variables of the environment of the program in the folder of `project`,
+ *   beside those that plugins inherit.
  * - `project` (string): The folder of a project, with its `Pulumi.yaml`: the stack takes configuration, encryption
  *   salt, the defaults of declared configuration and runtime options from there, again for each operation, and its
- *   name can leave out the project. Values of `config` and `runtimeOptions` replace those of the files. A relative
- *   path begins at the working directory.
+ *   name can leave out the project. Values of `config` and `runtimeOptions` replace those of the files. Without a
+ *   program of the host, each update runs the one in the folder, in a process of its own. A relative path begins at
+ *   the working directory.
  * - `referencePassphrases` (object of string): The passphrases of other stacks by their names (`project/stack`), for
  *   references to them. A stack that is not named here is opened as this one is.
  * - `rootDirectory` (string): The folder of the project, which must exist. Relative paths of assets, and source

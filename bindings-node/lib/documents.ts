@@ -149,6 +149,7 @@ export const STACK_SETTINGS_MEMBERS = [
     "organization",
     "passphrase",
     "program",
+    "programEnvironment",
     "project",
     "referencePassphrases",
     "rootDirectory",
@@ -773,11 +774,14 @@ export interface StackSettings {
     passphrase?: string;
     /** The program that registers the stack's resources; needed for previews and updates, unless each has its own. */
     program?: AnyProgram;
+    /** Variables of the environment of the program in the folder of `project`, beside those that plugins inherit. */
+    programEnvironment?: { readonly [name: string]: string };
     /**
      * The folder of a project, with its `Pulumi.yaml`: the stack takes configuration, encryption salt, the defaults
      * of declared configuration and runtime options from there, again for each operation, and its name can leave out
-     * the project. Values of `config` and `runtimeOptions` replace those of the files. A relative path begins at the
-     * working directory.
+     * the project. Values of `config` and `runtimeOptions` replace those of the files. Without a program of the host,
+     * each update runs the one in the folder, in a process of its own. A relative path begins at the working
+     * directory.
      */
     project?: string | { readonly folder: string };
     /**

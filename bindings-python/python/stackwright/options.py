@@ -342,10 +342,13 @@ class StackSettings(TypedDict, total=False):
       of the stack's name.
     - ``passphrase`` (str | None): Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one
       fails with ``decrypt`` when the stack has secrets.
+    - ``program_environment`` (Mapping[str, str] | None): Variables of the environment of the program in the folder of
+      ``project``, beside those that plugins inherit.
     - ``project`` (str | os.PathLike[str] | None): The folder of a project, with its ``Pulumi.yaml``: the stack takes
       configuration, encryption salt, the defaults of declared configuration and runtime options from there, again for
       each operation, and its name can leave out the project. Values of ``config`` and ``runtime_options`` replace
-      those of the files. A relative path begins at the working directory.
+      those of the files. Without a program of the host, each update runs the one in the folder, in a process of its
+      own. A relative path begins at the working directory.
     - ``reference_passphrases`` (Mapping[str, str] | None): The passphrases of other stacks by their names
       (``project/stack``), for references to them. A stack that is not named here is opened as this one is.
     - ``root_directory`` (str | os.PathLike[str] | None): The folder of the project, which must exist. Relative paths
@@ -364,6 +367,7 @@ class StackSettings(TypedDict, total=False):
     journal: Journal | None
     organization: str | None
     passphrase: str | None
+    program_environment: Mapping[str, str] | None
     project: str | os.PathLike[str] | None
     reference_passphrases: Mapping[str, str] | None
     root_directory: str | os.PathLike[str] | None
