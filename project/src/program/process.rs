@@ -2,18 +2,23 @@
 
 use std::{
     collections::VecDeque,
+    fs::File,
+    io::{Seek as _, Write as _},
     os::unix::process::ExitStatusExt as _,
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    process::{Pid, Signal, kill_process_group},
+};
 use stackwright::{
     Error, ErrorKind, Result, diagnostic::Severity, monitor::Monitor, program::ProgramContext,
 };
 use tokio::{
-    io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader},
     process::Command,
     task::JoinHandle,
 };
@@ -45,7 +50,6 @@ pub(super) enum Ending {
 pub(super) struct Child {
     process: tokio::process::Child,
     group: Option<Pid>,
-    input: String,
     last_lines: LastLines,
 }
 
@@ -75,25 +79,24 @@ impl LastLines {
 
 impl Child {
     /// Starts a process in a group of its own; it reads `input` from its standard input.
-    pub(super) fn start(mut command: Command, input: String) -> Result<Self> {
+    pub(super) fn start(mut command: Command, input: &str) -> Result<Self> {
+        let cannot_start = |command: &Command, error: std::io::Error| {
+            let program = command.as_std().get_program().display();
+            let text = format!("the program could not be started with {program}: {error}");
+            Error::new(ErrorKind::Program, text)
+        };
+        let input = in_memory(input).map_err(|error| cannot_start(&command, error))?;
         command
-            .stdin(Stdio::piped())
+            .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let process = command.spawn().map_err(|error| {
-            let program = command.as_std().get_program().display();
-            Error::new(
-                ErrorKind::Program,
-                format!("the program could not be started with {program}: {error}"),
-            )
-        })?;
+        let process = command.spawn().map_err(|error| cannot_start(&command, error))?;
         let id = process.id().and_then(|id| i32::try_from(id).ok());
         Ok(Self {
             group: id.and_then(Pid::from_raw),
             process,
-            input,
             last_lines: LastLines::default(),
         })
     }
@@ -117,13 +120,6 @@ impl Child {
                 .take()
                 .map(|stderr| lines(stderr, monitor, Severity::InfoError, self.last_lines.clone())),
         ];
-        if let Some(mut stdin) = self.process.stdin.take() {
-            let input = std::mem::take(&mut self.input);
-            // A process that does not read it ends for a reason of its own.
-            drop(tokio::spawn(
-                async move { stdin.write_all(input.as_bytes()).await },
-            ));
-        }
         let mut is_stopped = false;
         let status = loop {
             let stopping = async {
@@ -175,6 +171,15 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
+}
+
+/// Returns a file without a name that contains a text. Not a pipe: a host without a handler of SIGPIPE would end with a process that
+/// does not read it.
+fn in_memory(text: &str) -> std::io::Result<File> {
+    let mut file = File::from(memfd_create(c"program", MemfdFlags::CLOEXEC)?);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// Makes each line of a stream a message.
