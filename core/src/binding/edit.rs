@@ -192,6 +192,7 @@ pub(super) struct EditReportDocument<'a> {
     /// for an edit that changes none.
     records: Vec<EditedRecordDocument<'a>>,
     /// What it did to the settings file of the stack: `renamed`, or `encrypted` with the new key.
+    #[schemars(with = "Option<String>")]
     settings: Option<SettingsEdit>,
     /// What the user should know.
     warnings: &'a [String],

@@ -195,7 +195,7 @@ mod tests {
             ),
             (
                 r#"{"type": "t:m:T", "name": "a", "id": "1"}"#,
-                "an import file has `resources`, a list, and this one has only 'type', 'name', 'id'",
+                "an import file has `resources`, a list, and this one has only 'id', 'name', 'type'",
             ),
             (
                 r#"{"resource": [{"type": "t:m:T", "name": "a", "id": "1"}]}"#,

@@ -31,7 +31,7 @@ pub struct EditReport {
 }
 
 /// What an edit does to the settings that the source of the stack's configuration keeps: its settings file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingsEdit {
     /// They get the new name of the stack.
