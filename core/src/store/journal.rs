@@ -122,6 +122,19 @@ impl StoreJournal {
         }
     }
 
+    /// Returns the hash of the checkpoint that the header names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] when its computation failed, or the journal was recovered.
+    pub(super) async fn base_hash(&self) -> Result<String> {
+        match &self.checkpoint {
+            Some(hash) => hash.clone().await,
+            None => Err(Error::internal(
+                "a recovered journal has no checkpoint of its own",
+            )),
+        }
+    }
+
     async fn encode_header(&self, secrets: Option<JournalSecrets>, chain: &mut Chain) -> Result<Vec<u8>> {
         let Some(header) = &self.header else {
             return Err(Error::internal("a recovered journal takes no entries"));

@@ -134,7 +134,8 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
         leaving.edited_checkpoint(&mut left),
     )
     .await?;
-    let moving = Moving::note(from, to, moved.records).await?;
+    let before = leaving.base_hash().await?;
+    let moving = Moving::note(from, to, moved.records, before).await?;
     let mut announced = (false, false);
     let committed = async {
         // Nothing else can refuse the move than these and the writes.

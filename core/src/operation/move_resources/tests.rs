@@ -280,6 +280,10 @@ async fn notes_stay_while_the_folder_of_the_other_stack_is_absent() {
             error.hints()[0].contains("while both stores are there"),
             "{error:?}"
         );
+        for (stack, path) in [("dev", &paths[0]), ("live", &paths[1])] {
+            let note = format!("shop/{stack}.moving in file://{}", path.display());
+            assert!(error.hints()[1].contains(&note), "{error:?}");
+        }
         assert_eq!(std::fs::read_dir(absent).unwrap().count(), 0, "{opened}");
         std::fs::remove_dir(absent).unwrap();
         std::fs::rename(&elsewhere, absent).unwrap();
@@ -365,6 +369,26 @@ async fn resources_that_another_program_has_changed_since_are_reported_in_both()
         case.from.delete(&note.key).await.unwrap();
     }
     assert!(case.open(FROM).await.is_ok() && case.open(TO).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_record_that_another_program_has_changed_in_the_source_since_is_not_removed() {
+    for opened in [FROM, TO] {
+        let case = Case::in_one_store().await;
+        drop(case.move_with(Fault::DeathAfter, 5).await);
+        case.break_locks().await;
+        let key = ".pulumi/stacks/shop/dev.json";
+        let text = case.from.get(key).await.unwrap().unwrap().bytes;
+        let mut document: Value = serde_json::from_slice(&text).unwrap();
+        document["checkpoint"]["latest"]["resources"][0]["outputs"] = json!({ "n": 99 });
+        let changed = Bytes::from(document.to_string());
+        case.from.put(key, changed.clone(), Condition::Any).await.unwrap();
+        let error = case.open(opened).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        let both = format!("2 resources are in both:\n  {SITE}\n  {PAGE}");
+        assert!(error.message().contains(&both), "{error}");
+        assert_eq!(case.from.get(key).await.unwrap().unwrap().bytes, changed);
+    }
 }
 
 #[tokio::test]

@@ -44,7 +44,8 @@ pub(crate) async fn rename_stack(stack: &StackContext, name: &str, dry_run: bool
         }
         let source = check_target(stack, from, &to).await?;
         let loaded = from.load_unlocked(&*stack.secrets).await?;
-        let (_, report) = renamed(from, &to, &loaded)?;
+        let (_, mut report) = renamed(from, &to, &loaded)?;
+        warn_of_journal(&mut report, from, &to).await?;
         return Ok(EditReport {
             dry_run,
             settings: source.map(|_| SettingsEdit::Renamed),
@@ -80,6 +81,7 @@ async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStor
     // A journal that a crash left becomes the checkpoint first.
     let session = StackSession::begin(from, loaded, &mut current, "rename").await?;
     warn(&mut report, session.notes());
+    warn_of_journal(&mut report, from, to).await?;
     let checkpoint =
         write_checkpoint(&to.name().qualified(), &edited.snapshot, SecretsShown::Encrypted).await?;
     let base = from.read().await?.checkpoint;
@@ -109,6 +111,7 @@ async fn check_target<'a>(
     if to.exists().await? {
         return Err(exists(to));
     }
+    Rename::new(from, to).refuse_history().await?;
     let (old, new) = (from.name().stack(), to.name().stack());
     match stack.config_source.as_deref() {
         // In another project, it can keep its own name.
@@ -126,6 +129,19 @@ fn renamed(from: &StackStorage, to: &StackStorage, loaded: &LoadedStack) -> Resu
     let mut report = EditReport::of(&loaded.snapshot, &edited);
     warn(&mut report, &loaded.warnings);
     Ok((edited, report))
+}
+
+/// Warns of the journal that a stack without a checkpoint has left under the new name.
+async fn warn_of_journal(report: &mut EditReport, from: &StackStorage, to: &StackStorage) -> Result<()> {
+    if Rename::new(from, to).sets_journal_aside().await? {
+        let journal = to.name().journal();
+        report.warnings.push(format!(
+            "the name '{}' has the journal {journal} of an interrupted operation of a stack whose checkpoint is gone: it is no part of \
+             the renamed stack, and is kept beside it, as {journal}.orphan-1 or the next free number",
+            to.name()
+        ));
+    }
+    Ok(())
 }
 
 fn exists(to: &StackStorage) -> Error {

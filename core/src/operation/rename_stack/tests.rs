@@ -220,6 +220,52 @@ async fn a_configuration_that_cannot_be_renamed_is_renamed_when_the_stack_is_nex
 }
 
 #[tokio::test]
+async fn a_configuration_of_another_project_is_renamed_as_in_the_hint() {
+    let settings = Settings::of(&["dev"]);
+    let (store, stack) = created(&settings).await;
+    settings.refuses.store(true, Ordering::SeqCst);
+    let error = stack.rename_stack("other/live", false).await.unwrap_err();
+    settings.refuses.store(false, Ordering::SeqCst);
+    let hint = "select_stack() of 'shop/dev' with its project folder";
+    assert!(error.hints()[0].contains(hint), "{error:?}");
+    let gone = open(Arc::clone(&store), Some(&settings), "shop/dev", Opening::Select).await;
+    assert_eq!(gone.map(drop).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(settings.names(), ["live"]);
+    assert_eq!(notes(&store).await, 0);
+    open(store, None, "other/live", Opening::Select).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_renaming_warns_of_the_journal_that_a_lost_stack_has_left_and_refuses_its_history() {
+    let settings = Settings::of(&[]);
+    let (store, stack) = created(&settings).await;
+    let journal = ".pulumi/journals/shop/live.journal";
+    let put = async |key: &str| {
+        let put = store.put(key, "left".into(), crate::store::Condition::Any);
+        put.await.unwrap();
+    };
+    let history = ".pulumi/history/shop/live/live-1.checkpoint.json";
+    put(journal).await;
+    put(history).await;
+    for dry_run in [true, false] {
+        let error = stack.rename_stack("live", dry_run).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{dry_run}");
+        assert!(error.message().contains("has the history of a stack"), "{error}");
+    }
+    store.delete(history).await.unwrap();
+    for dry_run in [true, false] {
+        let report = stack.rename_stack("live", dry_run).await.unwrap();
+        let [warning] = &report.warnings[..] else {
+            panic!("{:?}", report.warnings);
+        };
+        assert!(warning.contains(journal), "{warning}");
+        assert_eq!(store.get(journal).await.unwrap().is_some(), dry_run);
+    }
+    let live = open(store, None, "shop/live", Opening::Select).await.unwrap();
+    assert!(live.pending().await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_dry_run_reports_the_unfinished_change_that_refuses_the_edit() {
     let settings = Settings::of(&["dev"]);
     let (store, stack) = created(&settings).await;

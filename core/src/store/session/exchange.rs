@@ -1,6 +1,6 @@
 //! Export and import: a stack's state as a deployment document.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::value::RawValue;
 
@@ -8,7 +8,7 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     message::Text,
-    secrets::SecretsProvider,
+    secrets::{SecretsManager, SecretsProvider},
     state::{
         Snapshot,
         deployment::{
@@ -110,7 +110,8 @@ impl StackStorage {
     }
 
     /// Replaces the state, and returns the one before. That need not be readable: it is `None` for `write` then. With `creates`, a
-    /// missing stack is created. `write` makes the second state that of the stack. `replacement` determines the manager of its secrets.
+    /// missing stack is created. `write` makes the second state that of the stack. `replacement` determines the manager of its secrets;
+    /// where neither state has one, `create` makes it.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] while the stack is locked elsewhere, and those of `write`.
@@ -120,6 +121,7 @@ impl StackStorage {
         imported: &mut Snapshot,
         creates: bool,
         replacement: Replacement,
+        create: impl AsyncFnOnce() -> Result<Arc<dyn SecretsManager>>,
         write: impl AsyncFnOnce(&StackSession, Option<&Snapshot>, &mut Snapshot) -> Result<()>,
     ) -> Result<Replaced> {
         let lock = self.lock_for(replacement.name()).await?;
@@ -143,7 +145,7 @@ impl StackStorage {
             };
             imported.secrets = match first.or(second) {
                 Some(manager) => Some(manager),
-                None => Some(secrets.create().await?),
+                None => Some(create().await?),
             };
             current.secrets = own.or_else(|| given.is_none().then(|| imported.secrets.clone()).flatten());
             let session = StackSession::begin(self, loaded, &mut current, replacement.name()).await?;
@@ -187,9 +189,17 @@ impl StackStorage {
         let write = async |session: &StackSession, _: Option<&Snapshot>, imported: &mut Snapshot| {
             session.commit_edit(imported).await
         };
-        self.replace_state(secrets, &mut imported, creates, Replacement::Import, write)
-            .await
-            .map(drop)
+        let create = || secrets.create();
+        self.replace_state(
+            secrets,
+            &mut imported,
+            creates,
+            Replacement::Import,
+            create,
+            write,
+        )
+        .await
+        .map(drop)
     }
 
     /// Reads the initial deployment document of a new stack. One without a deployment is an empty state.

@@ -197,6 +197,14 @@ impl StackSession {
         head.commit(&self.storage, bytes.into(), &self.journal).await
     }
 
+    /// Returns the hash of the checkpoint at the begin.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] when its computation failed.
+    pub(crate) async fn base_hash(&self) -> Result<String> {
+        self.journal.base_hash().await
+    }
+
     /// Returns whether a failed commit has left the checkpoint of the session's begin.
     ///
     /// # Errors

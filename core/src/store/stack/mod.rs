@@ -34,6 +34,7 @@ use crate::{
 pub(crate) use both_locks::BothLocks;
 pub(super) use commit::Head;
 pub(super) use leftover::{copy_journal_aside, discard_journal};
+use leftover::{discard_removed, left_journal};
 use list::check_layout;
 pub(crate) use list::list_stacks;
 pub(crate) use moving::{Moving, Settled, is_one_store};
@@ -183,8 +184,12 @@ impl StackStorage {
                 _ => {}
             }
         }
+        let left = left_journal(self).await?;
         if self.checkpoint_key().await?.is_some() {
             return Err(exists());
+        }
+        if let Some(left) = left {
+            discard_removed(self, &left).await?;
         }
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
         match self.store.put(&key, checkpoint, Condition::Absent).await {

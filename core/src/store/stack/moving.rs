@@ -43,6 +43,9 @@ pub(crate) struct Moving {
     /// Distinguishes it from other moves of the same resources.
     started: Timestamp,
     records: Vec<MovedRecord>,
+    /// Hex SHA-256 of the checkpoint of the source before the move; empty in notes of former versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    source: String,
 }
 
 /// A stack in a store.
@@ -88,7 +91,7 @@ struct Sealed {
 
 impl Moving {
     /// Writes both notes, before one of both states is written. One alone means that nothing has moved. The caller holds both
-    /// locks.
+    /// locks. `source` is the hash of the checkpoint of the source.
     ///
     /// # Errors
     /// Those of the stores. A note that could not be removed then is removed when its stack is next opened.
@@ -96,6 +99,7 @@ impl Moving {
         from: &StackStorage,
         to: &StackStorage,
         records: Vec<MovedRecord>,
+        source: String,
     ) -> Result<Self> {
         let moving = Self {
             from: Place::of(from),
@@ -103,6 +107,7 @@ impl Moving {
             one_store: is_one_store(from, to),
             started: from.runtime.clock.now(),
             records,
+            source,
         };
         let note = serde_json::to_vec(&moving)
             .map_err(|error| Error::internal(format!("writing a move of resources: {error}")))?;
@@ -219,10 +224,12 @@ impl Moving {
         let here = self.presence(&left.snapshot, |record| &record.from);
         let there = self.presence(&arrived.snapshot, |record| &record.to);
         let is_whole = !left.stored.has_journal() && !arrived.stored.has_journal();
+        // Records that another program has changed in the source would be lost with it.
+        let is_same = self.source.is_empty() || content_hash(&left.stored.checkpoint) == self.source;
         let settled = match (here, there) {
             (_, Presence::None) => Settled::Undone,
             (Presence::None, _) => Settled::Done,
-            (Presence::All, Presence::All) if is_whole => {
+            (Presence::All, Presence::All) if is_whole && is_same => {
                 self.finish(from, left).await?;
                 Settled::Done
             }
@@ -302,12 +309,20 @@ impl Moving {
     /// The error for an operation on a stack with the note.
     pub(crate) fn unfinished(&self) -> Error {
         let text = format!("a move of resources {} was interrupted", self.described());
-        Error::new(ErrorKind::Conflict, text).with_hint(match self.one_store {
-            true => "opening one of both stacks again finishes it",
-            false => {
-                "opening one of both stacks again while both stores are there, or another move between them, finishes it"
-            }
-        })
+        let error = Error::new(ErrorKind::Conflict, text);
+        match self.one_store {
+            true => error.with_hint("opening one of both stacks again finishes it"),
+            false => error
+                .with_hint(
+                    "opening one of both stacks again while both stores are there, or another move between them, finishes it",
+                )
+                .with_hint(format!(
+                    "where the stores have other places now, the notes {} and {} describe the move: once they are removed, both stacks \
+                     open, and delete_resources() removes the records that are in both from one of them",
+                    note(&self.from),
+                    note(&self.to)
+                )),
+        }
     }
 
     pub(crate) fn described(&self) -> String {
@@ -344,15 +359,19 @@ impl Moving {
     }
 
     fn conflict(&self, text: String) -> Error {
-        let note = |place: &Place| match StackName::parse(&place.stack) {
-            Ok(name) => format!("{} in {}", name.moving(), place.store),
-            Err(_) => place.store.clone(),
-        };
         Error::new(ErrorKind::Conflict, text).with_hint(format!(
             "once the notes {} and {} are removed, both stacks open, and delete_resources() removes the records from one of them",
             note(&self.from),
             note(&self.to)
         ))
+    }
+}
+
+/// Names the note of a side.
+fn note(place: &Place) -> String {
+    match StackName::parse(&place.stack) {
+        Ok(name) => format!("{} in {}", name.moving(), place.store),
+        Err(_) => place.store.clone(),
     }
 }
 

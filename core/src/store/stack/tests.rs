@@ -455,6 +455,26 @@ async fn a_journal_of_another_checkpoint_is_set_aside_under_a_new_name() {
 }
 
 #[tokio::test]
+async fn a_new_stack_has_no_part_in_the_journal_of_one_whose_removal_was_interrupted() {
+    for is_removed in [true, false] {
+        let stack = storage(Arc::new(MemoryStore::new(runtime())));
+        let key = stack.name().journal();
+        stack.create().await.unwrap();
+        let journal = Bytes::from("steps");
+        stack.store().put(&key, journal, Condition::Absent).await.unwrap();
+        let journal = stack.read().await.unwrap().journal.unwrap();
+        if is_removed {
+            copy_journal_aside(&stack, &journal).await.unwrap();
+        }
+        let checkpoint = stack.name().checkpoint(CHECKPOINT_ENDINGS[0]);
+        stack.store().delete(&checkpoint).await.unwrap();
+        stack.create().await.unwrap();
+        // The steps of a stack whose checkpoint is gone are known to the next one.
+        assert_eq!(stack.read().await.unwrap().journal.is_none(), is_removed);
+    }
+}
+
+#[tokio::test]
 async fn a_stack_with_resources_is_removed_only_by_force() {
     let folder = killed();
     let stack = in_folder(folder.path());

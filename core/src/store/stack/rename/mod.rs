@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{StackStorage, both_locks::BothLocks, commit::stored_form};
+use super::{
+    StackStorage, both_locks::BothLocks, commit::stored_form, copy_journal_aside, discard_journal,
+    left_journal,
+};
 use crate::{
     config::ConfigSource,
     error::{Error, ErrorKind, Result},
@@ -134,11 +137,11 @@ impl<'a> Rename<'a> {
 
     /// Moves the stack to its new name, with `checkpoint` as its state there: history, tags and the copy of the previous
     /// checkpoint move, too, and then what `source` keeps of the configuration. The caller holds both locks, and there is no
-    /// journal.
+    /// journal. The one of a stack that is gone is set aside before, where the new name has one.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the new name has a stack, or the state has changed since its checkpoint `base` was read; those
-    /// of `source`, after which the stack has its new name, and its next opening with a source repeats the call.
+    /// [`ErrorKind::Conflict`] when the new name has a stack or its history, or the state has changed since its checkpoint `base` was
+    /// read; those of `source`, after which the stack has its new name, and its next opening with a source repeats the call.
     pub(crate) async fn run(
         &self,
         base: &[u8],
@@ -152,6 +155,8 @@ impl<'a> Rename<'a> {
                 format!("a stack named '{}' already exists", to.name),
             ));
         }
+        self.refuse_history().await?;
+        self.set_journal_aside().await?;
         let renaming = Renaming {
             from: from.name.to_string(),
             to: to.name.to_string(),
@@ -170,8 +175,8 @@ impl<'a> Rename<'a> {
                 ),
             ));
         }
-        // What a removed stack may have left under the new name must not become part of this one.
-        remove_beside(to).await?;
+        // Tags that a stack has left under the new name must not become those of this one.
+        to.store.delete(&to.name.tags()).await?;
         self.note(&renaming).await?;
         self.copy_beside(&renaming).await?;
         let key = from.checkpoint_key().await?.unwrap_or_default();
@@ -183,6 +188,44 @@ impl<'a> Rename<'a> {
         let stored = stored_form(&to.runtime, &key, checkpoint.into()).await?;
         to.store.put(&key, stored, Condition::Absent).await?;
         self.finish(renaming, source).await
+    }
+
+    /// Refuses a new name that has the history of a stack whose checkpoint is gone: its copies may be the last ones of the state.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] for such a name; those of the store.
+    pub(crate) async fn refuse_history(&self) -> Result<()> {
+        let StackStorage { store, name, .. } = self.to;
+        // That of an interrupted renaming to the name is one of copies.
+        let interrupted = Renaming::of(self.to).await?.filter(|renaming| !renaming.stored);
+        if interrupted.is_some() || store.list(&name.history()).await?.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "the name '{name}' has the history of a stack whose checkpoint is gone: {} in {}",
+            name.history(),
+            store.url()
+        );
+        Err(Error::new(ErrorKind::Conflict, text).with_hint(format!(
+            "once a stack '{name}' is created, restore() gets a state of that history back, and remove_stack() removes it"
+        )))
+    }
+
+    /// Returns whether the new name has the journal of a stack whose checkpoint is gone, which a renaming sets aside.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn sets_journal_aside(&self) -> Result<bool> {
+        Ok(left_journal(self.to).await?.is_some())
+    }
+
+    /// Sets the journal of a stack that is gone aside: its steps are no part of the renamed stack.
+    async fn set_journal_aside(&self) -> Result<()> {
+        if let Some(journal) = left_journal(self.to).await? {
+            copy_journal_aside(self.to, &journal).await?;
+            discard_journal(self.to, &journal).await?;
+        }
+        Ok(())
     }
 
     /// Undoes or finishes an interrupted renaming between both names. The caller holds both locks.
@@ -228,14 +271,24 @@ impl<'a> Rename<'a> {
             }
             (_, Some(_)) => self.finish(renaming, source).await,
             (_, None) => {
-                remove_beside(to).await?;
-                for copy in renaming.orphans.values() {
-                    to.store.delete(copy).await?;
+                // Both notes precede the copies. What the new name has with one of them is no copy.
+                if self.has_both(&renaming).await? {
+                    remove_beside(to).await?;
+                    for copy in renaming.orphans.values() {
+                        to.store.delete(copy).await?;
+                    }
                 }
                 forget_note(from).await?;
                 forget_note(to).await
             }
         }
+    }
+
+    /// Returns whether both names have the note of a renaming.
+    async fn has_both(&self, renaming: &Renaming) -> Result<bool> {
+        let is_noted =
+            async |side: &StackStorage| Ok::<_, Error>(Renaming::of(side).await?.as_ref() == Some(renaming));
+        Ok(is_noted(self.from).await? && is_noted(self.to).await?)
     }
 
     /// Writes the note under both names.
@@ -327,9 +380,16 @@ impl<'a> Rename<'a> {
         let (from, to) = (&self.from.name, &self.to.name);
         let renamed = source.rename(from.stack(), to.stack()).await;
         renamed.map_err(|error| {
-            error.with_hint(format!(
-                "the stack has its new name; opening '{to}' with its project folder finishes the renaming of its configuration"
-            ))
+            error.with_hint(match from.project() == to.project() {
+                true => format!(
+                    "the stack has its new name; opening '{to}' with its project folder finishes the renaming of its configuration"
+                ),
+                // A folder opens the stacks of its own project alone.
+                false => format!(
+                    "the stack has its new name; select_stack() of '{from}' with its project folder finishes the renaming of its \
+                     configuration, and finds no stack then"
+                ),
+            })
         })?;
         self.forget().await
     }

@@ -179,3 +179,65 @@ async fn a_handle_from_before_a_crash_changes_nothing_until_one_of_the_names_is_
         stack.lock_for("update").await.unwrap().release().await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn the_journal_of_a_stack_whose_checkpoint_is_gone_is_no_part_of_the_one_that_gets_its_name() {
+    let store = with_stack().await;
+    let journal = ".pulumi/journals/shop/live.journal";
+    store
+        .put(journal, "steps of live".into(), Condition::Absent)
+        .await
+        .unwrap();
+    rename(Arc::clone(&store)).await.unwrap();
+    assert!(store.get(journal).await.unwrap().is_none());
+    let aside = store.get(&format!("{journal}.orphan-3")).await.unwrap().unwrap();
+    assert_eq!(aside.bytes, "steps of live");
+    // Those of the renamed stack follow.
+    let own = store.get(&format!("{journal}.orphan-5")).await.unwrap().unwrap();
+    assert_eq!(own.bytes, "newer orphan");
+}
+
+#[tokio::test]
+async fn the_history_of_a_stack_whose_checkpoint_is_gone_refuses_its_name() {
+    let store = with_stack().await;
+    let last = ".pulumi/history/shop/live/live-1.checkpoint.json";
+    store.put(last, NEW.into(), Condition::Absent).await.unwrap();
+    let before = keys(&store).await;
+    let error = rename(Arc::clone(&store)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains(".pulumi/history/shop/live/"), "{error}");
+    assert!(error.hints()[0].contains("restore()"), "{error:?}");
+    assert_eq!(keys(&store).await, before);
+    // As in the hint.
+    let live = storage(Arc::clone(&store), "shop/live");
+    live.create().await.unwrap();
+    super::super::remove_stack(&live, false).await.unwrap();
+    rename(store).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_note_under_the_former_name_alone_removes_no_history_of_the_new_name() {
+    let store = with_stack().await;
+    rename(Arc::clone(&store)).await.unwrap();
+    let renaming = Renaming {
+        from: "shop/dev".into(),
+        to: "shop/live".into(),
+        old: content_hash(OLD.as_bytes()),
+        new: content_hash(NEW.as_bytes()),
+        orphans: BTreeMap::new(),
+        config: false,
+        stored: false,
+    };
+    let note = Bytes::from(serde_json::to_vec(&renaming).unwrap());
+    let dev = storage(Arc::clone(&store), "shop/dev");
+    store
+        .put(&dev.name().renaming(), note, Condition::Absent)
+        .await
+        .unwrap();
+    // The state is lost later.
+    store.delete(".pulumi/stacks/shop/live.json").await.unwrap();
+    settle_renaming(&dev, None).await.unwrap();
+    let left = store.list(".pulumi/history/shop/live/").await.unwrap();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(store.get(&dev.name().renaming()).await.unwrap().is_none());
+}
