@@ -16,6 +16,7 @@ mod sdk;
 mod sdk_python;
 mod sdk_typescript;
 mod secret_keys;
+mod sensitive;
 #[cfg(test)]
 mod tests;
 mod typescript;

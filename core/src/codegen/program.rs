@@ -9,6 +9,7 @@ use crate::{
         package::DeclaredPackage,
         schema::PackageSchema,
         secret_keys::SecretKeys,
+        sensitive::Sensitive,
         value::Expression,
     },
     property::PropertyMap,
@@ -72,6 +73,11 @@ impl Declaration {
         package.filter(|_| self.kind == DeclaredKind::Provider)
     }
 
+    /// Returns the package of the type.
+    pub(super) fn package_name(&self) -> &str {
+        self.resource_type.split(':').next().unwrap_or_default()
+    }
+
     /// Sets the plugin of the package, which has the version and the address then.
     pub(crate) fn served_by(&mut self, package: DeclaredPackage) {
         self.version.clear();
@@ -109,7 +115,8 @@ impl fmt::Debug for SecretConfiguration {
 impl Program {
     /// Creates a program of a project. Each declaration comes after those that it refers to.
     ///
-    /// Secrets become keys of the configuration that are not among `taken`.
+    /// Secrets become keys of the configuration that are not among `taken`: those that are marked, and those that are secret by
+    /// the schemas.
     pub(crate) fn new<'a>(
         project: &str,
         declarations: Vec<Declaration>,
@@ -118,9 +125,19 @@ impl Program {
     ) -> Self {
         let mut keys = SecretKeys::new(project, taken);
         let declared = declarations.into_iter().map(|declaration| {
-            let inputs = keys.inputs(&declaration.label, &declaration.inputs);
-            let schema = declaration.provided_package();
-            let schema = schemas.iter().find(|it| Some(it.name.as_str()) == schema);
+            let provided = declaration.provided_package();
+            let package = provided.unwrap_or_else(|| declaration.package_name());
+            let schema = schemas.iter().find(|it| it.name == package);
+            let inputs = match schema {
+                Some(schema) => {
+                    let token = provided.is_none().then_some(declaration.resource_type.as_str());
+                    let sensitive = Sensitive::new(schema, provided.is_some());
+                    let marked = sensitive.marked(&declaration.inputs, schema.properties_of(token));
+                    keys.inputs(&declaration.label, &marked)
+                }
+                None => keys.inputs(&declaration.label, &declaration.inputs),
+            };
+            let schema = schema.filter(|_| provided.is_some());
             let arguments =
                 schema.map(|schema| configuration::arguments(&mut keys, &declaration.label, &inputs, schema));
             Declared {

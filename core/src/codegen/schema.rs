@@ -17,6 +17,7 @@ pub(crate) struct PackageSchema {
     meta: Option<Meta>,
     language: BTreeMap<String, LanguageInfo>,
     pub(super) provider: ResourceSchema,
+    config: ConfigSchema,
     resources: BTreeMap<String, ResourceSchema>,
     types: BTreeMap<String, ResourceSchema>,
 }
@@ -35,13 +36,20 @@ struct LanguageInfo {
     module_to_package: BTreeMap<String, String>,
 }
 
+/// The configuration of the package, which its provider takes, too.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ConfigSchema {
+    variables: BTreeMap<String, PropertySchema>,
+}
+
 /// A resource, or an object type.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ResourceSchema {
     /// Those of a resource.
     pub(super) input_properties: BTreeMap<String, PropertySchema>,
-    /// Those of an object type.
+    /// Those of an object type, and the outputs of a resource.
     properties: BTreeMap<String, PropertySchema>,
     pub(super) is_component: bool,
 }
@@ -56,7 +64,8 @@ pub(super) struct PropertySchema {
     reference: String,
     pub(super) items: Option<Box<Self>>,
     pub(super) additional_properties: Option<Box<Self>>,
-    one_of: Vec<Self>,
+    pub(super) one_of: Vec<Self>,
+    pub(super) secret: bool,
     pub(super) default: Option<Value>,
 }
 
@@ -79,6 +88,21 @@ impl PackageSchema {
     /// Returns the schema of a resource type.
     pub(super) fn resource(&self, token: &str) -> Option<&ResourceSchema> {
         self.resources.get(token)
+    }
+
+    /// Returns the lists of properties that the inputs of a resource type can have, outputs included; of a provider for
+    /// `None`.
+    pub(super) fn properties_of(
+        &self,
+        token: Option<&str>,
+    ) -> impl Iterator<Item = &BTreeMap<String, PropertySchema>> {
+        let resource = match token {
+            Some(token) => self.resource(token),
+            None => Some(&self.provider),
+        };
+        let own = resource.map(|resource| [&resource.input_properties, &resource.properties]);
+        let configuration = token.is_none().then_some(&self.config.variables);
+        own.into_iter().flatten().chain(configuration)
     }
 
     /// Returns the type of the package to which a property refers.

@@ -76,7 +76,7 @@ fn declaration<'a>(
     let package = match declaration.kind {
         DeclaredKind::Component => return SdkDeclaration::Component,
         DeclaredKind::Provider => declaration.provided_package().unwrap_or_default(),
-        DeclaredKind::Custom | DeclaredKind::Remote => token.split(':').next().unwrap_or_default(),
+        DeclaredKind::Custom | DeclaredKind::Remote => declaration.package_name(),
     };
     let Some(schema) = schemas.iter().find(|schema| schema.name == package) else {
         return SdkDeclaration::Left("its provider serves no schema");

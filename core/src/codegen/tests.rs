@@ -246,3 +246,66 @@ fn objects_have_the_names_and_the_defaults_of_the_language() {
     let typescript = sdk_program(&program, &schemas, SdkLanguage::TypeScript).unwrap();
     assert!(typescript.contains("rule: { fromPort: 1 }"), "{typescript}");
 }
+
+#[test]
+fn what_is_secret_by_the_schema_is_no_part_of_a_program_without_a_mark_either() {
+    let schema = PackageSchema::read(
+        r##"{"name": "cloud", "config": {"variables": {"pin": {"type": "string", "secret": true}}},
+        "provider": {"inputProperties": {"key": {"type": "string", "secret": true}, "login": {"$ref": "#/types/cloud:index:Login"},
+            "region": {"type": "string"}}},
+        "resources": {"cloud:index:Disk": {"inputProperties": {
+            "token": {"type": "string", "secret": true}, "size": {"type": "integer"}, "empty": {"type": "string", "secret": true},
+            "logins": {"type": "array", "items": {"$ref": "#/types/cloud:index:Login"}},
+            "either": {"oneOf": [{"type": "string"}, {"$ref": "#/types/cloud:index:Login"}]},
+            "byName": {"type": "object", "additionalProperties": {"type": "string", "secret": true}}, "made": {"type": "string"}},
+            "properties": {"made": {"type": "string", "secret": true}}}},
+        "types": {"cloud:index:Login": {"properties": {"user": {"type": "string"}, "word": {"type": "string", "secret": true},
+            "next": {"$ref": "#/types/cloud:index:Login"}}}}}"##,
+    )
+    .unwrap();
+    let disk = declaration(
+        DeclaredKind::Custom,
+        "cloud:index:Disk",
+        "disk",
+        r#"{"token": "hunter1", "size": 3, "empty": null, "logins": [{"user": "me", "next": {"word": "hunter2"}}],
+            "either": {"word": "hunter3"}, "byName": {"a": "hunter4"}, "made": "hunter5"}"#,
+    );
+    let mine = declaration(
+        DeclaredKind::Provider,
+        "pulumi:providers:cloud",
+        "mine",
+        r#"{"key": "hunter6", "login": "{\"next\":{\"word\":\"hunter7\"}}", "pin": "hunter8", "region": "here"}"#,
+    );
+    let schemas = [schema];
+    let program = Program::new("shop", vec![mine, disk], [], &schemas);
+    let own = [Language::Python, Language::Node, Language::Rust, Language::C]
+        .map(|language| own_program(&program, language));
+    let sdk = [SdkLanguage::Python, SdkLanguage::TypeScript]
+        .map(|language| sdk_program(&program, &schemas, language).unwrap());
+    for source in own.iter().chain(&sdk) {
+        assert!(!source.contains("hunter"), "{source}");
+        assert!(source.contains("here"), "{source}");
+    }
+    let keys: Vec<_> = program
+        .secrets()
+        .0
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let expected = [
+        "shop:diskByNameA=hunter4",
+        "shop:diskEitherWord=hunter3",
+        "shop:diskLogins0NextWord=hunter2",
+        "shop:diskMade=hunter5",
+        "shop:diskToken=hunter1",
+        "shop:mineKey=hunter6",
+        "shop:mineLogin={\"next\":{\"word\":\"hunter7\"}}",
+        "shop:minePin=hunter8",
+    ];
+    assert_eq!(keys, expected);
+    assert!(
+        sdk[0].contains("login=config.require_secret_object(\"mineLogin\")"),
+        "{}",
+        sdk[0]
+    );
+}
