@@ -118,6 +118,25 @@ impl TypeToken {
         )
     }
 
+    /// Returns why no resource can have the type; `None` for one that can be part of a URN, which ends types with `::` and
+    /// separates them by `$`.
+    #[must_use]
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        match &*self.0 {
+            "" => Some("it is empty"),
+            text if text.contains(|letter: char| letter.is_control() || letter.is_whitespace()) => {
+                Some("it contains white space or a control character")
+            }
+            text if text.contains("::") || text.contains('$') => {
+                Some("'::' and '$' separate the parts of a URN")
+            }
+            text if text.starts_with(':') || text.ends_with(':') => Some(
+                "a ':' at its beginning or end is read as a part of a '::', which separates the parts of a URN",
+            ),
+            _ => None,
+        }
+    }
+
     /// Returns the part after the last colon, the short name of the type.
     #[must_use]
     pub fn member(&self) -> &str {

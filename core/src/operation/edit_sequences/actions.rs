@@ -25,7 +25,7 @@ pub(super) struct Change {
 
 pub(super) fn change() -> impl Strategy<Value = Change> {
     let parts = (
-        0_u8..16,
+        0_u8..18,
         any::<bool>(),
         any::<sample::Index>(),
         any::<sample::Index>(),
@@ -116,6 +116,24 @@ pub(super) async fn action(
             Action::Forget(change.other.index(before.pending.len()))
         }
         14 => Action::Import(import(change, before, side, world).await),
+        15 if change.flag => Action::Edit(StateEdit::Delete(Delete {
+            all: true,
+            force: change.other.index(2) == 0,
+            ..Delete::default()
+        })),
+        15 | 16 => {
+            let all = Selection {
+                all: true,
+                ..Selection::default()
+            };
+            let edits = [
+                StateEdit::Protect,
+                StateEdit::Unprotect,
+                StateEdit::Taint,
+                StateEdit::Untaint,
+            ];
+            Action::Edit(edits[change.record.index(edits.len())](all))
+        }
         _ => match world.recorded[side].len() {
             0 => return None,
             _ if change.flag => return None,

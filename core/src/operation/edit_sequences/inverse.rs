@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     actions::{Action, Import},
-    deployment::{Deployment, MARK, Parts, ROOT_TYPE, is_provider, text},
+    deployment::{Deployment, MARK, Parts, ROOT_TYPE, is_live, is_provider, text},
 };
 use crate::{
     state::edit::{Move, Rename, Selection, StateEdit},
@@ -23,8 +23,12 @@ pub(super) fn inverse(
 ) -> Option<(Action, usize)> {
     let own = &before[side];
     let all_are = |selection: &Selection, value: bool, member: &str| {
-        let mut records = selection.urns.iter().filter_map(|urn| own.find(urn.as_str()));
-        records.all(|record| (record[member] == true) == value)
+        let named = selection.urns.iter().filter_map(|urn| own.find(urn.as_str()));
+        let all = own
+            .records
+            .iter()
+            .filter(|record| selection.all && is_live(record));
+        named.chain(all).all(|record| (record[member] == true) == value)
     };
     let edit = match action {
         Action::Edit(edit) => edit,

@@ -8,8 +8,9 @@ use super::{Edited, Rename, find::Positions, rewrite_snapshot};
 use crate::{
     error::{Error, ErrorKind, Result},
     message::Text,
-    resource::ResourceState,
+    resource::{ProviderReference, ResourceState},
     state::{Snapshot, integrity, valid_order},
+    token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
 };
 
@@ -63,8 +64,49 @@ pub(super) fn rename(snapshot: &Snapshot, edit: &Rename) -> Result<Edited> {
             record.urn.name()
         ));
     }
+    edited.warnings.extend(other_package(snapshot, edit, record));
     edited.renames = renames.0;
     Ok(edited)
+}
+
+/// Returns the warning about a new type of another package than that of the resource's provider, or, of a provider, than that of
+/// resources that use it. Both can be renamed one after the other.
+fn other_package(snapshot: &Snapshot, edit: &Rename, record: &ResourceState) -> Option<String> {
+    let token = TypeToken::from(edit.resource_type.as_deref()?);
+    let package = token.asked_package();
+    if record.is_provider() {
+        let uses = |user: &&Arc<ResourceState>| {
+            let reference = ProviderReference::parse(&user.provider).ok();
+            reference.is_some_and(|reference| reference.urn == edit.urn)
+        };
+        // The type of a resource of an extension is one of the extension's package.
+        let users = snapshot
+            .resources
+            .iter()
+            .filter(|user| user.extension_ref.is_empty());
+        let others = users
+            .filter(uses)
+            .filter(|user| user.resource_type.asked_package() != package);
+        let others: Vec<_> = others.collect();
+        let first = others.first()?;
+        let count = others.len();
+        return Some(format!(
+            "the provider '{}' is one of the package '{package}' now, and is that of {count} of other packages, the first of which is \
+             '{}': the next operation fails for these unless they are renamed, too",
+            edit.urn, first.urn
+        ));
+    }
+    let provider = ProviderReference::parse(&record.provider).ok()?;
+    let differs = record.extension_ref.is_empty() && provider.package() != package;
+    differs.then(|| {
+        format!(
+            "the type {token} is one of the package '{package}', and the provider of '{}' one of '{}': the next operation fails for it \
+             unless its provider, '{}', is renamed, too",
+            edit.urn,
+            provider.package(),
+            provider.urn
+        )
+    })
 }
 
 /// Gives a record its new type and parent, where the edit names one. Returns whether its parent changes.
@@ -121,21 +163,12 @@ fn check_type(edit: &Rename, record: &ResourceState) -> Result<()> {
     if resource_type == record.resource_type.as_str() {
         return Ok(());
     }
-    let token = crate::token::TypeToken::from(resource_type);
+    let token = TypeToken::from(resource_type);
     match () {
         () if record.urn.is_root_stack() || resource_type == ROOT_STACK_TYPE => {
             refused("it is that of the stack itself alone, which has no other")
         }
-        () if resource_type.is_empty() => refused("it is empty"),
-        () if resource_type
-            .chars()
-            .any(|letter| letter.is_control() || letter.is_whitespace()) =>
-        {
-            refused("it contains white space or a control character")
-        }
-        () if resource_type.contains("::") || resource_type.contains('$') => {
-            refused("'::' and '$' separate the parts of a URN")
-        }
+        () if token.fault().is_some() => refused(token.fault().unwrap_or_default()),
         () if record.custom && !token.is_full() => {
             refused("a provider's resource has a type of the form package:module:Member")
         }

@@ -221,7 +221,7 @@ fn names_types_and_parents_that_a_resource_cannot_have_are_refused() {
         refusal(StateEdit::Rename(edit), &state)
     };
     type Case<'a> = (&'a dyn Fn(&mut Rename), &'a str);
-    let cases: [Case<'_>; 14] = [
+    let cases: [Case<'_>; 17] = [
         (&|_| {}, "names no new name, parent or type"),
         (&|edit| edit.name = Some(" \t".to_owned()), "is blank"),
         (&|edit| edit.name = Some("a\nb".to_owned()), "control character"),
@@ -229,6 +229,18 @@ fn names_types_and_parents_that_a_resource_cannot_have_are_refused() {
         (
             &|edit| edit.resource_type = Some("a:b:C\n".to_owned()),
             "control character",
+        ),
+        (
+            &|edit| edit.resource_type = Some("pkg:index:T:".to_owned()),
+            "a ':' at its beginning or end",
+        ),
+        (
+            &|edit| edit.resource_type = Some(":".to_owned()),
+            "a ':' at its beginning or end",
+        ),
+        (
+            &|edit| edit.resource_type = Some("pkg::T".to_owned()),
+            "separate the parts",
         ),
         (&|edit| edit.name = Some(String::new()), "is empty"),
         (&|edit| edit.name = Some("x::y".to_owned()), "contains '::'"),

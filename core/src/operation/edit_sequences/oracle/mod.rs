@@ -28,7 +28,8 @@ pub(super) fn edited(before: &Deployment, edit: &StateEdit) -> Option<Deployment
         if !urns.iter().all(|urn| before.find(urn).is_some_and(is_live)) {
             return None;
         }
-        let chosen = |record: &&mut Value| urns.contains(text(record, "urn")) && is_live(record);
+        let is_named = |record: &Value| selection.all || urns.contains(text(record, "urn"));
+        let chosen = |record: &&mut Value| is_named(record) && is_live(record);
         for record in after.records.iter_mut().filter(chosen) {
             let members = record.as_object_mut()?;
             members.remove(member);
@@ -138,7 +139,10 @@ fn deleted(before: &Deployment, edit: &Delete) -> Option<Deployment> {
         let record = only(before, urn.as_str())?;
         records.iter().position(|other| other == record)
     };
-    let mut removed: BTreeSet<usize> = edit.urns.iter().map(named).collect::<Option<_>>()?;
+    let mut removed: BTreeSet<usize> = match edit.all {
+        true => (0..records.len()).collect(),
+        false => edit.urns.iter().map(named).collect::<Option<_>>()?,
+    };
     let count = removed.len();
     for _ in records {
         for (place, record) in records.iter().enumerate() {

@@ -226,7 +226,12 @@ impl Arrival {
         let new_urn = |urn: &str| self.urns.get(urn).or_else(|| self.providers.get(urn)).cloned();
         let mut arrived = record.clone();
         substitute(&mut arrived, &new_urn);
-        let parent = self.urns.get(text(record, "parent")).unwrap_or(&self.root);
+        // Copied providers are below the stack itself.
+        let parent = self
+            .urns
+            .get(text(record, "parent"))
+            .filter(|_| !is_provider(record));
+        let parent = parent.unwrap_or(&self.root);
         arrived["parent"] = parent.clone().into();
         if let Some(reference) = self.provider_references.get(text(record, "provider")) {
             arrived["provider"] = reference.clone().into();

@@ -272,7 +272,9 @@ impl Arrival {
     fn moved(&self, record: &ResourceState) -> ResourceState {
         let rewritten = rewrite_record(record, &|urn| self.new_urn(urn));
         let mut moved = rewritten.unwrap_or_else(|| record.clone());
-        let parent = record.parent.as_ref().and_then(|parent| self.urns.get(parent));
+        // A copied provider is below the stack itself, also where its parent moves.
+        let parent = record.parent.as_ref().filter(|_| !record.is_provider());
+        let parent = parent.and_then(|parent| self.urns.get(parent));
         moved.parent = Some(parent.unwrap_or(&self.root).clone());
         if let Some(reference) = self.providers.references.get(&record.provider) {
             moved.provider = reference.clone();

@@ -295,6 +295,9 @@ fn a_provider_below_a_component_that_moves_stays_below_the_stack() {
         moved.destination.resources.last().unwrap().provider,
         format!("{copy}::o-1")
     );
+    let mut copies = moved.destination.resources.iter();
+    let copied = copies.find(|record| record.urn == copy).unwrap();
+    assert_eq!(copied.parent, Some(Urn::root_stack(OTHER, PROJECT)));
 }
 
 #[test]
