@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use stackwright::{
+    ErrorKind, Opening, StackSettings,
     config::{Config, ConfigKey, ConfigValue},
+    operation::{OperationKind, OperationOptions},
+    program,
     secrets::Base64Provider,
 };
 
@@ -75,4 +78,65 @@ async fn another_file_takes_the_place_of_a_stack_s_own() {
     project.set_config("dev", "size", value, None).await.unwrap();
     assert_eq!(shop.text("special.yaml"), "config:\n  shop:size: \"8\"\n");
     assert!(!shop.path("Pulumi.dev.yaml").exists());
+}
+
+#[tokio::test]
+async fn a_passphrase_that_only_the_state_has_leads_to_one_that_both_have() {
+    let shop = Shop::new(PROJECT, passphrase("old")).await;
+    let (engine, project) = (shop.project.engine(), &shop.project);
+    let secret = ConfigValue::secret("hush");
+    project.set_config("dev", "password", secret, None).await.unwrap();
+    let with = |text: &str| StackSettings {
+        secrets: Some(engine.passphrase(text).unwrap()),
+        ..StackSettings::default()
+    };
+    let stack = project.stack("dev", with("old")).await.unwrap();
+    let update = stack.start(
+        OperationKind::Update,
+        OperationOptions::default(),
+        Some(program::from_fn(|_| async { Ok(()) })),
+    );
+    assert!(update.wait().await.error.is_none());
+    // The settings file is not known to this change.
+    let bare = engine.stack("shop/dev", with("old")).await.unwrap();
+    bare.change_passphrase("new", false).await.unwrap();
+    for text in ["old", "new"] {
+        let error = project.stack("dev", with(text)).await.map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Decrypt, "{text}: {error}");
+        let hints = error.hints();
+        let way = hints.last().unwrap();
+        assert!(
+            way.contains("open 'shop/dev' without the folder"),
+            "{text}: {hints:?}"
+        );
+    }
+    // As in the hint.
+    let bare = engine.stack("shop/dev", with("new")).await.unwrap();
+    bare.change_passphrase("old", false).await.unwrap();
+    let stack = project.stack("dev", with("old")).await.unwrap();
+    stack.change_passphrase("new", false).await.unwrap();
+    project.stack("dev", with("new")).await.unwrap();
+    let secrets = Some(engine.passphrase("new").unwrap());
+    let entry = project.get_config("dev", "password", secrets).await.unwrap();
+    assert_eq!(entry.value.unwrap().to_text().unwrap(), "hush");
+}
+
+#[tokio::test]
+async fn a_deployment_that_is_imported_into_a_new_stack_has_the_salt_of_the_settings_file() {
+    let shop = Shop::new(PROJECT, passphrase("old")).await;
+    shop.project.initialize_secrets("dev", None).await.unwrap();
+    let settings = StackSettings {
+        opening: Opening::Create,
+        ..StackSettings::default()
+    };
+    let stack = shop.project.stack("dev", settings).await.unwrap();
+    let document = br#"{"version": 3, "deployment": {"resources": []}}"#;
+    stack.import_deployment(document).await.unwrap();
+    let exported = stack.export_deployment(false).await.unwrap();
+    let exported: serde_json::Value = serde_json::from_slice(&exported).unwrap();
+    let salt = exported["deployment"]["secrets_providers"]["state"]["salt"]
+        .as_str()
+        .unwrap();
+    let text = shop.text("Pulumi.dev.yaml");
+    assert!(text.contains(salt), "{salt} {text}");
 }

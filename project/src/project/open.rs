@@ -60,8 +60,7 @@ impl Project {
         let secrets = self.secrets(settings.secrets.clone());
         files.check_secrets_provider(&*secrets).await?;
         if secrets.verifies_key() {
-            // Without the right key, every encrypted value would fail later.
-            files.salt_manager(&*secrets).await?;
+            files.verify_salt(self, &*secrets).await?;
         }
         let options = files.project.runtime.options.iter();
         let mut options: std::collections::BTreeMap<String, Value> = options
@@ -69,15 +68,19 @@ impl Project {
             .collect();
         options.append(&mut settings.runtime_options);
         let name = files.name.to_string();
+        let encryption_salt = settings
+            .encryption_salt
+            .or_else(|| files.stack_file.encryption_salt.clone());
         let settings = StackSettings {
             runtime_options: options,
             root_directory: settings.root_directory.or_else(|| Some(self.folder().to_owned())),
             config_source: Some(Arc::new(source)),
-            encryption_salt: settings.encryption_salt.or(files.stack_file.encryption_salt),
+            encryption_salt,
             ..settings
         };
         let has_program = settings.program.is_some();
-        let stack = self.engine().stack(&name, settings).await?;
+        let stack = self.engine().stack(&name, settings).await;
+        let stack = stack.map_err(|error| files.explained(error))?;
         match has_program {
             true => Ok(stack),
             // One that opening the stack does not create it for: it can be opened to read it.

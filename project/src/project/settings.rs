@@ -169,13 +169,63 @@ impl Settings {
         &self,
         secrets: &dyn SecretsProvider,
     ) -> Result<Option<Arc<dyn SecretsManager>>> {
+        let opened = self.open_salt(secrets).await;
+        opened.map_err(|error| error.with_hint(NEEDS_PASSPHRASE))
+    }
+
+    async fn open_salt(&self, secrets: &dyn SecretsProvider) -> Result<Option<Arc<dyn SecretsManager>>> {
         let Some(salt) = &self.stack_file.encryption_salt else {
             return Ok(None);
         };
         let opened = secrets.open(PASSPHRASE, Some(&json!({ "salt": salt }))).await;
-        opened
-            .map(Some)
-            .map_err(|error| self.text.named(error).with_hint(NEEDS_PASSPHRASE))
+        opened.map(Some).map_err(|error| self.text.named(error))
+    }
+
+    /// Fails when the passphrase with which a stack is opened is not that of the file's salt. Without the right key, every encrypted
+    /// value would fail later.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Decrypt`], with the way out where the state has the passphrase.
+    pub(super) async fn verify_salt(&self, project: &Project, secrets: &dyn SecretsProvider) -> Result<()> {
+        let error = match self.open_salt(secrets).await {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        let of_state = project
+            .engine()
+            .secrets_manager(&self.name.to_string(), secrets)
+            .await;
+        let has_key =
+            matches!(of_state, Ok(Some(manager)) if manager.kind() == PASSPHRASE && manager.is_open());
+        Err(match has_key && error.kind() == ErrorKind::Decrypt {
+            true => error.with_hint(self.other_key(true)),
+            false => error.with_hint(NEEDS_PASSPHRASE),
+        })
+    }
+
+    /// Adds the way out to the error of a stack whose state has another passphrase than its file, with which it was opened.
+    pub(super) fn explained(&self, error: Error) -> Error {
+        match error.kind() == ErrorKind::Decrypt && self.stack_file.encryption_salt.is_some() {
+            true => error.with_hint(self.other_key(false)),
+            false => error,
+        }
+    }
+
+    /// Returns the way out where state and file have different passphrases. The given one opens the state, or else the file.
+    fn other_key(&self, opens_state: bool) -> String {
+        let state = format!("the state of stack '{}'", self.name);
+        let file = self.text.path.display().to_string();
+        let (opened, other) = if opens_state {
+            (&state, &file)
+        } else {
+            (&file, &state)
+        };
+        format!(
+            "{opened} has this passphrase, and {other} another one, as after change_secrets() of a stack that was opened without its \
+             project folder: open '{}' without the folder, with the passphrase of the state, and change_secrets() to that of the file; \
+             then it opens with the folder again, and change_secrets() changes both",
+            self.name
+        )
     }
 
     /// Returns the manager that decrypts the file: that of its salt, that of the stack's state, or the host's own.

@@ -42,7 +42,8 @@ pub struct ProjectFile {
     pub license: Option<String>,
     /// The URL of the store of states.
     pub backend_url: Option<String>,
-    /// The versions of the reference engine that the project admits, as a range.
+    /// The versions of the reference engine that the project admits, as a range. It is shown, and not checked: a program that calls
+    /// for a version is refused where it does so.
     pub required_version: Option<String>,
     /// The folder of stack files, relative to this file.
     pub stack_config_dir: Option<String>,
