@@ -1,6 +1,6 @@
 //! The documents of imports: their request, and their report in results.
 
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -8,10 +8,7 @@ use super::{read::read, result::ErrorDocument};
 use crate::{
     error::{Error, Result},
     message::Language,
-    operation::{
-        ImportExtension, ImportOutcome, ImportParameterization, ImportReport, ImportRequest, ImportResource,
-        ImportedResource, SourceCode,
-    },
+    operation::{ImportOutcome, ImportReport, ImportRequest, ImportedResource, SourceCode},
     property::{PropertyMap, PropertyValue, json::PlainMap},
 };
 
@@ -92,8 +89,8 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
     }
     // A text is the JSON of the file.
     let text = serde_json::from_str::<String>(&file).unwrap_or(file);
-    let text = known_members(&text)?;
-    let read: ImportRequest = read(text.as_bytes(), Language::C, "the import file")?;
+    let text = ImportRequest::known_members(text.as_bytes())?;
+    let read: ImportRequest = read(&text, Language::C, "the import file")?;
     if read.file.is_some() {
         return Err(Error::invalid("an import file has no import file in it"));
     }
@@ -102,63 +99,6 @@ pub fn import_request(json: &[u8], language: Language, subject: &str) -> Result<
         generate_code: request.generate_code.or(read.generate_code),
         ..read
     })
-}
-
-/// Returns an import file without the members that no import has, which files of other tools may contain.
-///
-/// # Errors
-/// [`crate::ErrorKind::InvalidInput`] for a text that is no JSON object, and for a file without resources.
-fn known_members(text: &str) -> Result<String> {
-    let parsed = serde_json::from_str::<Value>(text).map_err(|error| {
-        let fault = format!("an import file is a JSON object, and this text is not JSON: {error}");
-        Error::invalid(fault).with_hint("the text is the content of the file, and not its path")
-    })?;
-    let Value::Object(mut file) = parsed else {
-        return Err(Error::invalid(
-            "an import file is a JSON object, with `resources`",
-        ));
-    };
-    if !file.contains_key("resources") {
-        return Err(without_resources(&file));
-    }
-    retain_members::<ImportRequest>(&mut file);
-    let resources = file.get_mut("resources").and_then(Value::as_array_mut);
-    for resource in resources.into_iter().flatten().filter_map(Value::as_object_mut) {
-        retain_members::<ImportResource>(resource);
-        if let Some(Value::Object(made)) = resource.get_mut("parameterization") {
-            retain_members::<ImportParameterization>(made);
-        }
-        if let Some(Value::Object(extension)) = resource.get_mut("extension") {
-            retain_members::<ImportExtension>(extension);
-        }
-    }
-    Ok(Value::Object(file).to_string())
-}
-
-/// How many members of a file without resources an error names.
-const MAX_NAMED_MEMBERS: usize = 8;
-
-/// The error for an import file without resources, which would import nothing.
-fn without_resources(file: &Map<String, Value>) -> Error {
-    const TEXT: &str = "an import file has `resources`, a list";
-    let members = file.keys().take(MAX_NAMED_MEMBERS);
-    let members: Vec<_> = members.map(|name| format!("'{name}'")).collect();
-    let error = Error::invalid(match members.is_empty() {
-        true => format!("{TEXT}, and this one is empty"),
-        false => format!("{TEXT}, and this one has only {}", members.join(", ")),
-    });
-    match file.contains_key("type") && file.contains_key("name") {
-        true => error.with_hint("a single resource is a list with one element"),
-        false => error,
-    }
-}
-
-/// Removes the members that the schema of a document does not have.
-fn retain_members<Document: JsonSchema>(members: &mut Map<String, Value>) {
-    let schema = schema_for!(Document);
-    if let Some(Value::Object(known)) = schema.get("properties") {
-        members.retain(|name, _| known.contains_key(name));
-    }
 }
 
 /// Writes the report of an import, without values, as JSON.

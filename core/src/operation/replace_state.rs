@@ -132,8 +132,9 @@ async fn replace(
             let write = async |session: &StackSession, former: Option<&Snapshot>, edited: &mut Snapshot| {
                 write(stack, session, former, edited).await
             };
+            let create = || stack.new_secrets(secrets);
             storage
-                .replace_state(secrets, &mut snapshot, creates, replacement, write)
+                .replace_state(secrets, &mut snapshot, creates, replacement, create, write)
                 .await?
         }
     };

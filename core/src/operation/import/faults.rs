@@ -1,7 +1,7 @@
 //! The faults of a resource of a request in itself, and how faults name it.
 
 use super::request::{GivenInputs, ImportResource};
-use crate::{error::Error, token::TypeToken};
+use crate::{error::Error, token::TypeToken, urn::ROOT_STACK_TYPE};
 
 /// Returns the error of all faults.
 pub(super) fn joined(mut faults: Vec<String>) -> Error {
@@ -42,6 +42,15 @@ pub(super) fn logical_name(row: &ImportResource) -> &str {
         &row.name
     } else {
         &row.logical_name
+    }
+}
+
+/// Returns why no row can have a type that is not empty.
+fn type_fault(token: &TypeToken) -> Option<&'static str> {
+    match token.as_str() {
+        "" => None,
+        ROOT_STACK_TYPE => Some("it is that of the stack itself, which is no resource of an import"),
+        _ => token.fault(),
     }
 }
 
@@ -101,6 +110,7 @@ pub(super) fn own_faults(index: usize, row: &ImportResource) -> Vec<String> {
     .into_iter()
     .filter(|(is_wrong, _)| *is_wrong)
     .map(|(_, fault)| format!("{it} {fault}"))
+    .chain(type_fault(&token).map(|fault| format!("{it} cannot have its type: {fault}")))
     .chain(
         (!row.resource_type.is_empty() && needs_full && !token.is_full()).then(|| {
             format!(

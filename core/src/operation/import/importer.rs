@@ -154,15 +154,10 @@ impl Importer {
         let mut refusal: Option<Text> = None;
         if let Some(record) = self.base.live(&row.urn) {
             let recorded = &record.state;
-            let is_it = match row.kind {
-                RowKind::Custom => recorded.custom && recorded.id.as_str() == row.id,
-                RowKind::Component => !recorded.custom,
-                RowKind::Provider => true,
-            };
-            if is_it {
+            refusal = refusal_over(row, recorded);
+            if refusal.is_none() {
                 return Settled::Existing(Arc::clone(recorded));
             }
-            refusal = Some(exists_already(recorded));
         }
         let mut state = ResourceState::new(
             row.urn.clone(),
@@ -229,7 +224,29 @@ impl Importer {
                 None => Err("its provider could not be created".into()),
             },
             (RowProvider::Recorded(urn, inputs), _) => {
+                let is_own = (urn.stack(), urn.project()) == (self.root.stack(), self.root.project());
+                if !is_own && self.base.live(urn).is_none() {
+                    let text = format!(
+                        "the provider '{urn}' for resource '{}' is one of the stack '{}/{}', not of '{}/{}'",
+                        row.urn,
+                        urn.project(),
+                        urn.stack(),
+                        self.root.project(),
+                        self.root.stack()
+                    );
+                    return Err(self.providers.report(&row.urn, text.into()));
+                }
                 self.providers.named(urn, inputs, &row.urn).await.map(Some)
+            }
+            (RowProvider::Referred(reference), _) => {
+                let recorded = self.base.live(&reference.urn).map(|record| &record.state);
+                match recorded.filter(|recorded| recorded.id == reference.id) {
+                    Some(recorded) => self.providers.of_record(recorded).await.map(Some),
+                    None => {
+                        let text = format!("unknown provider '{reference}' for resource '{}'", row.urn);
+                        Err(self.providers.report(&row.urn, text.into()))
+                    }
+                }
             }
             (RowProvider::Default(settings), _) => {
                 self.providers.default_of(settings, &row.urn).await.map(Some)
@@ -303,6 +320,35 @@ fn exists_already(recorded: &ResourceState) -> Text {
          with delete_resources()"
     );
     Text::pair(reference, library)
+}
+
+/// Returns why a row is not imported over the record of its URN; `None` where that is the one of its resource.
+fn refusal_over(row: &Row, recorded: &ResourceState) -> Option<Text> {
+    let urn = &row.urn;
+    let is_it = match row.kind {
+        RowKind::Custom => recorded.custom && recorded.id.as_str() == row.id,
+        RowKind::Component => !recorded.custom,
+        RowKind::Provider => true,
+    };
+    match () {
+        // An update would create the resource that a program declares in place of one of these.
+        () if recorded.external => Some(
+            format!(
+                "resource '{urn}' is recorded as one that the program reads, and is not managed: once delete_resources() has removed \
+                 that record, it can be imported"
+            )
+            .into(),
+        ),
+        () if recorded.pending_replacement => Some(
+            format!(
+                "resource '{urn}' was deleted, and its record waits for the replacement: an update creates that, or, once \
+                 delete_resources() has removed the record, another resource can be imported"
+            )
+            .into(),
+        ),
+        () if is_it => None,
+        () => Some(exists_already(recorded)),
+    }
 }
 
 fn refused(refusal: impl Into<Text>) -> PlannedImport {

@@ -7,7 +7,7 @@ use super::{
     request::{ImportRequest, ImportResource},
     row::{Parent, RowProvider},
 };
-use crate::{message::nearest_names, token::TypeToken, urn::Urn};
+use crate::{message::nearest_names, resource::ProviderReference, token::TypeToken, urn::Urn};
 
 /// The names of a request, and the rows that have them.
 pub(super) struct Names<'a> {
@@ -19,6 +19,7 @@ pub(super) struct Names<'a> {
 enum Referent {
     Row(usize),
     Recorded(Urn),
+    Provider(ProviderReference),
 }
 
 impl<'a> Names<'a> {
@@ -89,6 +90,8 @@ impl<'a> Names<'a> {
         match self.find(text, "parent", index, |_| true) {
             Ok(Referent::Row(row)) => Parent::Row(row),
             Ok(Referent::Recorded(urn)) => Parent::Recorded(urn),
+            // A text of this form is only looked for as a provider.
+            Ok(Referent::Provider(reference)) => Parent::Recorded(reference.urn),
             Err(fault) => {
                 faults.push(fault);
                 Parent::Root
@@ -101,11 +104,13 @@ impl<'a> Names<'a> {
         let row = self.request.resources.get(index)?;
         let text = Some(row.provider.as_str()).filter(|text| !text.is_empty())?;
         let it = described(index, row);
-        let wanted = TypeToken::from(row.resource_type.as_str());
         // Names of other resources may be those of a provider.
-        let found = self
-            .find(text, "provider", index, is_provider)
-            .or_else(|fault| self.find(text, "provider", index, |_| true).map_err(|_| fault));
+        let found = match self.reference(text) {
+            Some(reference) => Ok(Referent::Provider(reference)),
+            None => self
+                .find(text, "provider", index, is_provider)
+                .or_else(|fault| self.find(text, "provider", index, |_| true).map_err(|_| fault)),
+        };
         let (kind, provider) = match found {
             Err(fault) => {
                 faults.push(fault);
@@ -124,21 +129,38 @@ impl<'a> Names<'a> {
                 let inputs = inputs.map(|inputs| inputs.0.clone()).unwrap_or_default();
                 (urn.resource_type().to_owned(), RowProvider::Recorded(urn, inputs))
             }
-        };
-        // The provider of a plugin's own package serves its extensions, too.
-        let extension = row.extension.as_ref().map(|extension| extension.name.as_str());
-        match TypeToken::from(kind.as_str()).provided_package() {
-            None => faults.push(format!("the provider '{text}' for {it} is not a provider")),
-            Some(package)
-                if package != wanted.asked_package() && extension != Some(wanted.asked_package()) =>
-            {
-                faults.push(format!(
-                    "the provider '{text}' for {it} is one of the package '{package}', not of '{}'",
-                    wanted.asked_package()
-                ));
+            Ok(Referent::Provider(reference)) => {
+                let kind = reference.urn.resource_type().to_owned();
+                (kind, RowProvider::Referred(reference))
             }
-            Some(_) => {}
-        }
+        };
+        faults.extend(package_fault(row, &it, &TypeToken::from(kind.as_str())));
         Some(provider)
+    }
+
+    /// Returns the reference of a provider, `URN::ID`, as records have it, that a text or its entry of the name table is.
+    fn reference(&self, text: &str) -> Option<ProviderReference> {
+        let text = self.request.name_table.get(text).map_or(text, String::as_str);
+        // The name of a URN can contain '::', that of a provider with an id always does.
+        let reference = ProviderReference::parse(text).ok()?;
+        (!reference.id.is_empty()).then_some(reference)
+    }
+}
+
+/// Returns the fault of a provider of the type `kind` that does not serve the type of a row.
+fn package_fault(row: &ImportResource, it: &str, kind: &TypeToken) -> Option<String> {
+    let text = &row.provider;
+    let wanted = TypeToken::from(row.resource_type.as_str());
+    // The provider of a plugin's own package serves its extensions, too.
+    let extension = row.extension.as_ref().map(|extension| extension.name.as_str());
+    let serves =
+        |package: &str| package == wanted.asked_package() || extension == Some(wanted.asked_package());
+    match kind.provided_package() {
+        None => Some(format!("the provider '{text}' for {it} is not a provider")),
+        Some(package) if !serves(package) => Some(format!(
+            "the provider '{text}' for {it} is one of the package '{package}', not of '{}'",
+            wanted.asked_package()
+        )),
+        Some(_) => None,
     }
 }

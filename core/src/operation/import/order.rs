@@ -10,7 +10,10 @@ pub(super) fn edges(row: &Row) -> Vec<usize> {
     };
     let provider = match row.provider {
         RowProvider::Row(row) => Some(row),
-        RowProvider::None | RowProvider::Default(_) | RowProvider::Recorded(..) => None,
+        RowProvider::None
+        | RowProvider::Default(_)
+        | RowProvider::Recorded(..)
+        | RowProvider::Referred(_) => None,
     };
     let mut edges: Vec<usize> = parent.into_iter().chain(provider).collect();
     edges.dedup();

@@ -178,7 +178,7 @@ impl ImportProviders {
     }
 
     /// Reports a fault of a resource: the import fails at its end, and continues with resources that do not need it.
-    fn report(&self, urn: &Urn, text: Text) -> Text {
+    pub(super) fn report(&self, urn: &Urn, text: Text) -> Text {
         let diagnostic = crate::diagnostic::Diagnostic::error(text.clone()).about(urn.clone());
         self.executor.diagnose(diagnostic);
         let error = Error::new(ErrorKind::Failed, text.clone()).with_urn(urn.clone());

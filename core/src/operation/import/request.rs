@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -141,13 +141,63 @@ impl fmt::Debug for GivenInputs {
 }
 
 impl ImportRequest {
-    /// Reads a request, or an import file of the reference engine: an object with `resources` and `nameTable`.
+    /// Reads a request. A member that it does not have is an error.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] with the fault and its place.
     pub fn from_json(text: &[u8]) -> Result<Self> {
         serde_json::from_slice(text)
             .map_err(|error| Error::invalid(format!("cannot read the import: {error}")))
+    }
+
+    /// Reads an import file of the reference engine: an object with `resources` and `nameTable`. Members that no import has, which
+    /// files of other tools may contain, are ignored.
+    ///
+    /// # Errors
+    /// Those of [`Self::from_json`], and for a file without resources.
+    ///
+    /// # Examples
+    /// ```
+    /// use stackwright::operation::ImportRequest;
+    ///
+    /// let file = br#"{"$schema": "a", "resources": [{"type": "t:m:T", "name": "a", "id": "1", "note": "b"}]}"#;
+    /// assert_eq!(ImportRequest::from_import_file(file)?.resources[0].id, "1");
+    /// assert!(ImportRequest::from_json(file).is_err());
+    /// # Ok::<(), stackwright::Error>(())
+    /// ```
+    pub fn from_import_file(text: &[u8]) -> Result<Self> {
+        Self::from_json(&Self::known_members(text)?)
+    }
+
+    /// Returns an import file without the members that no import has.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for a text that is no JSON object, and for a file without resources.
+    pub(crate) fn known_members(text: &[u8]) -> Result<Vec<u8>> {
+        let parsed = serde_json::from_slice::<Value>(text).map_err(|error| {
+            let fault = format!("an import file is a JSON object, and this text is not JSON: {error}");
+            Error::invalid(fault).with_hint("the text is the content of the file, and not its path")
+        })?;
+        let Value::Object(mut file) = parsed else {
+            return Err(Error::invalid(
+                "an import file is a JSON object, with `resources`",
+            ));
+        };
+        if !file.contains_key("resources") {
+            return Err(without_resources(&file));
+        }
+        retain_members::<Self>(&mut file);
+        let resources = file.get_mut("resources").and_then(Value::as_array_mut);
+        for resource in resources.into_iter().flatten().filter_map(Value::as_object_mut) {
+            retain_members::<ImportResource>(resource);
+            if let Some(Value::Object(made)) = resource.get_mut("parameterization") {
+                retain_members::<ImportParameterization>(made);
+            }
+            if let Some(Value::Object(extension)) = resource.get_mut("extension") {
+                retain_members::<ImportExtension>(extension);
+            }
+        }
+        Ok(Value::Object(file).to_string().into_bytes())
     }
 
     /// Returns whether imported resources are protected.
@@ -158,5 +208,31 @@ impl ImportRequest {
     /// Returns whether the result has source code.
     pub(crate) fn generates_code(&self) -> bool {
         self.generate_code.unwrap_or(true)
+    }
+}
+
+/// How many members of a file without resources an error names.
+const MAX_NAMED_MEMBERS: usize = 8;
+
+/// The error for an import file without resources, which would import nothing.
+fn without_resources(file: &Map<String, Value>) -> Error {
+    const TEXT: &str = "an import file has `resources`, a list";
+    let members = file.keys().take(MAX_NAMED_MEMBERS);
+    let members: Vec<_> = members.map(|name| format!("'{name}'")).collect();
+    let error = Error::invalid(match members.is_empty() {
+        true => format!("{TEXT}, and this one is empty"),
+        false => format!("{TEXT}, and this one has only {}", members.join(", ")),
+    });
+    match file.contains_key("type") && file.contains_key("name") {
+        true => error.with_hint("a single resource is a list with one element"),
+        false => error,
+    }
+}
+
+/// Removes the members that the schema of a document does not have.
+fn retain_members<Document: JsonSchema>(members: &mut Map<String, Value>) {
+    let schema = schema_for!(Document);
+    if let Some(Value::Object(known)) = schema.get("properties") {
+        members.retain(|name, _| known.contains_key(name));
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     property::PropertyMap,
     provider::{BasePlugin, settings::ProviderSettings},
-    resource::Extension,
+    resource::{Extension, ProviderReference},
     token::TypeToken,
     urn::Urn,
 };
@@ -39,6 +39,8 @@ pub(super) enum RowProvider {
     Row(usize),
     /// A provider that is recorded, or is created with these inputs.
     Recorded(Urn, PropertyMap),
+    /// A provider that must be recorded, with this id.
+    Referred(ProviderReference),
 }
 
 /// The kind of a resource to import.

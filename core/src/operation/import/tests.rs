@@ -88,6 +88,30 @@ fn what_is_wrong_with_a_resource_is_named() {
             "import type \"x\" is not a valid resource type token",
         ),
         (
+            r#"{"type": "a:b$c:d:e", "name": "a", "id": "1"}"#,
+            "cannot have its type: '::' and '$' separate",
+        ),
+        (
+            r#"{"type": "t:m::T", "name": "a", "id": "1"}"#,
+            "cannot have its type: '::' and '$' separate",
+        ),
+        (
+            r#"{"type": "t:m:T:", "name": "a", "id": "1"}"#,
+            "cannot have its type: a ':' at its beginning or end",
+        ),
+        (
+            r#"{"type": "x:", "name": "a", "component": true}"#,
+            "cannot have its type: a ':' at its beginning or end",
+        ),
+        (
+            r#"{"type": "pulumi:pulumi:Stack", "name": "a", "component": true}"#,
+            "cannot have its type: it is that of the stack itself",
+        ),
+        (
+            r#"{"type": "t:m:T", "name": "a", "id": "1", "provider": "urn:pulumi:dev::shop::pulumi:providers:u::b::p-1"}"#,
+            "is one of the package 'u', not of 't'",
+        ),
+        (
             r#"{"type": "t:m:T", "name": "a", "id": "1", "version": "abc"}"#,
             "could not parse version 'abc' for resource 'a' of type 't:m:T'",
         ),
