@@ -124,6 +124,9 @@ impl TypeToken {
     pub(crate) fn fault(&self) -> Option<&'static str> {
         match &*self.0 {
             "" => Some("it is empty"),
+            text if text.contains(|letter: char| letter.is_control() || letter.is_whitespace()) => {
+                Some("it contains white space or a control character")
+            }
             text if text.contains("::") || text.contains('$') => {
                 Some("'::' and '$' separate the parts of a URN")
             }

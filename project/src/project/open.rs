@@ -79,8 +79,8 @@ impl Project {
             ..settings
         };
         let has_program = settings.program.is_some();
-        let opened = self.engine().stack(&name, settings).await;
-        let stack = opened.map_err(|error| files.explained(error))?;
+        let stack = self.engine().stack(&name, settings).await;
+        let stack = stack.map_err(|error| files.explained(error))?;
         match has_program {
             true => Ok(stack),
             // One that opening the stack does not create it for: it can be opened to read it.

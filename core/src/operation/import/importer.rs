@@ -332,14 +332,20 @@ fn refusal_over(row: &Row, recorded: &ResourceState) -> Option<Text> {
     };
     match () {
         // An update would create the resource that a program declares in place of one of these.
-        () if recorded.external => Some(Text::from(format!(
-            "resource '{urn}' is recorded as one that the program reads, and is not managed: once delete_resources() has removed that \
-             record, it can be imported"
-        ))),
-        () if recorded.pending_replacement => Some(Text::from(format!(
-            "resource '{urn}' was deleted, and its record waits for the replacement: an update creates that, or, once \
-             delete_resources() has removed the record, another resource can be imported"
-        ))),
+        () if recorded.external => Some(
+            format!(
+                "resource '{urn}' is recorded as one that the program reads, and is not managed: once delete_resources() has removed \
+                 that record, it can be imported"
+            )
+            .into(),
+        ),
+        () if recorded.pending_replacement => Some(
+            format!(
+                "resource '{urn}' was deleted, and its record waits for the replacement: an update creates that, or, once \
+                 delete_resources() has removed the record, another resource can be imported"
+            )
+            .into(),
+        ),
         () if is_it => None,
         () => Some(exists_already(recorded)),
     }

@@ -154,7 +154,7 @@ impl ImportRequest {
     /// files of other tools may contain, are ignored.
     ///
     /// # Errors
-    /// Those of [`Self::from_json`].
+    /// Those of [`Self::from_json`], and for a file without resources.
     ///
     /// # Examples
     /// ```

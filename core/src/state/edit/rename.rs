@@ -168,12 +168,6 @@ fn check_type(edit: &Rename, record: &ResourceState) -> Result<()> {
         () if record.urn.is_root_stack() || resource_type == ROOT_STACK_TYPE => {
             refused("it is that of the stack itself alone, which has no other")
         }
-        () if resource_type
-            .chars()
-            .any(|letter| letter.is_control() || letter.is_whitespace()) =>
-        {
-            refused("it contains white space or a control character")
-        }
         () if token.fault().is_some() => refused(token.fault().unwrap_or_default()),
         () if record.custom && !token.is_full() => {
             refused("a provider's resource has a type of the form package:module:Member")
