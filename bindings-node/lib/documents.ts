@@ -1376,9 +1376,11 @@ export interface EditReport {
     readonly dryRun: boolean;
     /**
      * The records that it touched: those of the state in its order, then removed ones, then those of pending
-     * operations. None for an edit that changes nothing.
+     * operations. None for an edit that changes none.
      */
     readonly records: readonly EditedRecord[];
+    /** What it did to the settings file of the stack: `renamed`, or `encrypted` with the new key. */
+    readonly settings: string | null;
     /** The report as text for users: each record with the references that it lost, and the warnings. */
     readonly text: string;
     /** What the user should know. */

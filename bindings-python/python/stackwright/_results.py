@@ -483,13 +483,16 @@ class EditReport:
 
     - ``dry_run`` (bool): Whether it was a dry run, which writes nothing.
     - ``records`` (Sequence[EditedRecord]): The records that it touched: those of the state in its order, then removed
-      ones, then those of pending operations. None for an edit that changes nothing.
+      ones, then those of pending operations. None for an edit that changes none.
+    - ``settings`` (str | None): What it did to the settings file of the stack: ``renamed``, or ``encrypted`` with the
+      new key.
     - ``text`` (str): The report as text for users: each record with the references that it lost, and the warnings.
     - ``warnings`` (Sequence[str]): What the user should know.
     """
 
     dry_run: bool
     records: Sequence[EditedRecord]
+    settings: str | None
     text: str
     warnings: Sequence[str]
 
