@@ -69,7 +69,7 @@ impl Types {
                 }
                 Item::Mod(inner) if !is_test(&inner.attrs) => {
                     let name = inner.ident.to_string();
-                    let path = [module, &[name.clone()]].concat();
+                    let path = [module, std::slice::from_ref(&name)].concat();
                     match &inner.content {
                         Some((_, items)) => self.read_items(items, file, &path),
                         None => {

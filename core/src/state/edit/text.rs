@@ -34,7 +34,7 @@ impl fmt::Display for EditReport {
         match self.settings {
             None => {}
             Some(SettingsEdit::Renamed) => {
-                formatter.write_str("\n  renamed the settings file of the stack")?
+                formatter.write_str("\n  renamed the settings file of the stack")?;
             }
             Some(SettingsEdit::Encrypted) => {
                 formatter.write_str("\n  encrypted anew the secrets in the settings file of the stack")?;
