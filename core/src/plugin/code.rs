@@ -144,7 +144,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         build(&folder.path().join("files"), b"\x7fELF");
         let host_environment =
-            HostEnvironment::now().with("PATH", &format!("/nowhere:{}", folder.path().display()));
+            HostEnvironment::now().with("PATH", format!("/nowhere:{}", folder.path().display()));
         let direct = inspect(&command("./files", &[]), folder.path());
         let found = PluginCode::inspect(&command("files", &[]), None, &host_environment);
         assert!(found.is_some());

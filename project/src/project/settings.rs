@@ -187,9 +187,8 @@ impl Settings {
     /// # Errors
     /// [`ErrorKind::Decrypt`], with the way out where the state has the passphrase.
     pub(super) async fn verify_salt(&self, project: &Project, secrets: &dyn SecretsProvider) -> Result<()> {
-        let error = match self.open_salt(secrets).await {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
+        let Err(error) = self.open_salt(secrets).await else {
+            return Ok(());
         };
         let of_state = project
             .engine()

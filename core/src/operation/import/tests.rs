@@ -111,6 +111,21 @@ fn what_is_wrong_with_a_resource_is_named() {
             r#"{"type": "t:m:T", "name": "a", "id": "1", "provider": "urn:pulumi:dev::shop::pulumi:providers:u::b::p-1"}"#,
             "is one of the package 'u', not of 't'",
         ),
+    ];
+    refuses(&table);
+}
+
+/// Checks that each row is refused with a text that contains the other one.
+fn refuses(table: &[(&str, &str)]) {
+    for (row, expected) in table {
+        let refused = checked(&format!(r#"{{"resources": [{row}]}}"#)).unwrap_err();
+        assert!(refused.contains(expected), "{row}: {refused}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_members_of_a_resource_is_named() {
+    let table = [
         (
             r#"{"type": "t:m:T", "name": "a", "id": "1", "version": "abc"}"#,
             "could not parse version 'abc' for resource 'a' of type 't:m:T'",
@@ -140,10 +155,7 @@ fn what_is_wrong_with_a_resource_is_named() {
             "the value of the extension of resource 'a' of type 't:m:T' is not base64",
         ),
     ];
-    for (row, expected) in table {
-        let refused = checked(&format!(r#"{{"resources": [{row}]}}"#)).unwrap_err();
-        assert!(refused.contains(expected), "{row}: {refused}");
-    }
+    refuses(&table);
 }
 
 #[test]

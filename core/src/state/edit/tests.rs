@@ -220,47 +220,30 @@ fn names_types_and_parents_that_a_resource_cannot_have_are_refused() {
         change(&mut edit);
         refusal(StateEdit::Rename(edit), &state)
     };
+    let typed = |edit: &mut Rename, resource_type: &str| edit.resource_type = Some(resource_type.to_owned());
     type Case<'a> = (&'a dyn Fn(&mut Rename), &'a str);
     let cases: [Case<'_>; 17] = [
         (&|_| {}, "names no new name, parent or type"),
         (&|edit| edit.name = Some(" \t".to_owned()), "is blank"),
         (&|edit| edit.name = Some("a\nb".to_owned()), "control character"),
         (&|edit| edit.name = Some("a\0".to_owned()), "control character"),
+        (&|edit| typed(edit, "a:b:C\n"), "control character"),
         (
-            &|edit| edit.resource_type = Some("a:b:C\n".to_owned()),
-            "control character",
-        ),
-        (
-            &|edit| edit.resource_type = Some("pkg:index:T:".to_owned()),
+            &|edit| typed(edit, "pkg:index:T:"),
             "a ':' at its beginning or end",
         ),
-        (
-            &|edit| edit.resource_type = Some(":".to_owned()),
-            "a ':' at its beginning or end",
-        ),
-        (
-            &|edit| edit.resource_type = Some("pkg::T".to_owned()),
-            "separate the parts",
-        ),
+        (&|edit| typed(edit, ":"), "a ':' at its beginning or end"),
+        (&|edit| typed(edit, "pkg::T"), "separate the parts"),
         (&|edit| edit.name = Some(String::new()), "is empty"),
         (&|edit| edit.name = Some("x::y".to_owned()), "contains '::'"),
-        (&|edit| edit.resource_type = Some(String::new()), "it is empty"),
+        (&|edit| typed(edit, ""), "it is empty"),
+        (&|edit| typed(edit, "a$b"), "separate the parts"),
+        (&|edit| typed(edit, "Thing"), "package:module:Member"),
         (
-            &|edit| edit.resource_type = Some("a$b".to_owned()),
-            "separate the parts",
-        ),
-        (
-            &|edit| edit.resource_type = Some("Thing".to_owned()),
-            "package:module:Member",
-        ),
-        (
-            &|edit| edit.resource_type = Some("pulumi:providers:x".to_owned()),
+            &|edit| typed(edit, "pulumi:providers:x"),
             "no other resource becomes one",
         ),
-        (
-            &|edit| edit.resource_type = Some("pulumi:pulumi:Stack".to_owned()),
-            "the stack itself",
-        ),
+        (&|edit| typed(edit, "pulumi:pulumi:Stack"), "the stack itself"),
         (&|edit| edit.parent = Some(urn("a")), "its own parent"),
         (
             &|edit| edit.parent = Some(urn("child")),
@@ -272,6 +255,21 @@ fn names_types_and_parents_that_a_resource_cannot_have_are_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.message().contains(expected), "{error}");
     }
+}
+
+#[test]
+fn a_name_in_use_and_an_unknown_parent_are_refused() {
+    let mut child = thing("child");
+    child.parent = Some(urn("a"));
+    let state = snapshot([thing("a"), thing("b"), child]);
+    let rename = |change: &dyn Fn(&mut Rename)| {
+        let mut edit = Rename {
+            name: None,
+            ..Rename::to_name(urn("a"), "")
+        };
+        change(&mut edit);
+        refusal(StateEdit::Rename(edit), &state)
+    };
     let error = rename(&|edit| edit.name = Some("b".to_owned()));
     assert_eq!(
         (error.kind(), error.urn()),
