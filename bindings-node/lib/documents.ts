@@ -149,6 +149,7 @@ export const STACK_SETTINGS_MEMBERS = [
     "organization",
     "passphrase",
     "program",
+    "programEnvironment",
     "project",
     "referencePassphrases",
     "rootDirectory",
@@ -250,10 +251,12 @@ export interface PolicyPack {
  */
 export interface OperationOptions {
     /**
-     * Moves that an update, or a preview of one, applies as aliases: all that are suggested, or a list of them. A
-     * list can also have moves that nothing suggests, each with `oldUrn` and `newUrn`: the update must delete the one
-     * and create the other. The update is previewed first to find the moves, so that the program runs twice; a move
-     * that does not fit (any more) is refused before anything changes.
+     * Moves that an update, or a preview of one, applies as aliases: `true` for all suggestions with a confidence of
+     * at least 0.7, or a list of moves, each with the recorded URN and the new one. A list can have suggestions that
+     * are less probable, and moves that nothing suggests: the update must delete the one and create the other. The
+     * update is previewed first to find the moves, so that the program runs twice; with `true` once more where
+     * further moves can show when others are applied. The result lists the suggestions that were not accepted, too. A
+     * move that does not fit (any more) is refused before anything changes.
      */
     acceptMoves?: boolean | readonly Pick<SuggestedMove, "oldUrn" | "newUrn">[];
     /**
@@ -450,8 +453,8 @@ export interface ImportResource {
     /** The parameter by which another plugin serves the package, whose version `version` is. */
     parameterization?: ImportParameterization;
     /**
-     * The parent: the name of another resource of the import or of a recorded one, or a URN. Left out, it is the
-     * stack.
+     * The parent: the name of another resource of the import, of `nameTable` or of a recorded resource, in this
+     * order, or a URN. A name that several recorded resources have is refused. Left out, it is the stack.
      */
     parent?: string;
     /** The address from which the plugin of the default provider is installed. */
@@ -773,11 +776,14 @@ export interface StackSettings {
     passphrase?: string;
     /** The program that registers the stack's resources; needed for previews and updates, unless each has its own. */
     program?: AnyProgram;
+    /** Variables of the environment of the program in the folder of `project`, beside those that plugins inherit. */
+    programEnvironment?: { readonly [name: string]: string };
     /**
      * The folder of a project, with its `Pulumi.yaml`: the stack takes configuration, encryption salt, the defaults
      * of declared configuration and runtime options from there, again for each operation, and its name can leave out
-     * the project. Values of `config` and `runtimeOptions` replace those of the files. A relative path begins at the
-     * working directory.
+     * the project. Values of `config` and `runtimeOptions` replace those of the files. Without a program of the host,
+     * each update runs the one in the folder, in a process of its own. A relative path begins at the working
+     * directory.
      */
     project?: string | { readonly folder: string };
     /**

@@ -50,9 +50,11 @@ class OperationOptions(TypedDict, total=False):
     this engine does not support, is refused before the operation begins.
 
     - ``accept_moves`` (bool | Sequence[SuggestedMove | Mapping[str, Any]]): Moves that an update, or a preview of
-      one, applies as aliases: all that are suggested, or a list of them. A list can also have moves that nothing
-      suggests, each with ``oldUrn`` and ``newUrn``: the update must delete the one and create the other. The update
-      is previewed first to find the moves, so that the program runs twice; a move that does not fit (any more) is
+      one, applies as aliases: ``True`` for all suggestions with a confidence of at least 0.7, or a list of moves,
+      each with the recorded URN and the new one. A list can have suggestions that are less probable, and moves that
+      nothing suggests: the update must delete the one and create the other. The update is previewed first to find the
+      moves, so that the program runs twice; with ``True`` once more where further moves can show when others are
+      applied. The result lists the suggestions that were not accepted, too. A move that does not fit (any more) is
       refused before anything changes.
     - ``allow_empty`` (bool): Whether an update may delete every resource because its program registered none (the
       stack and default providers do not count). Without it such an update is refused before anything is deleted, and
@@ -225,8 +227,9 @@ class ImportResource(TypedDict, total=False):
       resource then: its inputs are ``inputs``.
     - ``parameterization`` (ImportParameterization): The parameter by which another plugin serves the package, whose
       version ``version`` is.
-    - ``parent`` (str): The parent: the name of another resource of the import or of a recorded one, or a URN. Left
-      out, it is the stack.
+    - ``parent`` (str): The parent: the name of another resource of the import, of ``name_table`` or of a recorded
+      resource, in this order, or a URN. A name that several recorded resources have is refused. Left out, it is the
+      stack.
     - ``plugin_download_url`` (str): The address from which the plugin of the default provider is installed.
     - ``properties`` (Sequence[str]): The names of the inputs to keep; left out, all that the provider returns.
     - ``provider`` (str): The provider, likewise. Left out, it is the default provider of the package, also below a
@@ -342,10 +345,13 @@ class StackSettings(TypedDict, total=False):
       of the stack's name.
     - ``passphrase`` (str | None): Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one
       fails with ``decrypt`` when the stack has secrets.
+    - ``program_environment`` (Mapping[str, str] | None): Variables of the environment of the program in the folder of
+      ``project``, beside those that plugins inherit.
     - ``project`` (str | os.PathLike[str] | None): The folder of a project, with its ``Pulumi.yaml``: the stack takes
       configuration, encryption salt, the defaults of declared configuration and runtime options from there, again for
       each operation, and its name can leave out the project. Values of ``config`` and ``runtime_options`` replace
-      those of the files. A relative path begins at the working directory.
+      those of the files. Without a program of the host, each update runs the one in the folder, in a process of its
+      own. A relative path begins at the working directory.
     - ``reference_passphrases`` (Mapping[str, str] | None): The passphrases of other stacks by their names
       (``project/stack``), for references to them. A stack that is not named here is opened as this one is.
     - ``root_directory`` (str | os.PathLike[str] | None): The folder of the project, which must exist. Relative paths
@@ -364,6 +370,7 @@ class StackSettings(TypedDict, total=False):
     journal: Journal | None
     organization: str | None
     passphrase: str | None
+    program_environment: Mapping[str, str] | None
     project: str | os.PathLike[str] | None
     reference_passphrases: Mapping[str, str] | None
     root_directory: str | os.PathLike[str] | None
