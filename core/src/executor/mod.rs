@@ -46,6 +46,7 @@ pub(crate) use awaited_code::AwaitedCodeGuard;
 use call_limits::{CallLimits, CallTurn};
 pub(crate) use constructs::ConstructGuard;
 use recorder::Recorder;
+pub(crate) use reporter::Reparented;
 use reporter::Reporter;
 use sanitize::Sanitizer;
 use slots::StallReport;

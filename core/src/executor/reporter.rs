@@ -35,7 +35,12 @@ pub(crate) struct Reporter {
     maybe_corrupt: AtomicBool,
     /// The steps that changed something or failed, in the order in which they ended.
     changed: Mutex<Vec<StepResult>>,
+    /// The records that a preview keeps below another parent, each before and after.
+    reparented: Mutex<Vec<Reparented>>,
 }
+
+/// A record before and after it has got another parent.
+pub(crate) type Reparented = [Arc<ResourceState>; 2];
 
 impl Reporter {
     pub(super) fn new(
@@ -53,6 +58,7 @@ impl Reporter {
             steps: AtomicU64::new(0),
             maybe_corrupt: AtomicBool::new(false),
             changed: Mutex::default(),
+            reparented: Mutex::default(),
         }
     }
 
@@ -83,6 +89,17 @@ impl Reporter {
             .fetch_or(other.maybe_corrupt(), Ordering::Relaxed);
         let mut changed = other.take_steps();
         self.changed().append(&mut changed);
+        let mut reparented = other.take_reparented();
+        self.reparented().append(&mut reparented);
+    }
+
+    /// Removes and returns the records that a preview keeps below another parent.
+    pub(crate) fn take_reparented(&self) -> Vec<Reparented> {
+        std::mem::take(&mut *self.reparented())
+    }
+
+    fn reparented(&self) -> MutexGuard<'_, Vec<Reparented>> {
+        self.reparented.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn changed(&self) -> MutexGuard<'_, Vec<StepResult>> {
@@ -129,6 +146,14 @@ impl Reporter {
     /// Adds a step with a change to the result; events share it.
     fn keep(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) -> Option<Arc<StepEvent>> {
         let op = self.reported_op(step, result_op);
+        if self.options.preview
+            && matches!(step.op, StepOp::Same | StepOp::Update)
+            && let (Some(old), Some(new)) = (&step.old, new)
+            && old.state.parent != new.state.parent
+        {
+            let pair = [Arc::clone(&old.state), Arc::clone(&new.state)];
+            self.reparented().push(pair);
+        }
         if op == StepOp::Same
             || step.is_internal()
             || (step.op == StepOp::Refresh && !self.options.reports_refresh)

@@ -20,7 +20,9 @@ mod rivals;
 #[cfg(test)]
 mod tests;
 
-use crate::{event::SuggestedMove, resource::ResourceState};
+use rustc_hash::FxHashSet;
+
+use crate::{event::SuggestedMove, resource::ResourceState, urn::Urn};
 
 pub use accept::{AcceptMoves, AcceptedMove, MIN_ACCEPTED_CONFIDENCE};
 pub use code::ProgramLanguage;
@@ -60,10 +62,19 @@ pub(crate) fn suggest(changes: &Changes<'_>, language: ProgramLanguage) -> Sugge
     if deleted.is_empty() || created.is_empty() {
         return Suggestions::default();
     }
+    let (former, present) = (urns_of(deleted), urns_of(created));
+    let is_below = |parent: &Option<Urn>, urns: &FxHashSet<&Urn>| {
+        parent.as_ref().is_some_and(|parent| urns.contains(parent))
+    };
+    // A record that comes from elsewhere, or goes there, is no evidence of a renamed component.
+    let between = |(old, new): &&(&ResourceState, &ResourceState)| {
+        is_below(&old.parent, &former) && is_below(&new.parent, &present)
+    };
+    let kept: Vec<_> = kept.iter().filter(between).copied().collect();
     let olds = Forest::new(deleted.iter().copied().chain(kept.iter().map(|(old, _)| *old)));
     let news = Forest::new(created.iter().copied().chain(kept.iter().map(|(_, new)| *new)));
     let mut matcher = Matcher::new(olds, news);
-    matcher.keep(kept);
+    matcher.keep(&kept);
     let project = matcher.match_projects(deleted, created);
     matcher.match_all();
     let mut moves = matcher.suggestions(language, project);
@@ -76,6 +87,10 @@ pub(crate) fn suggest(changes: &Changes<'_>, language: ProgramLanguage) -> Sugge
         moves,
         comparisons: matcher.comparisons(),
     }
+}
+
+fn urns_of<'a>(records: &[&'a ResourceState]) -> FxHashSet<&'a Urn> {
+    records.iter().map(|record| &record.urn).collect()
 }
 
 /// Describes a move that the options list although it is not suggested. `follows_parent` is true where a move of the parents is

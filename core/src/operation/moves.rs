@@ -8,6 +8,7 @@ use super::{OperationKind, OperationOptions, OperationResult, OperationRun, Pend
 use crate::{
     error::{Error, Result},
     event::{EventPayload, EventSink, StepResult, SuggestedMove},
+    executor::Reparented,
     moves::{
         AcceptMoves, AcceptedMove, AppliedMoves, Changes, MIN_ACCEPTED_CONFIDENCE, ProgramLanguage,
         listed as described, same_kind, suggest,
@@ -18,7 +19,7 @@ use crate::{
     urn::Urn,
 };
 
-/// Returns what a preview would delete and create, and what it keeps below another parent.
+/// Returns what a preview would delete and create.
 fn changes_of(steps: &[StepResult]) -> Changes<'_> {
     let mut found = Changes::default();
     for result in steps {
@@ -28,11 +29,6 @@ fn changes_of(steps: &[StepResult]) -> Changes<'_> {
             _ if is_refused => {}
             (StepOp::Delete, Some(old), _) if is_movable(&old.0) => found.deleted.push(&old.0),
             (StepOp::Create, None, Some(new)) if is_movable(&new.0) => found.created.push(&new.0),
-            (StepOp::Same | StepOp::Update, Some(old), Some(new))
-                if old.0.parent != new.0.parent && is_movable(&old.0) =>
-            {
-                found.kept.push((&*old.0, &*new.0));
-            }
             _ => {}
         }
     }
@@ -45,10 +41,17 @@ fn is_movable(state: &ResourceState) -> bool {
 }
 
 /// Finds the moves that a preview of an update suggests; those that were applied precede them. An event lists them all.
-pub(super) fn suggest_moves(run: &OperationRun, steps: &[StepResult]) -> Vec<SuggestedMove> {
+pub(super) fn suggest_moves(
+    run: &OperationRun,
+    steps: &[StepResult],
+    reparented: &[Reparented],
+) -> Vec<SuggestedMove> {
     let mut moves = run.moves.moves().to_vec();
     if run.kind == OperationKind::Update && run.options.dry_run && !run.control.is_cancelled() {
-        moves.extend(suggest(&changes_of(steps), program_language(run)).moves);
+        let mut changes = changes_of(steps);
+        let movable = reparented.iter().filter(|[old, _]| is_movable(old));
+        changes.kept.extend(movable.map(|[old, new]| (&**old, &**new)));
+        moves.extend(suggest(&changes, program_language(run)).moves);
     } else {
         moves.extend_from_slice(run.moves.declined());
     }
