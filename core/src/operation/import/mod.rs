@@ -165,8 +165,8 @@ pub(super) fn check_request(run: &OperationRun) -> Result<()> {
     let request = run.import.as_deref().cloned().unwrap_or_default();
     match has_recorded_names(&request) {
         // The state decides what they mean, and with it the URNs.
-        true => check_alone(&request),
-        false => check(&request, &run.stack.stack, &run.stack.project).map(|_| ()),
+        true if check_alone(&request).is_ok() => Ok(()),
+        _ => check(&request, &run.stack.stack, &run.stack.project).map(|_| ()),
     }
 }
 

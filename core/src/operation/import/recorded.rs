@@ -50,10 +50,13 @@ pub(super) fn name_records<'a>(
                     let names = own.iter().copied().chain(table).chain(names);
                     let near = nearest_names(text, names, 1).into_iter().next();
                     let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+                    let places = match what {
+                        "provider" => "in 'nameTable' or 'resources'",
+                        _ => "in 'nameTable'",
+                    };
+                    let it = described(index, row);
                     faults.push(format!(
-                        "the {what} '{text}' for {} is no name in the request, in 'nameTable' or of a recorded {}{near}",
-                        described(index, row),
-                        if what == "parent" { "resource" } else { "provider" },
+                        "the {what} '{text}' for {it} has no entry {places}{near}"
                     ));
                 }
                 several => {
