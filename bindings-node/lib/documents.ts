@@ -251,10 +251,12 @@ export interface PolicyPack {
  */
 export interface OperationOptions {
     /**
-     * Moves that an update, or a preview of one, applies as aliases: all that are suggested, or a list of them. A
-     * list can also have moves that nothing suggests, each with `oldUrn` and `newUrn`: the update must delete the one
-     * and create the other. The update is previewed first to find the moves, so that the program runs twice; a move
-     * that does not fit (any more) is refused before anything changes.
+     * Moves that an update, or a preview of one, applies as aliases: `true` for all suggestions with a confidence of
+     * at least 0.7, or a list of moves, each with the recorded URN and the new one. A list can have suggestions that
+     * are less probable, and moves that nothing suggests: the update must delete the one and create the other. The
+     * update is previewed first to find the moves, so that the program runs twice; with `true` once more where
+     * further moves can show when others are applied. The result lists the suggestions that were not accepted, too. A
+     * move that does not fit (any more) is refused before anything changes.
      */
     acceptMoves?: boolean | readonly Pick<SuggestedMove, "oldUrn" | "newUrn">[];
     /**
@@ -451,8 +453,8 @@ export interface ImportResource {
     /** The parameter by which another plugin serves the package, whose version `version` is. */
     parameterization?: ImportParameterization;
     /**
-     * The parent: the name of another resource of the import or of a recorded one, or a URN. Left out, it is the
-     * stack.
+     * The parent: the name of another resource of the import, of `nameTable` or of a recorded resource, in this
+     * order, or a URN. A name that several recorded resources have is refused. Left out, it is the stack.
      */
     parent?: string;
     /** The address from which the plugin of the default provider is installed. */

@@ -50,9 +50,11 @@ class OperationOptions(TypedDict, total=False):
     this engine does not support, is refused before the operation begins.
 
     - ``accept_moves`` (bool | Sequence[SuggestedMove | Mapping[str, Any]]): Moves that an update, or a preview of
-      one, applies as aliases: all that are suggested, or a list of them. A list can also have moves that nothing
-      suggests, each with ``oldUrn`` and ``newUrn``: the update must delete the one and create the other. The update
-      is previewed first to find the moves, so that the program runs twice; a move that does not fit (any more) is
+      one, applies as aliases: ``True`` for all suggestions with a confidence of at least 0.7, or a list of moves,
+      each with the recorded URN and the new one. A list can have suggestions that are less probable, and moves that
+      nothing suggests: the update must delete the one and create the other. The update is previewed first to find the
+      moves, so that the program runs twice; with ``True`` once more where further moves can show when others are
+      applied. The result lists the suggestions that were not accepted, too. A move that does not fit (any more) is
       refused before anything changes.
     - ``allow_empty`` (bool): Whether an update may delete every resource because its program registered none (the
       stack and default providers do not count). Without it such an update is refused before anything is deleted, and
@@ -225,8 +227,9 @@ class ImportResource(TypedDict, total=False):
       resource then: its inputs are ``inputs``.
     - ``parameterization`` (ImportParameterization): The parameter by which another plugin serves the package, whose
       version ``version`` is.
-    - ``parent`` (str): The parent: the name of another resource of the import or of a recorded one, or a URN. Left
-      out, it is the stack.
+    - ``parent`` (str): The parent: the name of another resource of the import, of ``name_table`` or of a recorded
+      resource, in this order, or a URN. A name that several recorded resources have is refused. Left out, it is the
+      stack.
     - ``plugin_download_url`` (str): The address from which the plugin of the default provider is installed.
     - ``properties`` (Sequence[str]): The names of the inputs to keep; left out, all that the provider returns.
     - ``provider`` (str): The provider, likewise. Left out, it is the default provider of the package, also below a
