@@ -66,7 +66,7 @@ pub(crate) fn suggest(changes: &Changes<'_>, language: ProgramLanguage) -> Sugge
     let is_below = |parent: &Option<Urn>, urns: &FxHashSet<&Urn>| {
         parent.as_ref().is_some_and(|parent| urns.contains(parent))
     };
-    // A record that comes from elsewhere, or goes there, says nothing about two components.
+    // A record that comes from elsewhere, or goes there, is no evidence of a renamed component.
     let between = |(old, new): &&(&ResourceState, &ResourceState)| {
         is_below(&old.parent, &former) && is_below(&new.parent, &present)
     };
