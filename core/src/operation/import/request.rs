@@ -217,7 +217,10 @@ const MAX_NAMED_MEMBERS: usize = 8;
 /// The error for an import file without resources, which would import nothing.
 fn without_resources(file: &Map<String, Value>) -> Error {
     const TEXT: &str = "an import file has `resources`, a list";
-    let members = file.keys().take(MAX_NAMED_MEMBERS);
+    // Their order in the file is not known in every build.
+    let mut names: Vec<_> = file.keys().collect();
+    names.sort_unstable();
+    let members = names.iter().take(MAX_NAMED_MEMBERS);
     let members: Vec<_> = members.map(|name| format!("'{name}'")).collect();
     let error = Error::invalid(match members.is_empty() {
         true => format!("{TEXT}, and this one is empty"),
