@@ -2238,7 +2238,8 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  *
  * - `dryRun` (boolean): Whether it was a dry run, which writes nothing.
  * - `records` (array of EditedRecord): The records that it touched: those of the state in its order, then removed
- *   ones, then those of pending operations. None for an edit that changes nothing.
+ *   ones, then those of pending operations. None for an edit that changes none.
+ * - `settings` (string): What it did to the settings file of the stack: `renamed`, or `encrypted` with the new key.
  * - `text` (string): The report as text for users: each record with the references that it lost, and the warnings.
  * - `warnings` (array of string): What the user should know.
  *
@@ -2363,10 +2364,12 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *
  * `options` is JSON, or empty: an object with any of these members.
  *
- * - `acceptMoves` (boolean or array of object): Moves that an update, or a preview of one, applies as aliases: all
- *   that are suggested, or a list of them. A list can also have moves that nothing suggests, each with `oldUrn` and
- *   `newUrn`: the update must delete the one and create the other. The update is previewed first to find the moves,
- *   so that the program runs twice; a move that does not fit (any more) is refused before anything changes.
+ * - `acceptMoves` (boolean or array of object): Moves that an update, or a preview of one, applies as aliases: `true`
+ *   for all suggestions with a confidence of at least 0.7, or a list of moves, each with the recorded URN and the new
+ *   one. A list can have suggestions that are less probable, and moves that nothing suggests: the update must delete
+ *   the one and create the other. The update is previewed first to find the moves, so that the program runs twice;
+ *   with `true` once more where further moves can show when others are applied. The result lists the suggestions that
+ *   were not accepted, too. A move that does not fit (any more) is refused before anything changes.
  * - `allowEmpty` (boolean): Whether an update may delete every resource because its program registered none (the
  *   stack and default providers do not count). Without it such an update is refused before anything is deleted, and a
  *   preview warns: most often the program is a module that an earlier operation has imported already, so that it does
@@ -2519,8 +2522,9 @@ sw_status_t sw_stack_start_with(const struct sw_stack_t *stack,
  *   then: its inputs are `inputs`.
  * - `parameterization` (ImportParameterization): The parameter by which another plugin serves the package, whose
  *   version `version` is.
- * - `parent` (string): The parent: the name of another resource of the import or of a recorded one, or a URN. Left
- *   out, it is the stack.
+ * - `parent` (string): The parent: the name of another resource of the import, of `nameTable` or of a recorded
+ *   resource, in this order, or a URN. A name that several recorded resources have is refused. Left out, it is the
+ *   stack.
  * - `pluginDownloadUrl` (string): The address from which the plugin of the default provider is installed.
  * - `properties` (array of string): The names of the inputs to keep; left out, all that the provider returns.
  * - `provider` (string): The provider, likewise. Left out, it is the default provider of the package, also below a
