@@ -39,7 +39,8 @@ pub(super) fn exists(
 ) -> impl Future<Output = Result<Option<bool>, WireStatus>> + Send + use<> {
     monitor.shared.values.learn(&exists.inputs);
     let shared = Arc::clone(&monitor.shared);
-    async move { shared.admission.answer(find(&shared, exists)).await }
+    // The future is large, and callers poll it on threads with small stacks.
+    async move { shared.admission.answer(Box::pin(find(&shared, exists))).await }
 }
 
 async fn find(shared: &Shared, exists: Exists) -> Result<Option<bool>, RequestError> {

@@ -50,7 +50,8 @@ pub(super) fn invoke(
     let shared = Arc::clone(&monitor.shared);
     shared.values.learn(&invoke.arguments);
     invoke.in_transform |= shared.transforms.is_polling_invoke();
-    async move { shared.admission.answer(call(&shared, invoke)).await }
+    // The future is large, and callers poll it on threads with small stacks.
+    async move { shared.admission.answer(Box::pin(call(&shared, invoke))).await }
 }
 
 async fn call(shared: &Shared, mut invoke: Invoke) -> Result<Invoked, RequestError> {

@@ -84,7 +84,8 @@ pub(super) fn call_method(
     monitor.shared.values.learn(&call.arguments);
     let monitor = monitor.clone();
     async move {
-        let calling = call_provider(&monitor, call);
+        // The future is large, and callers poll it on threads with small stacks.
+        let calling = Box::pin(call_provider(&monitor, call));
         monitor.shared.admission.answer(calling).await
     }
 }

@@ -220,16 +220,17 @@ async fn a_missing_plugin_is_reported_with_provider_phase_and_hints() {
     let stack = with.stack("shop/dev", StackSettings::default()).await.unwrap();
     assert!(update(&stack, CREATED).ended().await.error.is_none());
     let without = engine().store(Arc::clone(&store) as _).build().unwrap();
-    for (name, kind) in [
-        ("shop/new", OperationKind::Update),
-        ("shop/dev", OperationKind::Update),
-        ("shop/dev", OperationKind::Destroy),
+    for (name, kind, expected) in [
+        ("shop/new", OperationKind::Update, ErrorKind::Failed),
+        ("shop/dev", OperationKind::Update, ErrorKind::Failed),
+        // It is missing before the first step.
+        ("shop/dev", OperationKind::Destroy, ErrorKind::Plugin),
     ] {
         let stack = without.stack(name, StackSettings::default()).await.unwrap();
         let program = (kind == OperationKind::Update).then(|| program(CHANGED));
         let operation = stack.start(kind, OperationOptions::default(), program);
         let error = operation.ended().await.error.clone().unwrap();
-        assert_eq!(error.kind(), ErrorKind::Failed, "{name} {kind:?}: {error:?}");
+        assert_eq!(error.kind(), expected, "{name} {kind:?}: {error:?}");
         assert!(error.urn().is_some(), "{name} {kind:?}: {error:?}");
         assert_eq!(error.provider(), Some("echo"), "{name} {kind:?}: {error:?}");
         assert_eq!(error.phase(), Some("load"), "{name} {kind:?}: {error:?}");
