@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use nix::sys::signal::{SigSet, Signal};
 use stackwright::runtime::{Clock as _, SystemClock};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -158,11 +159,21 @@ pub unsafe extern "C" fn sw_runtime_new(
     unsafe { guard(error, body) }
 }
 
+/// Blocks SIGPIPE in a thread of the runtime: a write to a connection that a plugin or a program has closed fails there with an
+/// error, and does not end a host that has the signal's default action. Processes that the engine starts do not inherit this.
+fn block_sigpipe() {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGPIPE);
+    // Fails for invalid arguments alone.
+    let _ = signals.thread_block();
+}
+
 /// # Safety
 /// `options` must be null or readable, with a readable name.
 unsafe fn builder(options: *const sw_runtime_options_t) -> Outcome<(tokio::runtime::Builder, String)> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all().thread_name(THREAD_NAME);
+    builder.on_thread_start(block_sigpipe);
     // SAFETY: null or readable by this function's contract.
     let Some(options) = unsafe { sized(options, "the structure of the runtime's options") }? else {
         return Ok((builder, THREAD_NAME.to_owned()));

@@ -51,7 +51,7 @@ test("previews show their options and change nothing", async (t) => {
         onEvent: (event) => heard.events.push(event),
     });
     assert.equal(counts(preview.changeSummary).update, 2);
-    assert.match(preview.stdout, /size: 1 → 7/);
+    assert.match(preview.stdout, /size: 1 => 7/);
     assert.doesNotMatch(preview.stdout, /Outputs:/);
     assert.deepEqual(warnings(preview.stderr), NO_EFFECT);
     assert.deepEqual([heard.output.trimEnd(), heard.error.trimEnd()], [preview.stdout, preview.stderr]);
@@ -114,7 +114,7 @@ test("updates have every option of the display", async (t) => {
         program: chain,
         onError: (text) => (errors += text),
     });
-    assert.match(up.stdout, /size: 1 → 7/);
+    assert.match(up.stdout, /size: 1 => 7/);
     assert.doesNotMatch(up.stdout, /Outputs:/);
     assert.deepEqual([warnings(up.stderr), errors.trimEnd()], [NO_EFFECT, up.stderr]);
     const { summary } = up;

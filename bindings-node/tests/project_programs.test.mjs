@@ -16,6 +16,9 @@ function write(t, program) {
     return path;
 }
 
+/** How long a process may take to end, in milliseconds. */
+const DEADLINE = 10_000;
+
 function isRunning(process) {
     const status = `/proc/${process}/stat`;
     return existsSync(status) && !readFileSync(status, "utf8").split(") ").at(-1).startsWith("Z");
@@ -69,6 +72,11 @@ test("a program that hangs is gone after a cancellation", async (t) => {
     const onEvent = (event) => JSON.stringify(event).includes("waiting") && controller.abort();
     assert.ok((await failureOf(stack.up({ signal: controller.signal, onEvent }))) instanceof CancelledError);
     const processes = readFileSync(join(path, "processes"), "utf8").split(" ");
+    // A killed process ends a moment after the signal.
+    const deadline = Date.now() + DEADLINE;
+    while (processes.some(isRunning) && Date.now() < deadline) {
+        await new Promise(setImmediate);
+    }
     assert.deepEqual(processes.filter(isRunning), []);
 });
 

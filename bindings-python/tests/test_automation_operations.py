@@ -71,7 +71,7 @@ def test_previews_show_their_options_and_change_nothing(open_stack: Open, memory
     )
     # What depends on a resource that changes can change.
     assert counts(preview.change_summary) == {"same": 1, "update": 3}
-    assert "size: 1 → 7" in preview.stdout and "Outputs:" not in preview.stdout
+    assert "size: 1 => 7" in preview.stdout and "Outputs:" not in preview.stdout
     assert lines == preview.stdout.splitlines() and errors == preview.stderr.splitlines()
     assert warnings(preview.stderr) == NO_EFFECT
     assert [event.sequence for event in events] == list(range(len(events)))
@@ -138,7 +138,7 @@ def test_updates_have_every_option_of_the_display(open_stack: Open, special: str
         continue_on_error=True,
         on_error=errors.append,
     )
-    assert "size: 1 → 7" in up.stdout and "Outputs:" not in up.stdout and "updating" not in up.stdout
+    assert "size: 1 => 7" in up.stdout and "Outputs:" not in up.stdout and "updating" not in up.stdout
     assert warnings(up.stderr) == NO_EFFECT and errors == up.stderr.splitlines()
     summary = up.summary
     # States in folders have no version.

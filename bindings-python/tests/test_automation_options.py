@@ -72,7 +72,7 @@ def test_options_of_the_display_and_of_logs_are_known(open_stack: Open) -> None:
         pulumi.log.debug("a detail")
 
     shown = stack.preview(program=talking, diff=True, debug=True, log_flow=True, log_to_std_err=True, log_verbosity=3)
-    assert "size: 1 → 2" in shown.stdout and "debug: a detail" in shown.stdout
+    assert "size: 1 => 2" in shown.stdout and "debug: a detail" in shown.stdout
     assert "a detail" not in stack.preview(program=talking).stdout
     assert [line.split(" has no effect")[0] for line in shown.stderr.splitlines()] == [
         "warning: --logflow",

@@ -34,5 +34,5 @@ def test_an_event_about_a_resource_has_its_urn() -> None:
     assert isinstance(event, sw.PolicyEvent)
     assert (event.urn, event.op, event.resource_urn, event.enforcement_level) == ("urn:x", None, "urn:x", "mandatory")
     assert event.severity is None and event.policy_pack_name == "k"
-    later = events.parse('{"sequence": 1, "timestamp": 2, "progressEvent": {}}', False)
+    later = events.parse('{"sequence": 1, "timestamp": 2, "laterEvent": {}}', False)
     assert isinstance(later, sw.OtherEvent) and later.urn is None

@@ -114,7 +114,7 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
     ("option", "value", "expected"),
     [
         *((name, "yes", f"{name} takes True or False, not a string, in the options of up()") for name in FLAGS),
-        ("accept_moves", "yes", "accept_moves takes True, or a list of suggested moves, not a string, in the options of up()"),
+        ("accept_moves", "yes", "accept_moves takes a truth value, or a list of suggested moves, not a string, in the options of up()"),
         ("parallel", "3", "parallel takes a whole number from 0 to 2147483647, not a string"),
         ("parallel", -1, "parallel takes a whole number from 0 to 2147483647, not -1"),
         ("parallel", 2**31, "parallel takes a whole number from 0 to 2147483647, not 2147483648"),

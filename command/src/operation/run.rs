@@ -109,7 +109,10 @@ impl Runner<'_> {
             && self.display.diff
             && !self.display.is_document()
         {
-            self.invocation.write(&differences(&result, json, self.paint));
+            let changes = differences(&result, json, self.paint);
+            if !changes.is_empty() {
+                self.invocation.write(&changes);
+            }
         }
         match &result.error {
             None => Ok(result),
