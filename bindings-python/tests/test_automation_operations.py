@@ -72,7 +72,7 @@ def test_previews_show_their_options_and_change_nothing(open_stack: Open, memory
     # What depends on a resource that changes can change.
     assert counts(preview.change_summary) == {"same": 1, "update": 3}
     assert "size: 1 => 7" in preview.stdout and "Outputs:" not in preview.stdout
-    assert "\n".join(lines).rstrip() == preview.stdout.rstrip() and errors == preview.stderr.splitlines()
+    assert lines == preview.stdout.split("\n") and errors == preview.stderr.splitlines()
     assert warnings(preview.stderr) == NO_EFFECT
     assert [event.sequence for event in events] == list(range(len(events)))
     assert stack.export_stack().deployment == before and memory.count("update") == 0
@@ -206,7 +206,7 @@ def test_refreshes_have_every_option(open_stack: Open, memory: Memory, special: 
         on_event=events.append,
     )
     assert (refresh.summary.kind, refresh.summary.message) == ("refresh", "looked")
-    assert "\n".join(lines).rstrip() == refresh.stdout.rstrip() and errors == refresh.stderr.splitlines()
+    assert lines == refresh.stdout.split("\n") and errors == refresh.stderr.splitlines()
     assert warnings(refresh.stderr) == NO_EFFECT and events[-1].cancel_event is not None
     memory.things.clear()
     # The result of a refresh that is only a preview has the summary of the operation before.
@@ -273,7 +273,7 @@ def test_previews_of_refreshes_have_every_option(open_stack: Open, memory: Memor
         on_event=events.append,
     )
     assert counts(preview.change_summary) == {"same": 4} and "Previewing refresh" in preview.stdout
-    assert "\n".join(lines).rstrip() == preview.stdout.rstrip() and errors == preview.stderr.splitlines()
+    assert lines == preview.stdout.split("\n") and errors == preview.stderr.splitlines()
     assert warnings(preview.stderr) == NO_EFFECT and events[-1].cancel_event is not None
     memory.things.clear()
     assert counts(stack.preview_refresh(target=[f"{URN}beside"], target_dependents=True).change_summary)["delete"] == 1
@@ -312,7 +312,7 @@ def test_destroys_have_every_option(open_stack: Open, memory: Memory, special: s
         on_event=events.append,
     )
     assert (destroyed.summary.kind, destroyed.summary.message) == ("destroy", "gone")
-    assert "\n".join(lines).rstrip() == destroyed.stdout.rstrip() and errors == destroyed.stderr.splitlines()
+    assert lines == destroyed.stdout.split("\n") and errors == destroyed.stderr.splitlines()
     assert warnings(destroyed.stderr) == NO_EFFECT and events[-1].cancel_event is not None
     assert not memory.things and stack.workspace.list_stacks() == []
 
@@ -342,7 +342,7 @@ def test_previews_of_destroys_have_every_option(open_stack: Open, memory: Memory
         on_event=events.append,
     )
     assert counts(preview.change_summary) == {"delete": 4} and "Previewing destroy" in preview.stdout
-    assert "\n".join(lines).rstrip() == preview.stdout.rstrip() and errors == preview.stderr.splitlines()
+    assert lines == preview.stdout.split("\n") and errors == preview.stderr.splitlines()
     assert warnings(preview.stderr) == NO_EFFECT and events[-1].cancel_event is not None
     limited = stack.preview_destroy(target=[f"{URN}size"], target_dependents=True)
     assert counts(limited.change_summary)["delete"] == 2

@@ -8,8 +8,8 @@ use prost::{
     encoding::{self, DecodeContext, WireType},
 };
 
-/// How many levels of structs and lists are read. What nests deeper is cut off and null, so that a message can be read
-/// and answered whatever stands in it; code that interprets the values refuses them at fewer levels.
+/// How many levels of structs and lists are read. Deeper ones are null, so that a message of any depth can be read and
+/// answered; code that interprets the values refuses them at fewer levels.
 pub const MAX_MESSAGE_DEPTH: usize = 1100;
 
 /// Values by name.

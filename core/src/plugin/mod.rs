@@ -8,6 +8,7 @@ mod environment;
 mod find;
 mod guard;
 mod host_environment;
+mod output_lines;
 mod output;
 mod port;
 mod process;
@@ -30,6 +31,7 @@ pub(crate) use find::{FoundPlugin, PluginOrigin, PluginQuery, find};
 pub use host_environment::HostEnvironment;
 pub(crate) use host_environment::HostEnvironmentDigest;
 pub(crate) use output::{DiagnosticSink, OutputRoute};
+pub use output_lines::OutputLines;
 pub use process::{PluginProcess, Start};
 pub use version_range::VersionRange;
 

@@ -6,16 +6,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
+use tokio::io::AsyncBufRead;
 
+use super::output_lines::OutputLines;
 use crate::diagnostic::{Diagnostic, Severity};
 
 /// Receives a plugin's diagnostics. Called from the task that reads the plugin's pipes, so it must not block.
 pub(crate) type DiagnosticSink = Arc<dyn Fn(Diagnostic) + Send + Sync>;
 
-/// The maximum number of bytes of a line that are emitted. The rest is dropped: a secret that is split between two
-/// diagnostics would be redacted in neither.
-const LINE_LIMIT: u64 = 64 * 1024;
 /// Number of lines that are kept for the message about a plugin that ended unexpectedly.
 const REMEMBERED_LINES: usize = 50;
 
@@ -92,52 +90,14 @@ impl OutputRoute {
     }
 
     /// Reads a pipe until its end, also when lines are dropped, so that the plugin never blocks on writing.
-    pub(super) async fn drain(&self, stream: Stream, mut reader: impl AsyncBufRead + Unpin) {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match (&mut reader).take(LINE_LIMIT).read_until(b'\n', &mut line).await {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
-            let left_out = match line.ends_with(b"\n") {
-                true => 0,
-                false => skip_line(&mut reader).await,
-            };
-            let text = String::from_utf8_lossy(&line);
-            let text = text.trim_end_matches(['\n', '\r']);
-            if left_out > 0 {
-                self.line(stream, shortened(text, left_out));
-            } else if !text.is_empty() {
-                self.line(stream, text.to_owned());
+    pub(super) async fn drain(&self, stream: Stream, reader: impl AsyncBufRead + Unpin) {
+        let mut lines = OutputLines::new(reader);
+        while let Some(line) = lines.next_line().await {
+            if !line.is_empty() {
+                self.line(stream, line);
             }
         }
     }
-}
-
-/// Reads to the end of the line, and returns the number of bytes before it.
-async fn skip_line(mut reader: impl AsyncBufRead + Unpin) -> usize {
-    let mut skipped = 0;
-    loop {
-        let Ok(read) = reader.fill_buf().await else {
-            return skipped;
-        };
-        let end = read.iter().position(|byte| *byte == b'\n');
-        let length = end.unwrap_or(read.len());
-        let is_last = end.is_some() || read.is_empty();
-        skipped += length;
-        reader.consume(length + usize::from(end.is_some()));
-        if is_last {
-            return skipped;
-        }
-    }
-}
-
-/// Cuts a truncated text after its last whole word: the beginning of a secret would not be redacted.
-fn shortened(text: &str, left_out: usize) -> String {
-    let whole = text.rfind(char::is_whitespace).map_or("", |end| &text[..end]);
-    let left_out = left_out + text.len() - whole.len();
-    format!("{whole}… ({left_out} bytes of this line are left out)")
 }
 
 impl fmt::Debug for OutputRoute {
@@ -188,7 +148,7 @@ mod tests {
     async fn a_word_of_an_endless_line_is_shown_whole_or_not_at_all() {
         let (sink, seen) = collector();
         let route = OutputRoute::new(Some(sink), false);
-        let limit = usize::try_from(LINE_LIMIT).unwrap();
+        let limit = usize::try_from(super::super::output_lines::LINE_LIMIT).unwrap();
         let exact = "x".repeat(limit);
         let secret = "hunter2-and-more";
         let before = "y".repeat(limit - 8);

@@ -15,10 +15,11 @@ use rustix::{
     process::{Pid, Signal, kill_process_group},
 };
 use stackwright::{
-    Error, ErrorKind, Result, diagnostic::Severity, monitor::Monitor, program::ProgramContext,
+    Error, ErrorKind, Result, diagnostic::Severity, monitor::Monitor, plugin::OutputLines,
+    program::ProgramContext,
 };
 use tokio::{
-    io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader},
+    io::{AsyncRead, BufReader},
     process::Command,
     task::JoinHandle,
 };
@@ -29,9 +30,6 @@ const UNWIND_TIMEOUT: Duration = Duration::from_secs(3);
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long output is waited for after the end of the process: a process that it has left behind can hold the pipes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest line that becomes a message, in bytes. Of a longer one the rest is left out: a secret that is split between two
-/// messages would be redacted in neither.
-const LINE_LIMIT: u64 = 64 * 1024;
 /// How many of its last lines the error of a failed process has.
 const LAST_LINES: usize = 20;
 
@@ -191,42 +189,10 @@ fn lines(
 ) -> JoinHandle<()> {
     let monitor = monitor.clone();
     tokio::spawn(async move {
-        let mut reader = BufReader::new(stream);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match (&mut reader).take(LINE_LIMIT).read_until(b'\n', &mut line).await {
-                Ok(length) if length > 0 => {}
-                _ => return,
-            }
-            let mut text = String::from_utf8_lossy(&line).into_owned();
-            if !line.ends_with(b"\n")
-                && let left_out @ 1.. = skip_line(&mut reader).await
-            {
-                // Cut after a whole word: the beginning of a secret would not be redacted.
-                text.truncate(text.rfind(char::is_whitespace).unwrap_or_default());
-                text.push_str(&format!("… ({left_out} bytes of this line are left out)\n"));
-            }
-            last_lines.add(&text);
-            monitor.log(severity, text, None);
+        let mut lines = OutputLines::new(BufReader::new(stream));
+        while let Some(line) = lines.next_line().await {
+            last_lines.add(&line);
+            monitor.log(severity, format!("{line}\n"), None);
         }
     })
-}
-
-/// Reads to the end of the line, and returns the number of bytes before it.
-async fn skip_line(reader: &mut (impl AsyncBufRead + Unpin)) -> usize {
-    let mut skipped = 0;
-    loop {
-        let Ok(read) = reader.fill_buf().await else {
-            return skipped;
-        };
-        let end = read.iter().position(|byte| *byte == b'\n');
-        let length = end.unwrap_or(read.len());
-        let is_last = end.is_some() || read.is_empty();
-        skipped += length;
-        reader.consume(length + usize::from(end.is_some()));
-        if is_last {
-            return skipped;
-        }
-    }
 }
