@@ -11,7 +11,8 @@ use std::{
 use super::{
     disk::Disk,
     system::{
-        create_folder_of, failure, is_absent, is_named, private, retry_when_absent, sync_folder, version,
+        Durability, create_folder_of, failure, is_absent, is_named, private, retry_when_absent, sync_folder,
+        version,
     },
 };
 use crate::{
@@ -100,7 +101,7 @@ impl Appenders {
             Err(error) if is_absent(&error) => {
                 options.create(true);
                 let file = retry_when_absent(|| {
-                    create_folder_of(path)?;
+                    create_folder_of(path, Durability::Now)?;
                     Ok(options.open(path))
                 })?
                 .map_err(opening)?;

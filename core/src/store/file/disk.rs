@@ -13,8 +13,8 @@ use super::{
     lock::wait_for_writes,
     sidecar,
     system::{
-        self, Stamp, create_private, failure, is_absent, is_named, is_private, opened_large, remove_empty,
-        retry_when_absent, stamp, sync_folder, version,
+        self, Durability, Stamp, create_private, failure, is_absent, is_named, is_private, opened_large,
+        remove_empty, retry_when_absent, stamp, sync_folder, version,
     },
     temporary::Temporary,
 };
@@ -111,13 +111,17 @@ impl Disk {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a content to a temporary file beside its target, durably.
+    /// Writes a content to a temporary file beside its target, durably unless it is that of a lock.
     pub(super) fn write(&self, key: &str, bytes: &[u8], condition: &Condition) -> Result<Written> {
         let path = self.path(key);
         self.check(&path, key, condition)?;
-        let (temporary, mut file) = self.create_beside(&path)?;
+        let durability = Durability::of(key);
+        let (temporary, mut file) = self.create_beside(&path, durability)?;
         file.write_all(bytes)
-            .and_then(|()| file.sync_all())
+            .and_then(|()| match durability {
+                Durability::Now => file.sync_all(),
+                Durability::Later => Ok(()),
+            })
             .map_err(|error| failure("writing", &temporary.0, error))?;
         let version = version(
             &file
@@ -154,13 +158,33 @@ impl Disk {
         {
             self.own().insert(key.to_owned(), stamp(&metadata));
         }
-        sync_folder(&path)?;
+        self.sync_name(path, Durability::of(key))?;
         Ok(version)
     }
 
-    fn create_beside(&self, path: &Path) -> Result<(Temporary, File)> {
+    /// Makes the new name of a file, or its removal, durable.
+    fn sync_name(&self, path: PathBuf, durability: Durability) -> Result<()> {
+        if durability == Durability::Now {
+            return sync_folder(&path);
+        }
+        drop(self.runtime.spawner.spawn_blocking(move || {
+            let synced = match File::open(&path) {
+                Ok(file) => file.sync_all(),
+                Err(_) => Ok(()),
+            };
+            if let Err(error) = synced
+                .map_err(|error| failure("syncing", &path, error))
+                .and_then(|()| sync_folder(&path))
+            {
+                tracing::debug!(%error, "a lock is not durable");
+            }
+        }));
+        Ok(())
+    }
+
+    fn create_beside(&self, path: &Path, durability: Durability) -> Result<(Temporary, File)> {
         retry_when_absent(|| {
-            let temporary = self.temporary(path)?;
+            let temporary = self.temporary(path, durability)?;
             let file = create_private(&temporary.0);
             Ok(file.map(|file| (temporary, file)))
         })?
@@ -222,7 +246,7 @@ impl Disk {
         let temporary = match last.and_then(|last| self.named_again(&last, &target)) {
             Some(temporary) => temporary,
             None => {
-                let (temporary, mut file) = self.create_beside(&target)?;
+                let (temporary, mut file) = self.create_beside(&target, Durability::Now)?;
                 // Where the file system supports it, both share their blocks until one of them is written.
                 io::copy(&mut original, &mut file)
                     .map_err(|error| failure("writing", &temporary.0, error))?;
@@ -250,7 +274,7 @@ impl Disk {
         let temporary = match second {
             Some(temporary) => temporary,
             None => {
-                let (temporary, mut file) = self.create_beside(&target)?;
+                let (temporary, mut file) = self.create_beside(&target, Durability::Now)?;
                 io::copy(&mut original, &mut file)
                     .and_then(|_| file.sync_all())
                     .map_err(|error| failure("writing", &temporary.0, error))?;
@@ -266,7 +290,7 @@ impl Disk {
 
     /// Hard-links a file to a temporary name beside `target`; `None` where the file system has no hard links.
     fn named_again(&self, file: &Path, target: &Path) -> Option<Temporary> {
-        let temporary = self.temporary(target).ok()?;
+        let temporary = self.temporary(target, Durability::Now).ok()?;
         fs::hard_link(file, &temporary.0).ok()?;
         Some(temporary)
     }
@@ -301,7 +325,7 @@ impl Disk {
         if let Err(error) = sidecar::remove(&path) {
             tracing::debug!(%error, "the sidecar of a removed object remains");
         }
-        sync_folder(&path)
+        self.sync_name(path, Durability::of(key))
     }
 }
 

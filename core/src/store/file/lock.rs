@@ -15,8 +15,8 @@ use std::{
 use super::{
     disk::{Disk, LOCK_FOLDER},
     system::{
-        absent_when_removed, create_folder_of, failure, is_absent, is_named, private, remove_empty,
-        retry_when_absent,
+        Durability, absent_when_removed, create_folder_of, failure, is_absent, is_named, private,
+        remove_empty, retry_when_absent,
     },
 };
 use crate::{
@@ -170,7 +170,7 @@ fn open(disk: &Disk, name: &str) -> Result<(File, PathBuf)> {
     private(options.create(true).truncate(false).write(true));
     let opened = match options.open(&path) {
         Err(error) if is_absent(&error) => retry_when_absent(|| {
-            create_folder_of(&folder)?;
+            create_folder_of(&folder, Durability::Now)?;
             let below = path.parent().map_or(Ok(()), |below| {
                 fs::create_dir_all(below).map_err(|error| absent_when_removed(error, below))
             });

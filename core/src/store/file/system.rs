@@ -10,7 +10,7 @@ use std::{
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Timestamp,
-    store::Version,
+    store::{Version, layout},
 };
 
 /// Restricts created files to mode 0600: they contain inputs in plaintext.
@@ -66,13 +66,34 @@ pub(super) fn is_named(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Creates the folder of `path` and makes each new name in it durable.
-pub(super) fn create_folder_of(path: &Path) -> Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    retry_when_absent(|| create_folders(path))?.map_err(|error| failure("creating", folder, error))
+/// When a change of a file is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// Before the change returns.
+    Now,
+    /// Soon after.
+    Later,
 }
 
-fn create_folders(path: &Path) -> Result<io::Result<()>> {
+impl Durability {
+    /// Returns that of a key: a lock ends with its process, so that what a power failure leaves of it has no owner.
+    pub(super) fn of(key: &str) -> Self {
+        if key.starts_with(layout::LOCKS) {
+            Self::Later
+        } else {
+            Self::Now
+        }
+    }
+}
+
+/// Creates the folder of `path`; `durability` is that of the new names.
+pub(super) fn create_folder_of(path: &Path, durability: Durability) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    retry_when_absent(|| create_folders(path, durability))?
+        .map_err(|error| failure("creating", folder, error))
+}
+
+fn create_folders(path: &Path, durability: Durability) -> Result<io::Result<()>> {
     let missing: Vec<&Path> = path
         .ancestors()
         .skip(1)
@@ -90,6 +111,9 @@ fn create_folders(path: &Path) -> Result<io::Result<()>> {
             },
             _ => {}
         }
+    }
+    if durability == Durability::Later {
+        return Ok(Ok(()));
     }
     // After all are created: the first sync usually makes all of them durable, and the others are cheap.
     missing.iter().try_for_each(|folder| sync_folder(folder))?;

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     disk::Disk,
-    system::{changed, create_folder_of},
+    system::{Durability, changed, create_folder_of},
 };
 use crate::error::Result;
 
@@ -35,9 +35,10 @@ impl Drop for Temporary {
 }
 
 impl Disk {
-    /// Returns the name of a new temporary file beside `path`, after creating its folder.
-    pub(super) fn temporary(&self, path: &Path) -> Result<Temporary> {
-        create_folder_of(path)?;
+    /// Returns the name of a new temporary file beside `path`, after creating its folder, whose durability
+    /// is given.
+    pub(super) fn temporary(&self, path: &Path, durability: Durability) -> Result<Temporary> {
+        create_folder_of(path, durability)?;
         self.sweep(path);
         let mut token = [0; 8];
         self.runtime.random.fill(&mut token);
