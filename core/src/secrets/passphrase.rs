@@ -9,7 +9,6 @@ use std::{
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::{FutureExt as _, future::Shared};
-use ring::pbkdf2;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
@@ -109,14 +108,11 @@ impl PassphraseProvider {
 
 /// Derives the key of a salt; slow on purpose.
 fn derive(passphrase: &str, salt: &[u8]) -> Cipher {
-    let mut key = Zeroizing::new([0; 32]);
-    pbkdf2::derive(
-        pbkdf2::PBKDF2_HMAC_SHA256,
-        ROUNDS,
-        salt,
+    let key = Zeroizing::new(stackwright_derivation::derive(
         passphrase.as_bytes(),
-        &mut *key,
-    );
+        salt,
+        ROUNDS,
+    ));
     Cipher::new(&key)
 }
 

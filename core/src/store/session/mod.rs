@@ -249,7 +249,8 @@ impl StackSession {
             end_time: record.ended.as_second(),
             resource_changes: Some(changes.collect()),
         };
-        self.storage.record(&entry).await
+        let head = self.head.lock().await;
+        self.storage.record_with(Some(head.base().key()), &entry).await
     }
 }
 

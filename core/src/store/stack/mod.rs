@@ -16,6 +16,7 @@ mod tests;
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
+use futures::future::OptionFuture;
 
 use super::{
     Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, Md5Digest, Object, ReservedLock,
@@ -217,16 +218,23 @@ impl StackStorage {
     /// [`ErrorKind::NotFound`] when the stack does not exist; [`ErrorKind::Conflict`] when checkpoint and journal cannot be read
     /// together, since operations begin and end all the time.
     pub(crate) async fn read(&self) -> Result<StoredStack> {
-        check_layout(&self.store).await?;
         let missing = || {
             Error::new(
                 ErrorKind::NotFound,
                 format!("no stack named '{}' found", self.name),
             )
         };
+        let mut layout = Some(check_layout(&self.store));
         for _ in 0..MAX_READ_ATTEMPTS {
-            let before = self.journal().await?;
-            let key = self.checkpoint_key().await?.ok_or_else(missing)?;
+            // Each read of a remote store takes a round trip.
+            let (known, before, key) = futures::join!(
+                OptionFuture::from(layout.take()),
+                self.journal(),
+                self.checkpoint_key()
+            );
+            known.transpose()?;
+            let before = before?;
+            let key = key?.ok_or_else(missing)?;
             let read = self.store.get_with_digest(&key).await?;
             let (Object { bytes, version }, digest) = read.ok_or_else(missing)?;
             let journal = self.journal().await?;
@@ -273,10 +281,10 @@ impl StackStorage {
     /// [`ErrorKind::Conflict`], which names the holders, when it is locked elsewhere, and for a stack with an interrupted move of resources, or an interrupted renaming.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
         let lock = self.reserve(Some(operation)).await?.publish().await?;
-        let settled = match self.refuse_unsettled().await {
+        let settled = match futures::join!(self.refuse_unsettled(), Rekeying::of(self)) {
             // After another change of the state it could not be distinguished from one that is done.
-            Ok(()) => Rekeying::forget_undone(self).await,
-            refused => refused,
+            (Ok(()), rekeying) => Rekeying::forget_undone(self, rekeying).await,
+            (refused, _) => refused,
         };
         if let Err(error) = settled {
             drop(lock.release().await);
@@ -295,8 +303,8 @@ impl StackStorage {
     /// # Errors
     /// [`ErrorKind::Conflict`] for such a stack; those of the store.
     pub(crate) async fn refuse_unsettled(&self) -> Result<()> {
-        self.refuse_moving().await?;
-        refuse_renaming(self, None).await
+        let (moving, renaming) = futures::join!(self.refuse_moving(), refuse_renaming(self, None));
+        moving.and(renaming)
     }
 
     /// Refuses a stack with an interrupted move of resources, which its next opening finishes.
@@ -331,13 +339,23 @@ impl StackStorage {
     }
 
     /// Records a finished operation together with a copy of the checkpoint.
+    #[cfg(test)]
+    pub(crate) async fn record(&self, entry: &HistoryEntry) -> Result<()> {
+        let checkpoint = self.checkpoint_key().await?;
+        self.record_with(checkpoint.as_deref(), entry).await
+    }
+
+    /// Records a finished operation together with a copy of the checkpoint, which has this key.
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) async fn record(&self, entry: &HistoryEntry) -> Result<()> {
-        let checkpoint = self.checkpoint_key().await?;
+    pub(in crate::store) async fn record_with(
+        &self,
+        checkpoint: Option<&str>,
+        entry: &HistoryEntry,
+    ) -> Result<()> {
         let now = self.runtime.clock.now();
-        history::write(&self.store, &self.name, checkpoint.as_deref(), entry, now).await
+        history::write(&self.store, &self.name, checkpoint, entry, now).await
     }
 
     /// Returns the key of the newest copy of the checkpoint in the history.

@@ -82,13 +82,13 @@ impl Rekeying {
         Ok(named.is_some_and(|(kind, state)| kind == self.kind && state == self.state))
     }
 
-    /// Forgets a change that has written nothing but its note. The caller holds the lock. A note that cannot be read stays: the next
-    /// opening with the settings file reports it.
+    /// Forgets a change, as [`Self::of`] found it, that has written nothing but its note. The caller holds the lock. A note that
+    /// cannot be read stays: the next opening with the settings file reports it.
     ///
     /// # Errors
     /// Those of the store.
-    pub(super) async fn forget_undone(storage: &StackStorage) -> Result<()> {
-        match Self::of(storage).await {
+    pub(super) async fn forget_undone(storage: &StackStorage, found: Result<Option<Self>>) -> Result<()> {
+        match found {
             Ok(Some(rekeying)) if rekeying.checkpoint == storage.hash().await? => Self::forget(storage).await,
             Err(error) if error.kind() != ErrorKind::State => Err(error),
             _ => Ok(()),
