@@ -17,8 +17,10 @@ const CANCELED: i32 = 8;
 
 /// The error of a missing passphrase.
 pub(crate) const NO_PASSPHRASE: &str = "passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE environment variables";
+/// The error of a wrong passphrase.
+pub(crate) const WRONG_PASSPHRASE: &str = "incorrect passphrase";
 /// The errors in which the reference engine names neither stack nor file.
-const UNNAMED: [&str; 2] = ["incorrect passphrase", NO_PASSPHRASE];
+const UNNAMED: [&str; 2] = [WRONG_PASSPHRASE, NO_PASSPHRASE];
 
 /// A result whose error is a [`Failure`].
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
@@ -110,7 +112,8 @@ impl From<Error> for Failure {
 /// Returns the reference engine's text of an error. The library names the stack, or the file, first where that engine does not.
 fn message_of(error: &Error) -> String {
     let text = error.text().reference();
-    if let Some(unnamed) = UNNAMED.into_iter().find(|unnamed| text.ends_with(unnamed)) {
+    let is_reference = text != error.text().library();
+    if !is_reference && let Some(unnamed) = UNNAMED.into_iter().find(|unnamed| text.ends_with(unnamed)) {
         return unnamed.to_owned();
     }
     let unnamed = text

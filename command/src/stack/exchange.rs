@@ -2,15 +2,21 @@
 
 use std::fs;
 
+use stackwright::{Error, ErrorKind};
+
 use crate::{
     arguments::StackExport,
-    failure::{Failure, Result},
+    failure::{Failure, Result, WRONG_PASSPHRASE},
     session::Session,
     text,
 };
 
 /// What the reference engine calls a failed reading of a state.
 const UNREADABLE: &str = "could not deserialize deployment: ";
+
+/// The advice of the reference engine after a wrong passphrase.
+const CORRECT_PASSPHRASE: &str = "please set PULUMI_CONFIG_PASSPHRASE to the correct passphrase or set \
+                                  PULUMI_CONFIG_PASSPHRASE_FILE to a file containing the passphrase";
 
 /// Prints the state, or writes it into a file.
 pub(super) async fn export(session: &Session<'_>, arguments: &StackExport) -> Result {
@@ -27,7 +33,8 @@ pub(super) async fn export(session: &Session<'_>, arguments: &StackExport) -> Re
             .require_passphrase()
             .map_err(|failure| failure.after(UNREADABLE))?;
     }
-    let exported = stack.export_deployment(arguments.show_secrets).await?;
+    let exported = stack.export_deployment(arguments.show_secrets).await;
+    let exported = exported.map_err(unreadable)?;
     let document = text::utf8(exported)?;
     let document = document.trim_end();
     match &arguments.file {
@@ -55,13 +62,24 @@ pub(super) async fn import(
     };
     let imported = stack.import_deployment_with(&document, force, false).await;
     let report = imported.map_err(|error| match error.kind() {
-        stackwright::ErrorKind::Conflict => Failure::from(error).after("could not import deployment: "),
-        stackwright::ErrorKind::Decrypt => Failure::from(error).after(UNREADABLE),
-        _ => error.into(),
+        ErrorKind::Conflict => Failure::from(error).after("could not import deployment: "),
+        _ => unreadable(error),
     })?;
     for warning in &report.warnings {
         session.invocation.warn(warning);
     }
     session.invocation.print("Import complete.");
     Ok(())
+}
+
+/// Returns the failure of reading a state whose secrets cannot be decrypted.
+fn unreadable(error: Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Decrypt if error.phase() == Some("encrypt") => error.into(),
+        ErrorKind::Decrypt if error.message().ends_with(WRONG_PASSPHRASE) => Failure::new(format!(
+            "{UNREADABLE}failed to decrypt: {WRONG_PASSPHRASE}, {CORRECT_PASSPHRASE}"
+        )),
+        ErrorKind::Decrypt => Failure::from(error).after(UNREADABLE),
+        _ => error.into(),
+    }
 }

@@ -1,4 +1,6 @@
-//! Texts of the reference engine about edits of a state, which name its flags.
+//! Texts of the reference engine about edits of a state.
+
+use super::Text;
 
 /// Returns the reference engine's refusal to delete a protected record.
 pub(crate) fn protected_record(urn: &str) -> String {
@@ -12,5 +14,13 @@ pub(crate) fn needed_record(urn: &str, dependents: &str) -> String {
     format!(
         "{urn} can't be safely deleted because the following resources depend on it:{dependents}\n\nDelete those resources \
          first or pass --target-dependents."
+    )
+}
+
+/// Returns the text for a document whose secrets the key of the stack cannot encrypt, after the reason; `library` is the library's.
+pub(crate) fn cannot_encrypt(reason: &str, library: &str) -> Text {
+    Text::pair(
+        format!("constructing deployment for upload: failed to encrypt: {reason}"),
+        library,
     )
 }

@@ -1,14 +1,18 @@
 //! Replacing the whole state: by a deployment document, or by a state of the history.
 
+use std::sync::Arc;
+
 use super::{
     StackContext,
     change_secrets::require_key,
     edit::{warn, write},
+    stack_key::{WRONG_KEY, recorded_manager},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    message,
     resource::PendingOperation,
-    secrets::SecretsProvider,
+    secrets::{SecretsManager, SecretsProvider},
     state::{
         Snapshot,
         deployment::{SecretsAccess, read_checkpoint},
@@ -126,13 +130,21 @@ async fn replace(
     } = match dry_run {
         true => {
             storage.refuse_unsettled().await?;
-            storage.load_replaced(secrets, creates).await?
+            let replaced = storage.load_replaced(secrets, creates).await?;
+            let is_open = |state: &Snapshot| state.secrets.as_ref().is_some_and(|manager| manager.is_open());
+            if !is_open(&snapshot) && !is_open(&replaced.before) {
+                recorded_secrets(stack, secrets).await?;
+            }
+            replaced
         }
         false => {
             let write = async |session: &StackSession, former: Option<&Snapshot>, edited: &mut Snapshot| {
                 write(stack, session, former, edited).await
             };
-            let create = || stack.new_secrets(secrets);
+            let create = async || match recorded_secrets(stack, secrets).await? {
+                Some(manager) => Ok(manager),
+                None => stack.new_secrets(secrets).await,
+            };
             storage
                 .replace_state(secrets, &mut snapshot, creates, replacement, create, write)
                 .await?
@@ -152,6 +164,32 @@ async fn replace(
     let mut report = EditReport::of(&before, &edited);
     warn(&mut report, &about_state);
     Ok(EditReport { dry_run, ..report })
+}
+
+/// Returns the manager that the state names, also one that cannot be read; `None` when it names none, or an unknown one.
+///
+/// # Errors
+/// [`ErrorKind::Decrypt`] when the stack was opened with another key.
+async fn recorded_secrets(
+    stack: &StackContext,
+    secrets: &dyn SecretsProvider,
+) -> Result<Option<Arc<dyn SecretsManager>>> {
+    let stored = match stack.storage.read().await {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        stored => stored?,
+    };
+    let Some((kind, state)) = recorded_manager(&stored) else {
+        return Ok(None);
+    };
+    match secrets.open(&kind, state.as_ref()).await {
+        Ok(manager) => Ok(Some(manager)),
+        Err(error) if error.kind() == ErrorKind::Decrypt => {
+            let library = format!("stack '{}': {}", stack.storage.name(), error.message());
+            let text = message::cannot_encrypt(error.message(), &library);
+            Err(error.with_text(text).with_phase("encrypt").with_hint(WRONG_KEY))
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 fn described(pending: &PendingOperation) -> String {

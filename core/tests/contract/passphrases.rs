@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use serde_json::Value;
 use stackwright::{
-    Engine, ErrorKind, Stack, StackSettings,
+    Engine, ErrorKind, Result, Stack, StackSettings,
     monitor::Read,
     operation::{OperationKind, OperationOptions},
     program::{Program, ProgramContext, from_fn},
     property::PropertyValue,
     provider::ProviderBackend,
     runtime::Runtime,
-    secrets::{PassphraseProvider, SecretsProvider},
+    secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
     store::{Condition, MemoryStore, Store},
 };
 use stackwright_testkit::wait::{Ended as _, Within as _};
@@ -211,4 +213,80 @@ async fn a_wrong_passphrase_is_refused_when_only_the_journal_has_the_key() {
         .stack("shop/dev", StackSettings::default())
         .await
         .unwrap();
+}
+
+/// A passphrase that is not verified when a stack is opened.
+struct Unverified(Arc<dyn SecretsProvider>);
+
+#[async_trait]
+impl SecretsProvider for Unverified {
+    async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
+        self.0.open(kind, state).await
+    }
+
+    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
+        self.0.create().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_with_another_passphrase_than_the_stacks_writes_nothing() {
+    let store = store();
+    let settings = |text: &str| StackSettings {
+        program: Some(exporting()),
+        secrets: Some(Arc::new(Unverified(passphrase(text)))),
+        ..StackSettings::default()
+    };
+    let engine = engine_of(&store, "of the engine");
+    let right = engine.stack("shop/dev", settings("right")).await.unwrap();
+    update(&right).await;
+    let shown = right.export_deployment(true).await.unwrap();
+    let before = right.export_deployment(false).await.unwrap();
+    let wrong = engine.stack("shop/dev", settings("wrong")).await.unwrap();
+    for dry_run in [true, false] {
+        let refused = wrong.import_deployment_with(&shown, true, dry_run).await;
+        let error = refused.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Decrypt, "stack 'shop/dev': incorrect passphrase")
+        );
+    }
+    assert_eq!(right.export_deployment(false).await.unwrap(), before);
+    // The key of a state that cannot be read any more is kept.
+    let [checkpoint] = store
+        .list(".pulumi/stacks/shop/dev.json")
+        .await
+        .unwrap()
+        .into_iter()
+        .filter(|object| object.key.ends_with("dev.json"))
+        .map(|object| object.key)
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    let bytes = store.get(&checkpoint).await.unwrap().unwrap().bytes;
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let damaged = text.replace("\"outputs\"", "\"outputs\":7,\"outputs\"");
+    assert_ne!(text, damaged);
+    store
+        .put(&checkpoint, damaged.into(), Condition::Any)
+        .await
+        .unwrap();
+    let right = engine.stack("shop/dev", settings("right")).await.unwrap();
+    right.import_deployment(&shown).await.unwrap();
+    let outputs = engine
+        .stack("shop/dev", settings("right"))
+        .await
+        .unwrap()
+        .outputs()
+        .await
+        .unwrap();
+    assert_eq!(outputs.get("token"), Some(&PropertyValue::secret("tok".into())));
+    let salt = |document: &[u8]| {
+        let document: Value = serde_json::from_slice(document).unwrap();
+        document["deployment"]["secrets_providers"].clone()
+    };
+    assert_eq!(
+        salt(&right.export_deployment(false).await.unwrap()),
+        salt(&before)
+    );
 }
