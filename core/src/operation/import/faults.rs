@@ -1,7 +1,12 @@
 //! The faults of a resource of a request in itself, and how faults name it.
 
 use super::request::{GivenInputs, ImportResource};
-use crate::{error::Error, token::TypeToken, urn::ROOT_STACK_TYPE};
+use crate::{
+    error::Error,
+    message::{Text, numbered_errors},
+    token::TypeToken,
+    urn::ROOT_STACK_TYPE,
+};
 
 /// Returns the error of all faults.
 pub(super) fn joined(mut faults: Vec<String>) -> Error {
@@ -9,11 +14,8 @@ pub(super) fn joined(mut faults: Vec<String>) -> Error {
     if faults.len() == 1 {
         return Error::invalid(faults.remove(0));
     }
-    Error::invalid(format!(
-        "{} errors occurred:\n  * {}",
-        faults.len(),
-        faults.join("\n  * ")
-    ))
+    let library = format!("{} errors occurred:\n  * {}", faults.len(), faults.join("\n  * "));
+    Error::invalid(Text::pair(numbered_errors(faults.into_iter()), library))
 }
 
 /// Describes a resource in faults.

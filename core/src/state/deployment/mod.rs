@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 pub(crate) use document::NEWEST_VERSION;
 pub(in crate::state) use document::parse;
 pub(in crate::state) use free_form::maybe as maybe_free_form;
-pub(crate) use manifest_of::has_magic;
+pub(crate) use manifest_of::{has_magic, magic_mismatch};
 pub use read::Checkpoint;
 pub(crate) use read::read_large_checkpoint;
 pub use read::{SecretsAccess, read_checkpoint, read_deployment};

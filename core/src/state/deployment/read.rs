@@ -10,7 +10,7 @@ use super::{
         CheckpointJson, DeploymentJson, Envelope, NEWEST_VERSION, WholeCheckpoint, malformed, parse,
         parse_document,
     },
-    magic, parts,
+    magic, magic_mismatch, parts,
     write::SecretsJson,
 };
 use crate::{
@@ -175,9 +175,7 @@ async fn complete(deployment: DeploymentJson, access: SecretsAccess<'_>, verify:
     };
     let manifest = deployment.manifest;
     if verify && manifest.magic != magic(&manifest.version) {
-        return Err(refuse(malformed(
-            "magic cookie mismatch; possible tampering/corruption detected",
-        )));
+        return Err(refuse(magic_mismatch()));
     }
     let mut records = deployment.resources.0;
     let pending = deployment.pending_operations.unwrap_or_default();

@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
-    message::Text,
+    message::{Text, numbered_errors},
     secrets::{SecretsManager, SecretsProvider},
     state::{
         Snapshot,
         deployment::{
-            Layout, NEWEST_VERSION, SecretsAccess, SecretsShown, read_checkpoint, read_deployment,
-            write_checkpoint, write_deployment,
+            Layout, NEWEST_VERSION, SecretsAccess, SecretsShown, has_magic, magic_mismatch, read_checkpoint,
+            read_deployment, write_checkpoint, write_deployment,
         },
         integrity,
     },
@@ -94,7 +94,10 @@ impl StackStorage {
         };
         let mut violations: Vec<Error> = foreign_stacks(self.name(), &imported).collect();
         let foreign = violations.len();
-        let broken = integrity::verify(&imported).err();
+        let broken = match has_magic(document) {
+            true => integrity::verify(&imported).err(),
+            false => Some(magic_mismatch()),
+        };
         violations.extend(broken.iter().map(unsound));
         let mut warnings = foreign_projects(self.name(), &imported);
         match violations.first() {
@@ -305,12 +308,10 @@ fn unsound(error: &Error) -> Error {
 /// Returns the first violation, with all of them in the reference engine's text.
 fn refused(first: &Error, violations: &[Error]) -> Error {
     let last = "importing this file could be dangerous; rerun with --force to proceed anyway";
-    let texts = violations.iter().map(Error::reference_message);
-    let lines = texts.chain([last.into()]).enumerate();
-    let lines: String = lines
-        .map(|(index, text)| format!("\n    {}) {text}", index + 1))
-        .collect();
-    let reference = format!("{} errors occurred:{lines}", violations.len() + 1);
+    let texts = violations
+        .iter()
+        .map(|violation| violation.reference_message().into_owned());
+    let reference = numbered_errors(texts.chain([last.to_owned()]));
     let text = Text::pair(reference, first.message());
     first
         .clone()
