@@ -17,27 +17,50 @@ from automation_support import DEADLINE, Open, Thing, children, environment, ope
 from conftest import Memory
 
 
-def test_a_second_update_is_refused_while_one_runs_and_a_cancel_removes_its_lock(open_stack: Open) -> None:
+def test_a_second_update_is_refused_while_one_runs_and_a_cancel_ends_that_one(open_stack: Open) -> None:
     begun, proceed = threading.Event(), threading.Event()
 
     def waiting() -> None:
+        Thing("made", {})
         if not pulumi.runtime.is_dry_run():
             begun.set()
             assert proceed.wait(DEADLINE)
 
-    outcome: list[auto.UpResult] = []
+    failures: list[Exception] = []
+
+    def update() -> None:
+        try:
+            stack.up()
+        except auto.CommandError as error:
+            failures.append(error)
+
     stack = open_stack(program=waiting)
-    thread = threading.Thread(target=lambda: outcome.append(stack.up()))
+    thread = threading.Thread(target=update)
     thread.start()
     try:
         assert begun.wait(DEADLINE)
         with pytest.raises(auto.ConcurrentUpdateError, match="the stack is currently locked by 1 lock"):
             open_stack(program=waiting).up()
+        stack.cancel()
     finally:
         proceed.set()
         thread.join(DEADLINE)
-    assert outcome[0].summary.result == "succeeded"
+    assert not thread.is_alive() and len(failures) == 1
+    assert [summary.result for summary in stack.history()] == ["failed"]
+    assert open_stack().up().summary.result == "succeeded", "the lock is free again"
+
+
+def test_a_cancel_removes_the_lock_of_another_process(environment: dict[str, str], tmp_path: Path) -> None:
+    opts = auto.LocalWorkspaceOptions(env_vars=environment)
+    stack = auto.create_stack("dev", project_name="shop", program=lambda: None, opts=opts)
+    locks = tmp_path / "state" / ".pulumi" / "locks" / "organization" / "shop" / "dev"
+    locks.mkdir(parents=True)
+    owner = {"pid": 1, "username": "someone", "hostname": "elsewhere", "timestamp": "2026-01-02T03:04:05Z"}
+    (locks / "0.json").write_text(json.dumps(owner))
+    with pytest.raises(auto.ConcurrentUpdateError, match="created by someone@elsewhere"):
+        stack.up()
     stack.cancel()
+    assert stack.up().summary.result == "succeeded"
 
 
 def test_what_a_callback_raises_cancels_the_operation_and_is_raised(open_stack: Open, memory: Memory) -> None:

@@ -41,6 +41,7 @@ impl Command {
             engine: None,
             plugins,
             passphrases: Arc::default(),
+            running: Arc::default(),
         }))
     }
 
@@ -52,6 +53,7 @@ impl Command {
             engine: Some(engine),
             plugins: PluginSettings::default(),
             passphrases: Arc::default(),
+            running: Arc::default(),
         }))
     }
 
@@ -153,12 +155,14 @@ async fn with_session(session: &Session<'_>, verb: &Verb, flags: &[GivenFlag]) -
     }
 }
 
-/// Removes the locks of a stack.
+/// Cancels the operation that runs on a stack in this process. Without one, removes the locks of the stack.
 async fn cancel(session: &Session<'_>, arguments: &CancelArguments) -> Result {
     let given = arguments.name.as_deref().or(arguments.stack.stack.as_deref());
     let named = session.stack_or_selected(given)?;
-    let stack = session.stack(&named).await?;
-    stack.unlock().await?;
+    if !session.running.cancel(&session.place(&named.name)) {
+        let stack = session.stack(&named).await?;
+        stack.unlock().await?;
+    }
     session.invocation.print(format!(
         "The currently running update for '{}' has been canceled!",
         named.shown

@@ -15,6 +15,7 @@ use crate::{
     home::Home,
     invocation::{Ask, Invocation},
     place::{FoundProject, check_folder, expanded, store_url},
+    running::{Place, Running},
     secrets::{EnvironmentSecrets, Passphrases},
 };
 
@@ -28,6 +29,8 @@ pub(crate) struct Components {
     pub(crate) engine: Option<Engine>,
     pub(crate) plugins: PluginSettings,
     pub(crate) passphrases: Arc<Passphrases>,
+    /// The operations of all invocations.
+    pub(crate) running: Arc<Running>,
 }
 
 /// A stack as the user has named it.
@@ -47,6 +50,8 @@ pub(crate) struct Session<'a> {
     pub(crate) color: Option<String>,
     /// The flag `--non-interactive`.
     pub(crate) is_non_interactive: bool,
+    /// The operations of all invocations.
+    pub(crate) running: Arc<Running>,
     project: Option<(FoundProject, Project)>,
     /// `None` for an engine of the host.
     secrets: Option<EnvironmentSecrets>,
@@ -77,6 +82,7 @@ impl<'a> Session<'a> {
             home,
             color: None,
             is_non_interactive: false,
+            running: Arc::clone(&components.running),
             project,
             secrets,
         })
@@ -88,6 +94,14 @@ impl<'a> Session<'a> {
             color: global.color.clone(),
             is_non_interactive: global.non_interactive,
             ..self
+        }
+    }
+
+    /// Returns where the operations of a stack are found.
+    pub(crate) fn place(&self, name: &StackName) -> Place {
+        Place {
+            store: self.engine.store_url(),
+            stack: name.to_string(),
         }
     }
 

@@ -338,6 +338,8 @@ async fn runner<'a>(
         invocation,
         stack,
         shown: named.name.stack().to_owned(),
+        running: Arc::clone(&session.running),
+        place: session.place(&named.name),
         display: &arguments.display,
         paint: invocation.paint(session.color.as_deref()),
         is_live: !session.is_non_interactive,

@@ -20,6 +20,7 @@ use crate::{
     display::{Board, Lines, Paint, Shown, Title, differences},
     failure::{Failure, Result},
     invocation::Invocation,
+    running::{Place, Running},
 };
 
 /// The time between two drawings of a tree.
@@ -34,6 +35,8 @@ pub(super) struct Runner<'a> {
     pub(super) stack: Stack,
     /// The name of the stack in texts.
     pub(super) shown: String,
+    pub(super) running: Arc<Running>,
+    pub(super) place: Place,
     pub(super) display: &'a DisplayArguments,
     pub(super) paint: Paint,
     /// Whether lines may be updated in place.
@@ -99,6 +102,7 @@ impl Runner<'_> {
             work => self.stack.start(work.kind(), options, program),
         };
         let _guard = CancelOnDrop(operation.clone());
+        let _running = self.running.add(self.place.clone(), &operation);
         // Cancellations are awaited until the state has been saved.
         let _awaited = self.invocation.cancellation.watch();
         let mut display = self.display(work, is_preview);
