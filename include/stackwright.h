@@ -2391,8 +2391,14 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  * - `dryRun` (boolean): Computes the steps without running them: nothing is created, changed, deleted or written.
  * - `excludeDependents` (boolean): Resources that depend on an excluded one are excluded, too. Without `excludes` it
  *   has no effect.
+ * - `excludeProtected` (boolean): A destroy leaves protected resources as they are, with all that their records refer
+ *   to. Which these are is decided under the stack's lock. It cannot be combined with `targets` or `excludes`; other
+ *   operations refuse it.
  * - `excludes` (array of string): URNs of resources that the operation leaves as they are, globs as in `targets`.
  *   Without effect beside targets.
+ * - `expectNoChanges` (boolean): Fails the operation when it has changed a resource, or a preview when it would
+ *   change one: the error has the kind `failed`, and names the changes. An update has made and recorded them by then;
+ *   a preview makes none.
  * - `experimental` (boolean): Accepted without effect: no behaviour depends on it.
  * - `generatePlan` (boolean): Records the steps as a plan, with its document. Left out, previews of updates keep a
  *   plan without a document, which can constrain an update of the same process; `false` keeps none.

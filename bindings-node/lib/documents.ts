@@ -298,9 +298,19 @@ export interface OperationOptions {
     /** Resources that depend on an excluded one are excluded, too. Without `excludes` it has no effect. */
     excludeDependents?: boolean;
     /**
+     * A destroy leaves protected resources as they are, with all that their records refer to. Which these are is
+     * decided under the stack's lock. It cannot be combined with `targets` or `excludes`; other operations refuse it.
+     */
+    excludeProtected?: boolean;
+    /**
      * URNs of resources that the operation leaves as they are, globs as in `targets`. Without effect beside targets.
      */
     excludes?: readonly string[];
+    /**
+     * Fails the operation when it has changed a resource, or a preview when it would change one: the error has the
+     * kind `failed`, and names the changes. An update has made and recorded them by then; a preview makes none.
+     */
+    expectNoChanges?: boolean;
     /** Accepted without effect: no behaviour depends on it. */
     experimental?: boolean;
     /**

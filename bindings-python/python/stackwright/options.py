@@ -77,8 +77,14 @@ class OperationOptions(TypedDict, total=False):
     - ``dry_run`` (bool): Computes the steps without running them: nothing is created, changed, deleted or written.
     - ``exclude_dependents`` (bool): Resources that depend on an excluded one are excluded, too. Without ``excludes``
       it has no effect.
+    - ``exclude_protected`` (bool): A destroy leaves protected resources as they are, with all that their records
+      refer to. Which these are is decided under the stack's lock. It cannot be combined with ``targets`` or
+      ``excludes``; other operations refuse it.
     - ``excludes`` (Sequence[str]): URNs of resources that the operation leaves as they are, globs as in ``targets``.
       Without effect beside targets.
+    - ``expect_no_changes`` (bool): Fails the operation when it has changed a resource, or a preview when it would
+      change one: the error has the kind ``failed``, and names the changes. An update has made and recorded them by
+      then; a preview makes none.
     - ``experimental`` (bool): Accepted without effect: no behaviour depends on it.
     - ``generate_plan`` (bool): Records the steps as a plan, with its document. Left out, previews of updates keep a
       plan without a document, which can constrain an update of the same process; ``False`` keeps none.
@@ -155,7 +161,9 @@ class OperationOptions(TypedDict, total=False):
     disable_resource_references: bool
     dry_run: bool
     exclude_dependents: bool
+    exclude_protected: bool
     excludes: Sequence[str]
+    expect_no_changes: bool
     experimental: bool
     generate_plan: bool
     hold_session: bool

@@ -13,7 +13,7 @@ use std::{fs, sync::Arc};
 use stackwright::{
     StackSettings,
     event::EventLog,
-    operation::{OperationOptions, OperationResult},
+    operation::{OperationOptions, OperationResult, Unprotected},
     plan::GivenPlan,
     program::{LanguageRuntimeProgram, Program},
     runtime::Runtime,
@@ -21,7 +21,6 @@ use stackwright::{
 use tokio::runtime::Handle;
 
 use import_file::ImportFile;
-use options::Unprotected;
 use run::{Runner, Work};
 
 use crate::{
@@ -203,17 +202,21 @@ pub(crate) async fn destroy(
                 "You cannot specify --target and --exclude-protected",
             ));
         }
-        match options::unprotected(&runner.stack).await? {
-            Unprotected::All => {}
-            Unprotected::Some(urns) => options.targets = urns,
-            Unprotected::None(count) => {
-                session.invocation.print(format!(
-                    "There were no unprotected resources to destroy. There are still {count} protected resources associated \
-                     with this stack."
-                ));
-                return Ok(());
-            }
+        if !options.excludes.is_empty() {
+            return Err(Failure::new(
+                "You cannot specify --exclude and --exclude-protected",
+            ));
         }
+        // The operation decides again, under the lock.
+        if let Unprotected::None(count) = Unprotected::of(&runner.stack.snapshot().await?) {
+            runner.close_log().await;
+            session.invocation.print(format!(
+                "There were no unprotected resources to destroy. There are still {count} protected resources associated \
+                 with this stack."
+            ));
+            return Ok(());
+        }
+        options.exclude_protected = true;
     }
     let ended = run(session, &mut runner, &Work::Destroy, options, mode).await;
     runner.close_log().await;
@@ -379,13 +382,9 @@ fn read_plan(session: &Session<'_>, file: &str) -> Result<GivenPlan> {
     serde_json::from_slice(&text).map_err(|error| Failure::new(format!("{file}: {error}")))
 }
 
-/// Fails when something changed that was not to.
+/// Fails when resources were changed, or would be, and were not to.
 fn unchanged(expected: bool, result: &OperationResult, noun: &str) -> Result {
-    let has_changes = result
-        .changes
-        .iter()
-        .any(|(op, count)| *op != "same" && *count > 0);
-    match expected && has_changes {
+    match expected && result.has_resource_changes() {
         true => Err(Failure::changes(noun)),
         false => Ok(()),
     }

@@ -1,12 +1,9 @@
 //! The options of an operation, from its flags.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-};
+use std::{collections::BTreeMap, fs};
 
 use serde_json::Value;
-use stackwright::{Stack, operation::OperationOptions, policy::PolicyPackOption, state::Snapshot};
+use stackwright::{operation::OperationOptions, policy::PolicyPackOption};
 
 use crate::{
     arguments::{OperationArguments, Selection},
@@ -82,48 +79,4 @@ pub(super) fn pending_creates(pairs: &[String]) -> Result<BTreeMap<String, Strin
         )),
     });
     pairs.collect()
-}
-
-/// The resources of a destroy that leaves protected ones.
-pub(super) enum Unprotected {
-    /// All of them are deleted.
-    All,
-    /// Only these are.
-    Some(Vec<String>),
-    /// None can be: so many are protected.
-    None(usize),
-}
-
-/// Finds the resources that are neither protected nor needed by a protected one.
-pub(super) async fn unprotected(stack: &Stack) -> Result<Unprotected> {
-    let snapshot = stack.snapshot().await?;
-    Ok(unprotected_of(&snapshot))
-}
-
-fn unprotected_of(snapshot: &Snapshot) -> Unprotected {
-    let records = &snapshot.resources;
-    let protected = records.iter().filter(|record| record.protect).count();
-    if protected == 0 {
-        return Unprotected::All;
-    }
-    let mut kept: BTreeSet<&str> = BTreeSet::new();
-    // What a record depends on precedes it.
-    for record in records.iter().rev() {
-        if !record.protect && !kept.contains(record.urn.as_str()) {
-            continue;
-        }
-        kept.insert(record.urn.as_str());
-        kept.extend(record.parent.iter().map(|urn| urn.as_str()));
-        kept.extend(record.dependencies.iter().map(|urn| urn.as_str()));
-        let provider = record.provider.rsplit_once("::").map(|(urn, _)| urn);
-        kept.extend(provider);
-    }
-    let free = records
-        .iter()
-        .filter(|record| !kept.contains(record.urn.as_str()));
-    let free: Vec<String> = free.map(|record| record.urn.to_string()).collect();
-    match free.is_empty() {
-        true => Unprotected::None(protected),
-        false => Unprotected::Some(free),
-    }
 }

@@ -63,6 +63,13 @@ pub(crate) enum Message<'a> {
         seconds: f64,
         abandoned: &'a [String],
     },
+    /// An operation that was to change nothing has changed something, or would; `operation` is its name, `noun` the reference
+    /// engine's.
+    UnexpectedChanges {
+        operation: &'a str,
+        noun: &'a str,
+        changes: &'a str,
+    },
 }
 
 impl Message<'_> {
@@ -85,6 +92,7 @@ impl Message<'_> {
             Self::PlanViolated { .. } => "plan_violated",
             Self::Cancelled { .. } => "cancelled",
             Self::TimedOut { .. } => "timed_out",
+            Self::UnexpectedChanges { .. } => "unexpected_changes",
         }
     }
 
@@ -147,6 +155,9 @@ impl Message<'_> {
                 seconds,
                 abandoned,
             } => json!({ "operation": operation, "seconds": seconds, "abandoned": abandoned }),
+            Self::UnexpectedChanges {
+                operation, changes, ..
+            } => json!({ "operation": operation, "changes": changes }),
         };
         match value {
             Value::Object(arguments) => arguments,

@@ -77,6 +77,9 @@ impl Message<'_> {
                 urn, what, reference, ..
             } => format!("resource {urn} violates plan: {what} changed: {reference}"),
             Self::Cancelled { .. } | Self::TimedOut { .. } => "canceled".to_owned(),
+            Self::UnexpectedChanges { noun, .. } => {
+                format!("no changes were expected for {noun} but changes were proposed")
+            }
         }
     }
 
@@ -154,6 +157,9 @@ impl Message<'_> {
                 seconds,
                 abandoned,
             } => timed_out(operation, *seconds, abandoned),
+            Self::UnexpectedChanges {
+                operation, changes, ..
+            } => format!("the {operation} was to change nothing, but has changes: {changes}"),
         }
     }
 }

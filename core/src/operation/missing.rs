@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{OperationKind, OperationRun, targets::targeting};
+use super::{OperationKind, OperationRun};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
+    generator::Targeting,
     message::Text,
     provider::{ProviderRegistry, ProviderSpec, settings::ProviderSettings},
     resource::ResourceState,
@@ -19,10 +20,11 @@ pub(super) async fn refuse_missing(
     run: &OperationRun,
     registry: &ProviderRegistry,
     base: &PriorState,
+    targeting: Option<&Targeting>,
 ) -> Result<()> {
     let is_of_state = matches!(run.kind, OperationKind::Refresh | OperationKind::Destroy)
         && run.options.program_purpose(run.kind).is_none();
-    if !is_of_state || run.options.continue_on_error || targeting(&run.options).is_some() {
+    if !is_of_state || run.options.continue_on_error || targeting.is_some() {
         return Ok(());
     }
     let mut missing: Vec<(Urn, Error)> = Vec::new();

@@ -74,6 +74,7 @@ pub(crate) use run::OperationRun;
 pub(crate) use session::{Session, SessionLease};
 pub(crate) use stack_context::StackContext;
 pub(crate) use stack_key::{WRONG_KEY, recorded_manager, verify_key};
+pub use targets::Unprotected;
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

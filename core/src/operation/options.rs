@@ -62,6 +62,12 @@ pub struct OperationOptions {
     pub excludes: Vec<String>,
     /// Resources that depend on an excluded one are excluded, too. Without [`Self::excludes`] it has no effect.
     pub exclude_dependents: bool,
+    /// A destroy leaves protected resources as they are, with all that their records refer to. Which these are is decided under
+    /// the stack's lock. It cannot be combined with [`Self::targets`] or [`Self::excludes`]; other operations refuse it.
+    pub exclude_protected: bool,
+    /// Fails the operation when it has changed a resource, or a preview when it would change one: the error has the kind
+    /// `failed`, and names the changes. An update has made and recorded them by then; a preview makes none.
+    pub expect_no_changes: bool,
     /// A failed step stops only the steps that depend on it.
     pub continue_on_error: bool,
     /// Whether an update may delete every resource because its program registered none (the stack and default providers
@@ -243,6 +249,15 @@ impl OperationOptions {
                 let name = styled_name(name);
                 let text = format!("{name} takes a number of seconds above 0, not {seconds}");
                 return Err(Error::invalid(text));
+            }
+        }
+        for (other, is_given) in [
+            ("targets", !self.targets.is_empty()),
+            ("excludes", !self.excludes.is_empty()),
+        ] {
+            if self.exclude_protected && is_given {
+                let name = styled_name("excludeProtected");
+                return Err(Error::invalid(format!("{name} cannot be combined with {other}")));
             }
         }
         let unsupported = self.unsupported();

@@ -4,7 +4,7 @@ use super::{OperationKind, OperationRun};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
-    event::OperationOutcome,
+    event::{OperationOutcome, Summary},
     executor::{AbandonedCall, Control, Failure},
     message::Message,
 };
@@ -106,6 +106,33 @@ pub(super) fn error_of(run: &OperationRun, error: Option<Error>, cancelled: bool
         Failure::Step(_) | Failure::Bail(_) | Failure::Generation(_) | Failure::Callback(_) => None,
     });
     fatal.or_else(|| failures.into_iter().next().map(|failure| failed(run, failure)))
+}
+
+/// Returns the error of an operation that has changed something, or would, although it was to change nothing.
+pub(super) fn unexpected_changes(run: &OperationRun, summary: Option<&Summary>) -> Option<Error> {
+    let changes = summary
+        .filter(|_| run.options.expect_no_changes)?
+        .resource_changes
+        .iter();
+    let changes: Vec<String> = changes
+        .filter(|(op, count)| is_change(op) && **count > 0)
+        .map(|(op, count)| format!("{op} {count}"))
+        .collect();
+    if changes.is_empty() {
+        return None;
+    }
+    let (operation, changes) = (name(run), changes.join(", "));
+    let message = Message::UnexpectedChanges {
+        operation,
+        noun: noun(run),
+        changes: &changes,
+    };
+    Some(Error::new(ErrorKind::Failed, message).with_phase("expect_no_changes"))
+}
+
+/// Returns whether a kind of step changes a resource.
+pub(super) fn is_change(op: &str) -> bool {
+    !matches!(op, "same" | "read")
 }
 
 /// Returns the error of a cancelled operation. That of a timeout names the calls that were given up.

@@ -85,7 +85,8 @@ pub(super) async fn prepare(
         parts.plugins = Some(Arc::clone(&plugins));
     });
     install_recorded(run, &registry, &base).await;
-    refuse_missing(run, &registry, &base).await?;
+    let targeting = targeting(&run.options, snapshot);
+    refuse_missing(run, &registry, &base, targeting.as_deref()).await?;
     let policies = load_policies(run, &info, &plugins).await?;
     run.session.own(|parts| parts.policies.clone_from(&policies));
     executor.set_views(base.records());
@@ -96,7 +97,7 @@ pub(super) async fn prepare(
         info,
         planning,
         policies,
-        targeting: targeting(&run.options),
+        targeting,
         pending: snapshot.pending_operations.clone(),
         adopted: Vec::new(),
         autonamer,

@@ -4,7 +4,10 @@ use std::{cell::OnceCell, collections::BTreeMap, sync::Arc, time::Duration};
 
 use rustc_hash::FxHashMap;
 
-use super::{ImportReport, outcome::is_terminal};
+use super::{
+    ImportReport,
+    outcome::{is_change, is_terminal},
+};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
@@ -67,7 +70,13 @@ impl OperationResult {
     /// Returns whether a resource or the stack's outputs were changed, or would be.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        self.outputs_changed || self.changes.iter().any(|(op, count)| *op != "same" && *count > 0)
+        self.outputs_changed || self.has_resource_changes()
+    }
+
+    /// Returns whether a resource was changed, or would be: reading one is no change.
+    #[must_use]
+    pub fn has_resource_changes(&self) -> bool {
+        self.changes.iter().any(|(op, count)| is_change(op) && *count > 0)
     }
 
     /// Renders the steps as a text tree, followed by warnings, errors and the error of the operation.

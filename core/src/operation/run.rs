@@ -15,7 +15,8 @@ use super::{
     execute::whole_seconds,
     import::check_request,
     moves::accept_moves,
-    outcome::{error_of, noun},
+    options::styled_name,
+    outcome::{error_of, noun, unexpected_changes},
     pending,
     rehearsal::rehearse,
     run_program::NO_PROGRAM,
@@ -115,6 +116,10 @@ impl OperationRun {
     /// Refuses invalid options, and requests that the stack cannot serve.
     fn check(&self) -> Result<()> {
         self.options.check()?;
+        if self.options.exclude_protected && self.kind != OperationKind::Destroy {
+            let text = format!("{} is an option of destroys", styled_name("excludeProtected"));
+            return Err(Error::invalid(text));
+        }
         check_program(self)?;
         check_request(self)
     }
@@ -128,6 +133,7 @@ impl OperationRun {
             // An incomplete plan holds no later operation.
             state.plan = None;
         }
+        let error = error.or_else(|| unexpected_changes(&self, state.summary.as_ref()));
         let outcome = ending.outcome(error.as_ref());
         let now = self.stack.engine.runtime.clock.elapsed();
         let duration = now.saturating_sub(began);

@@ -1,6 +1,6 @@
 //! The targets of an operation, and the check that they exist.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{OperationOptions, OperationRun, StackContext, options::styled_name};
 use crate::{
@@ -10,15 +10,69 @@ use crate::{
     executor::Failure,
     generator::Targeting,
     message::{Message, Text},
+    state::{ResourceGraph, Snapshot},
     urn::Urn,
 };
 
-/// Returns the targets, excludes and replace targets of the options; `None` without any.
-pub(super) fn targeting(options: &OperationOptions) -> Option<Arc<Targeting>> {
+/// The glob of all resources.
+const ALL: &str = "**";
+
+/// The resources of a state that a destroy with [`OperationOptions::exclude_protected`] deletes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unprotected {
+    /// All: none is protected.
+    All,
+    /// These, by URN.
+    Some(Vec<Urn>),
+    /// None. The number is that of the protected ones.
+    None(usize),
+}
+
+impl Unprotected {
+    /// Returns those of a state: all but the protected ones, and those to which records of these refer, directly or through others.
+    #[must_use]
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let records = &snapshot.resources;
+        let mut kept: Vec<bool> = records.iter().map(|record| record.protect).collect();
+        let protected = kept.iter().filter(|kept| **kept).count();
+        if protected == 0 {
+            return Self::All;
+        }
+        let graph = ResourceGraph::new(records.clone());
+        // A record stands after all that it refers to, so that the last sources come first.
+        for edge in graph.edges.iter().rev() {
+            kept[edge.target] |= kept[edge.source];
+        }
+        let kept: BTreeSet<&Urn> = (records.iter().zip(kept))
+            .filter_map(|(record, kept)| kept.then_some(&record.urn))
+            .collect();
+        let urns = records.iter().map(|record| &record.urn);
+        let free: Vec<Urn> = urns.filter(|urn| !kept.contains(urn)).cloned().collect();
+        match free.is_empty() {
+            true => Self::None(protected),
+            false => Self::Some(free),
+        }
+    }
+}
+
+/// Returns the targets, excludes and replace targets of the options for a state; `None` without any.
+pub(super) fn targeting(options: &OperationOptions, snapshot: &Snapshot) -> Option<Arc<Targeting>> {
+    let unprotected = options.exclude_protected.then(|| Unprotected::of(snapshot));
+    let (free, excluded) = match unprotected {
+        Some(Unprotected::Some(urns)) => (urns, None),
+        Some(Unprotected::None(_)) => (Vec::new(), Some(ALL)),
+        Some(Unprotected::All) | None => (Vec::new(), None),
+    };
+    let free = free.iter().map(Urn::as_str);
     let targeting = Targeting {
-        targets: options.targets.iter().collect(),
+        targets: options.targets.iter().map(String::as_str).chain(free).collect(),
         target_dependents: options.target_dependents,
-        excludes: options.excludes.iter().collect(),
+        excludes: options
+            .excludes
+            .iter()
+            .map(String::as_str)
+            .chain(excluded)
+            .collect(),
         exclude_dependents: options.exclude_dependents,
         replaced: options.replace_targets.iter().collect(),
     };
