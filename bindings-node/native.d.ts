@@ -62,8 +62,11 @@ export declare class Command {
   static onEngine(engine: Engine): Command
   /** Returns the version of the reference engine that the command is compatible with. */
   static version(): string
-  /** Starts an invocation. `program` takes the place of the language runtime that its command line names. */
-  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program?: ProgramEntry | undefined | null): CommandRun
+  /**
+   * Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
+   * reads from standard input.
+   */
+  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program?: ProgramEntry | undefined | null, input?: string | undefined | null): CommandRun
 }
 
 /** A running invocation. */

@@ -77,7 +77,8 @@ impl Command {
         stackwright_command::Command::version().to_owned()
     }
 
-    /// Starts an invocation. `program` takes the place of the language runtime that its command line names.
+    /// Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
+    /// reads from standard input.
     #[napi(catch_unwind)]
     pub fn start(
         &self,
@@ -85,6 +86,7 @@ impl Command {
         directory: String,
         environment: HashMap<String, String>,
         program: Option<ProgramEntry>,
+        input: Option<String>,
     ) -> CommandRun {
         // Taken first: the package releases taken objects when they are dropped.
         let program = program.map(|program| program.take(&self.shared));
@@ -107,6 +109,7 @@ impl Command {
             stderr: output(true),
             cancellation: cancellation.clone(),
             program,
+            stdin: Arc::new(move || Ok(input.clone().unwrap_or_default().into_bytes())),
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();

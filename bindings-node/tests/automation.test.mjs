@@ -146,6 +146,32 @@ test("a stack is exported, imported, renamed and tagged", async (t) => {
     assert.deepEqual((await stack.workspace.listStacks()).map(({ name, current }) => [name, current]), [["live", true]]);
 });
 
+test("secrets are in no file and no command line", async (t) => {
+    const open = opener(t);
+    const temporary = folder(t);
+    const before = process.env.TMPDIR;
+    process.env.TMPDIR = temporary;
+    t.after(() => {
+        before === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = before);
+    });
+    const program = async () => {
+        const password = new pulumi.Config().requireSecret("password");
+        new Thing("made", { password });
+        return { password };
+    };
+    const stack = await open("dev", program);
+    await stack.setConfig("password", { value: "a-rare-secret", secret: true });
+    const { outputs, stdout } = await stack.up();
+    await stack.importStack(await stack.exportStack());
+    await assert.rejects(stack.importStack({ version: 99, deployment: { secret: "a-rare-secret" } }), auto.CommandError);
+    assert.equal(outputs.password.value, "a-rare-secret");
+    assert.ok(!stdout.includes("a-rare-secret"));
+    const files = readdirSync(temporary, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const texts = files.map(({ parentPath, path, name }) => readFileSync(join(parentPath ?? path, name), "utf8"));
+    assert.ok(files.length > 0 && !texts.some((text) => text.includes("a-rare-secret")));
+    assert.ok(!readFileSync("/proc/self/cmdline", "utf8").includes("a-rare-secret"));
+});
+
 test("errors have the classes that scripts catch, and the code of the command", async (t) => {
     const open = opener(t);
     const { workspace } = await open();

@@ -75,8 +75,8 @@ export class Command extends Base {
     }
 
     /**
-     * Runs a command line. The functions get whole lines as they are written; what they throw cancels the operation, and is
-     * thrown when that has ended.
+     * Runs a command line, which reads `input` from standard input. The functions get whole lines as they are written; what they
+     * throw cancels the operation, and is thrown when that has ended.
      */
     async run(
         args: string[],
@@ -85,9 +85,10 @@ export class Command extends Base {
         onOutput?: (text: string) => void,
         onError?: (text: string) => void,
         signal?: AbortSignal,
+        input?: string,
     ): Promise<object> {
         const environment = { ...definedOf(process.env), ...additionalEnv, PULUMI_AUTOMATION_API: "true" };
-        const run = this.#native.start(args, resolve(cwd), environment, prepared(this.#bridge, args));
+        const run = this.#native.start(args, resolve(cwd), environment, prepared(this.#bridge, args), input);
         const cancel = (): void => run.cancel();
         signal?.addEventListener("abort", cancel);
         if (signal?.aborted === true) {

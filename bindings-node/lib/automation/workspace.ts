@@ -1,7 +1,7 @@
 /** Workspaces whose command is that of this engine. */
 import * as upstream from "@pulumi/pulumi/automation";
 
-import { defaultCommand } from "./command";
+import { Command, defaultCommand } from "./command";
 import { adopted as adoptedStack, type Stack } from "./stack";
 
 /** The SDK's class without the modifier of its constructor. */
@@ -78,6 +78,25 @@ export class LocalWorkspace extends Base {
             return [name, { value, secret }] as const;
         });
         return Object.fromEntries(outputs);
+    }
+
+    /** Replaces the state of a stack. The document, whose secrets are in plaintext, is in no file meanwhile. */
+    override async importStack(stackName: string, state: upstream.Deployment): Promise<void> {
+        if (!(this.pulumiCommand instanceof Command)) {
+            return super.importStack(stackName, state);
+        }
+        const home = this.pulumiHome === undefined ? {} : { PULUMI_HOME: this.pulumiHome };
+        const environment = { ...home, ...this.envVars };
+        const input = JSON.stringify(state);
+        await this.pulumiCommand.run(
+            ["stack", "import", "--stack", stackName],
+            this.workDir,
+            environment,
+            undefined,
+            undefined,
+            undefined,
+            input,
+        );
     }
 }
 
