@@ -225,7 +225,7 @@ static void a_stack_without_a_program_runs_that_of_its_folder(void)
     put(shop.project, "name: shop\nruntime: nodejs\n");
     put(entry, "");
     CHECK(mkdir(bin, 0755) == 0);
-    put(node, "#!/bin/sh\necho the last line; exit $CODE\n");
+    put(node, "#!/bin/sh\ncat > /dev/null; echo the last line; printf complete >&0; exit $CODE\n");
     CHECK(chmod(node, 0755) == 0);
     for (int code = 0; code <= 3; code += 3) {
         snprintf(settings, sizeof settings, "{\"project\": \"%s\", \"programEnvironment\": {\"PATH\": \"%s:/usr/bin:/bin\", \"CODE\": \"%d\"}}",

@@ -69,7 +69,7 @@ impl Shop {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_gets_its_facts_and_its_lines_become_messages() {
-    let shop = Shop::new("cat > facts; pwd; echo trouble >&2").await;
+    let shop = Shop::new("cat > facts; pwd; echo trouble >&2; printf complete >&0").await;
     let operation = shop.stack().await.update(OperationOptions::default());
     let mut events = operation.events();
     let result = operation.wait().within("the end of the update").await;
@@ -114,6 +114,23 @@ async fn a_program_that_exits_early_fails_with_its_last_lines() {
         hint.starts_with("its last lines:\nline 81\n") && hint.ends_with("line 100"),
         "{hint}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exit_code_of_0_alone_does_not_make_a_program_complete() {
+    let error = Shop::new("cat > facts; echo the last line")
+        .await
+        .update()
+        .await
+        .error
+        .clone()
+        .unwrap();
+    assert_eq!(error.kind(), ErrorKind::Program);
+    assert!(
+        error.message().ends_with("before the program was complete"),
+        "{error}"
+    );
+    assert_eq!(error.hints(), ["its last lines:\nthe last line"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

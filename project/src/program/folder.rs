@@ -74,7 +74,7 @@ impl FolderProgram {
         let last_lines = child.last_lines();
         match child.run(context).await? {
             Ending::Stopped => Ok(false),
-            Ending::Exited(0) => Ok(true),
+            Ending::Exited { code: 0, .. } => Ok(true),
             _ => {
                 let text = format!("the type checker {} has refused the program", check.name);
                 Err(last_lines.explain(Error::new(ErrorKind::Program, text)))
@@ -119,11 +119,21 @@ impl Program for FolderProgram {
             last_lines.explain(Error::new(ErrorKind::Program, text))
         };
         match child.run(&context).await? {
-            Ending::Stopped | Ending::Exited(0) => Ok(()),
-            Ending::Exited(REPORTED) => {
+            Ending::Stopped
+            | Ending::Exited {
+                code: 0,
+                is_complete: true,
+            } => Ok(()),
+            // What it has not registered would be deleted.
+            Ending::Exited { code: 0, .. } => Err(failed(
+                "the process of the program exited with code 0 before the program was complete".to_owned(),
+            )),
+            Ending::Exited { code: REPORTED, .. } => {
                 Err(Error::new(ErrorKind::Program, "the program failed").already_reported())
             }
-            Ending::Exited(code) => Err(failed(format!("program exited with non-zero exit code: {code}"))),
+            Ending::Exited { code, .. } => {
+                Err(failed(format!("program exited with non-zero exit code: {code}")))
+            }
             Ending::Killed(signal) => Err(failed(format!("the program was ended by the signal {signal}"))),
         }
     }

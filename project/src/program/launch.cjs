@@ -1,5 +1,6 @@
-// Runs the program of a folder: the facts of the run come from the standard input, as JSON.
-const { existsSync, readFileSync } = require("node:fs");
+// Runs the program of a folder: the facts of the run come from the standard input, as JSON. Text after them states that the program is
+// complete.
+const { existsSync, openSync, readFileSync, writeSync } = require("node:fs");
 const { createRequire, register } = require("node:module");
 const { dirname, join } = require("node:path");
 const { pathToFileURL } = require("node:url");
@@ -7,6 +8,7 @@ const { pathToFileURL } = require("node:url");
 const REPORTED = 32;
 
 const facts = JSON.parse(readFileSync(0, "utf8"));
+const completion = openSync("/proc/self/fd/0", "a");
 process.chdir(dirname(facts.program));
 process.argv = [process.argv[0], facts.program];
 // The SDK reads these when it is loaded, also another copy of it.
@@ -26,6 +28,7 @@ Object.assign(process.env, {
 const load = createRequire(facts.program);
 const pulumi = load("@pulumi/pulumi");
 const { isGrpcError } = load("@pulumi/pulumi/errors");
+const { leakedPromises } = load("@pulumi/pulumi/runtime/debuggable");
 const settings = load("@pulumi/pulumi/runtime/settings");
 const { runInPulumiStack } = load("@pulumi/pulumi/runtime/stack");
 
@@ -183,19 +186,32 @@ async function program() {
 }
 
 let isOver = false;
+/** Whether all outputs of the program are known. */
+let isComplete = false;
 
 async function end() {
     if (isOver) {
         return;
     }
     isOver = true;
+    if (!isComplete && failures.size === 0 && !pulumi.log.hasErrors()) {
+        // Nothing is left that could resolve them.
+        const [, leaked] = leakedPromises();
+        fail(new pulumi.RunError(leaked || "The program ended with outputs whose promises never resolve"));
+    }
     await settings.disconnect(failures.size === 0);
-    process.exit(failures.size > 0 || pulumi.log.hasErrors() ? REPORTED : 0);
+    writeSync(completion, "complete");
+    process.exit(failures.size > 0 || pulumi.log.hasErrors() ? REPORTED : (process.exitCode ?? 0));
 }
 
 // What timers and callbacks of the program still register belongs to it.
 process.on("beforeExit", () => void end());
-runInPulumiStack(program).catch((error) => {
-    fail(error);
-    return end();
-});
+runInPulumiStack(program).then(
+    () => {
+        isComplete = true;
+    },
+    (error) => {
+        fail(error);
+        return end();
+    },
+);

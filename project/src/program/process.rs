@@ -36,8 +36,8 @@ const LAST_LINES: usize = 20;
 /// How a program ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With an exit code.
-    Exited(i32),
+    /// With an exit code. The launcher has stated that the program is complete, or has not.
+    Exited { code: i32, is_complete: bool },
     /// By a signal of another.
     Killed(i32),
     /// Because its run had ended.
@@ -47,6 +47,10 @@ pub(super) enum Ending {
 /// A running program. Its process group is killed when it is dropped.
 pub(super) struct Child {
     process: tokio::process::Child,
+    /// What it reads from its standard input. A launcher appends to it when the program is complete: an exit code can be that of
+    /// any code of the process.
+    input: File,
+    input_length: u64,
     group: Option<Pid>,
     last_lines: LastLines,
 }
@@ -76,16 +80,17 @@ impl LastLines {
 }
 
 impl Child {
-    /// Starts a process in a group of its own; it reads `input` from its standard input.
-    pub(super) fn start(mut command: Command, input: &str) -> Result<Self> {
+    /// Starts a process in a group of its own; it reads `text` from its standard input.
+    pub(super) fn start(mut command: Command, text: &str) -> Result<Self> {
         let cannot_start = |command: &Command, error: std::io::Error| {
             let program = command.as_std().get_program().display();
             let text = format!("the program could not be started with {program}: {error}");
             Error::new(ErrorKind::Program, text)
         };
-        let input = in_memory(input).map_err(|error| cannot_start(&command, error))?;
+        let input = in_memory(text).and_then(|input| Ok((input.try_clone()?, input)));
+        let (input, given) = input.map_err(|error| cannot_start(&command, error))?;
         command
-            .stdin(input)
+            .stdin(given)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -95,6 +100,8 @@ impl Child {
         Ok(Self {
             group: id.and_then(Pid::from_raw),
             process,
+            input,
+            input_length: text.len() as u64,
             last_lines: LastLines::default(),
         })
     }
@@ -152,9 +159,18 @@ impl Child {
         })?;
         Ok(match (is_stopped, status.code(), status.signal()) {
             (true, ..) => Ending::Stopped,
-            (false, Some(code), _) => Ending::Exited(code),
+            (false, Some(code), _) => Ending::Exited {
+                code,
+                is_complete: self.is_complete(),
+            },
             (false, None, signal) => Ending::Killed(signal.unwrap_or_default()),
         })
+    }
+
+    /// Returns whether the launcher has stated that the program is complete.
+    fn is_complete(&self) -> bool {
+        let length = self.input.metadata().map(|metadata| metadata.len());
+        length.is_ok_and(|length| length > self.input_length)
     }
 
     fn signal(&self, signal: Signal) {
