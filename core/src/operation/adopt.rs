@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     OperationRun,
     prepare::Prepared,
-    resolve::{Candidate, Relation, check_readable, exists, record, taken},
+    resolve::{Candidate, Relation, check_readable, exists, record, taken, to_be_deleted},
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -32,7 +32,8 @@ pub struct Adoption {
 ///
 /// # Errors
 /// [`crate::ErrorKind::NotFound`] without such an operation, [`crate::ErrorKind::InvalidInput`] for what cannot be read,
-/// [`crate::ErrorKind::Conflict`] when the URN has the record of another resource, which is not to be replaced.
+/// [`crate::ErrorKind::Conflict`] when the URN has the record of another resource, which is not to be replaced,
+/// and for an old copy.
 pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<Option<PropertyMap>> {
     let adoption = run.pending.adoption.as_ref();
     let adoption = adoption.ok_or_else(|| Error::internal("an adoption without a pending operation"))?;
@@ -60,7 +61,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
         }
         return Ok(None);
     }
-    match Relation::of(&prepared.base, &resource.urn, &id) {
+    match Relation::of(&prepared.base, resource, &id) {
         Relation::Free => {}
         // What the interrupted change has come to is read.
         Relation::Recorded if entry.operation.kind != PendingOperationKind::Creating => {}
@@ -82,6 +83,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
                 .diagnostic(Diagnostic::warning(text).about(resource.urn.clone()));
         }
         Relation::Taken(other) => return Err(taken(&resource.urn, &other)),
+        Relation::OldCopy => return Err(to_be_deleted(&resource.urn, &id)),
     }
     record(run, &mut prepared, vec![Candidate { place, id }]).await?;
     Ok(None)

@@ -75,12 +75,17 @@ pub(super) enum Relation {
     Recorded,
     /// The record is that of another resource, with this id.
     Taken(ResourceId),
+    /// It is that of an old copy, which the next update deletes.
+    OldCopy,
 }
 
 impl Relation {
-    /// Determines the relation of the resource with an id to the live record of a URN.
-    pub(super) fn of(base: &PriorState, urn: &Urn, id: &ResourceId) -> Self {
-        match base.live(urn).map(|record| &record.state) {
+    /// Determines the relation of the resource of a pending operation, with an id, to the live record of its URN.
+    pub(super) fn of(base: &PriorState, resource: &ResourceState, id: &ResourceId) -> Self {
+        if is_old_copy(base, resource, id) {
+            return Self::OldCopy;
+        }
+        match base.live(&resource.urn).map(|record| &record.state) {
             // Its resource was deleted: the record waits for the replacement.
             Some(record) if record.pending_replacement => Self::Free,
             Some(record) if record.id == *id => Self::Recorded,
@@ -88,6 +93,17 @@ impl Relation {
             None => Self::Free,
         }
     }
+}
+
+/// Returns whether a resource, with an id, is recorded as an old copy: a record of it beside that would be of a thing that the next
+/// update deletes.
+pub(super) fn is_old_copy(base: &PriorState, resource: &ResourceState, id: &ResourceId) -> bool {
+    base.records().iter().map(|record| &record.state).any(|record| {
+        record.delete
+            && record.id == *id
+            && record.resource_type == resource.resource_type
+            && record.provider == resource.provider
+    })
 }
 
 /// Records the resources of interrupted creations that the options name. An operation that reads every resource also
@@ -122,10 +138,11 @@ fn requested(run: &OperationRun, prepared: &Prepared) -> Vec<Candidate> {
         let id = ResourceId::from(id.as_str());
         let resource = &prepared.pending[place].resource;
         let checked = check_readable(resource, &id);
-        match checked.map(|()| Relation::of(&prepared.base, &resource.urn, &id)) {
+        match checked.map(|()| Relation::of(&prepared.base, resource, &id)) {
             Ok(Relation::Free) => candidates.push(Candidate { place, id }),
             Ok(Relation::Recorded) => run.pending.found().resolved.push(place),
             Ok(Relation::Taken(other)) => fail(run, taken(&resource.urn, &other)),
+            Ok(Relation::OldCopy) => fail(run, to_be_deleted(&resource.urn, &id)),
             Err(error) => fail(run, error),
         }
     }
@@ -155,10 +172,13 @@ async fn existing(run: &OperationRun, prepared: &Prepared, chosen: &[Candidate])
     let mut claimed: FxHashMap<Urn, ResourceId> = claims.map(|urn| (urn, ResourceId::default())).collect();
     let mut candidates = Vec::new();
     for (place, answer) in answers {
-        let ResourceState { urn, id, .. } = &*prepared.pending[place].resource;
-        let other = match (claimed.get(urn), Relation::of(&prepared.base, urn, id)) {
+        let resource = &prepared.pending[place].resource;
+        let (urn, id) = (&resource.urn, &resource.id);
+        let other = match (claimed.get(urn), Relation::of(&prepared.base, resource, id)) {
             (Some(other), _) => Some(other.clone()),
             (None, Relation::Taken(other)) => Some(other),
+            // The update that deletes the old copy settles it.
+            (None, Relation::OldCopy) => continue,
             (None, Relation::Free | Relation::Recorded) => None,
         };
         match (answer, other) {
@@ -387,6 +407,15 @@ pub(super) fn taken(urn: &Urn, other: &ResourceId) -> Error {
         .with_hint("the option replace of adopt_pending() replaces the record; its resource is not managed any more then")
 }
 
+/// Returns the refusal to record the resource of an old copy.
+pub(super) fn to_be_deleted(urn: &Urn, id: &ResourceId) -> Error {
+    let text =
+        format!("the resource with the id '{id}' is an old copy of '{urn}', which the next update deletes");
+    Error::new(ErrorKind::Conflict, text)
+        .with_urn(urn.clone())
+        .with_hint("forget_pending() removes the pending operation; the record of the old copy stays")
+}
+
 /// Reports a pending operation that cannot be resolved.
 fn fail(run: &OperationRun, error: Error) {
     let diagnostic = Diagnostic::error(error.text().clone());
@@ -424,7 +453,7 @@ mod tests {
         let mut gone = record("gone", "g-1");
         gone.pending_replacement = true;
         let base = base(vec![record("a", "a-1"), gone]);
-        let relation = |name: &str, id: &str| Relation::of(&base, &record(name, id).urn, &id.into());
+        let relation = |name: &str, id: &str| Relation::of(&base, &record(name, id), &id.into());
         assert_eq!(relation("a", "a-1"), Relation::Recorded);
         assert_eq!(relation("a", "a-2"), Relation::Taken("a-1".into()));
         assert_eq!(relation("b", "b-1"), Relation::Free);
