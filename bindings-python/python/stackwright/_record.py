@@ -99,7 +99,7 @@ def _complete(cls: type, namespace: dict[str, Any], options: dict[str, bool]) ->
         name: dataclasses.field(**value.options) if isinstance(value, _Field) else value
         for name, value in namespace.items()
     }
-    made = dataclasses.dataclass(**options)(type(cls)(cls.__name__, cls.__bases__, body))  # type: ignore[call-overload]
+    made: type = dataclasses.dataclass(**options)(type(cls)(cls.__name__, cls.__bases__, body))
     for name, value in list(cls.__dict__.items()):
         if isinstance(value, _Deferred):
             setattr(cls, name, made.__dict__[name])
