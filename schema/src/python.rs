@@ -76,9 +76,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Union
 
+from ._record import record
 from .host import Secrets
 from .journal import Journal
 from .result import Result, SuggestedMove
@@ -104,9 +104,9 @@ const RESULTS_HEAD: &str = r#""""Parts of results, as the engine's schema has th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from ._record import record
 from .values import OutputValue, PropertyValue, Secret
 "#;
 
@@ -222,7 +222,7 @@ fn list(shape: &Shape) -> String {
 
 fn data_class(shape: &Shape) -> String {
     let mut class = format!(
-        "@dataclass(frozen=True, slots=True, kw_only=True)\nclass {}:\n    \"\"\"{}\n\n{}    \"\"\"\n\n",
+        "@record(frozen=True, slots=True, kw_only=True)\nclass {}:\n    \"\"\"{}\n\n{}    \"\"\"\n\n",
         shape.name,
         summary(shape),
         list(shape)

@@ -5,7 +5,6 @@ All that is wrong raises :class:`InvalidInputError`, types included.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import os
@@ -91,6 +90,9 @@ def named_options(method: _Method) -> _Method:
     def check(given: Mapping[str, Any]) -> None:
         for name in given:
             if name not in names:
+                # Only errors need it.
+                import difflib
+
                 near = difflib.get_close_matches(name, names, n=1)
                 advice = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(names)}"
                 raise InvalidInputError(f"unknown option {name!r} of {method.__name__}(); {advice}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import html
 import os
 import sys
 from typing import Any, Final, Protocol, TextIO
@@ -67,6 +66,9 @@ def show_in_background(operation: Operation) -> None:
         return
     view = view_on(operation, None)
     if isinstance(view, PageView):
+        # Not needed outside of notebooks.
+        import html
+
         # Only what is shown at once belongs to the cell; later pieces replace it.
         view.show(f"<pre>{html.escape(repr(operation))}</pre>")
 

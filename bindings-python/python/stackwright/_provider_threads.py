@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -43,7 +42,13 @@ def join_threads(seconds: float) -> None:
 
 def interrupt_threads() -> None:
     """Has the methods that still run raise :class:`SystemExit`, as soon as they are in the interpreter."""
-    for thread in list(_workers):
+    workers = list(_workers)
+    if not workers:
+        return
+    # Not needed by a process whose methods have ended.
+    import ctypes
+
+    for thread in workers:
         if thread.ident is not None:
             raising = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(*raising)

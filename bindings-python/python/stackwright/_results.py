@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from ._record import record
 from .values import OutputValue, PropertyValue, Secret
 
 DiffKind = Literal[
@@ -66,7 +66,7 @@ Outcome = Literal[
 """The result of an operation; the names are those of the event log."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PropertyChange:
     """A change of one property of a resource that existed before.
 
@@ -83,7 +83,7 @@ class PropertyChange:
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Step:
     """One step of a result.
 
@@ -116,7 +116,7 @@ class Step:
     urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
     """A message that was emitted during an operation.
 
@@ -138,7 +138,7 @@ class Diagnostic:
     urn: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class MovedResource:
     """A resource that moves with another one.
 
@@ -150,7 +150,7 @@ class MovedResource:
     old_urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SuggestedMove:
     """A deletion and a creation that look like one resource under another URN: a renamed one, for instance.
 
@@ -177,7 +177,7 @@ class SuggestedMove:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyViolation:
     """A violation of a policy.
 
@@ -201,7 +201,7 @@ class PolicyViolation:
     urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyAnalysis:
     """What policy packs found in the recorded state of a stack.
 
@@ -221,7 +221,7 @@ class PolicyAnalysis:
     violations: Sequence[PolicyViolation]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ImportedResource:
     """A resource that an import was to record.
 
@@ -252,7 +252,7 @@ class ImportedResource:
     urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ImportCode:
     """Programs that declare the imported resources, those that were recorded before included. No program contains a
     secret.
@@ -274,7 +274,7 @@ class ImportCode:
     typescript: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ImportReport:
     """The report of an import.
 
@@ -289,7 +289,7 @@ class ImportReport:
     resources: Sequence[ImportedResource]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ResourceRecord:
     """A recorded resource.
 
@@ -352,7 +352,7 @@ class ResourceRecord:
     view_of: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class GraphNode:
     """A resource in a graph.
 
@@ -370,7 +370,7 @@ class GraphNode:
     urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class GraphEdge:
     """A reference from one resource to another.
 
@@ -386,7 +386,7 @@ class GraphEdge:
     target: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ResourceGraph:
     """The recorded resources of a stack, and the references between them.
 
@@ -398,7 +398,7 @@ class ResourceGraph:
     nodes: Sequence[GraphNode]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PendingOperation:
     """A change that an interrupted operation has begun, and whose outcome is not known.
 
@@ -424,7 +424,7 @@ class PendingOperation:
     urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DroppedOperation:
     """A pending operation that an operation dropped from the state without resolving it.
 
@@ -442,7 +442,7 @@ class DroppedOperation:
     urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RemovedReference:
     """A reference that an edit removed.
 
@@ -454,7 +454,7 @@ class RemovedReference:
     urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EditedRecord:
     """A record that an edit touched.
 
@@ -477,7 +477,7 @@ class EditedRecord:
     urn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EditReport:
     """What an edit did to a state, or would do.
 
@@ -500,7 +500,7 @@ class EditReport:
         return self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class MoveReport:
     """What a move of resources did to both stacks, or would do.
 
@@ -519,7 +519,7 @@ class MoveReport:
         return self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LastUpdate:
     """The last operation on a stack.
 
@@ -537,7 +537,7 @@ class LastUpdate:
     started: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LockHolder:
     """The holder of a stack's lock. Members that its lock file does not state are null.
 
@@ -559,7 +559,7 @@ class LockHolder:
     user: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StackSummary:
     """A stack of a store, as it is listed.
 
@@ -581,7 +581,7 @@ class StackSummary:
     resource_count: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class InstalledPlugin:
     """An installed plugin.
 
@@ -604,7 +604,7 @@ class InstalledPlugin:
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PluginProgress:
     """The progress of the installation of a plugin.
 
@@ -623,7 +623,7 @@ class PluginProgress:
     total: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ConfigDeclaration:
     """The declaration of a configuration key in a project.
 
@@ -644,7 +644,7 @@ class ConfigDeclaration:
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ProjectFacts:
     """A project: the content of its file ``Pulumi.yaml``.
 
@@ -691,7 +691,7 @@ class ProjectFacts:
     website: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
     """A value of a stack's configuration.
 
@@ -711,7 +711,7 @@ class ConfigEntry:
         return f"ConfigEntry(object_value={structure}, secret={self.secret}, value={value})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StackFile:
     """The settings file of a stack, ``Pulumi.<stack>.yaml``, apart from its configuration.
 

@@ -7,7 +7,6 @@ import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Final, Union
 
 from ._bridge import completions_of
@@ -15,6 +14,7 @@ from ._callback import is_async
 from ._checks import parameters_of, refusal, require_function, require_given, takes
 from ._generators import is_generator, never_runs, refuse_generator
 from ._raised import Raised, described
+from ._record import record
 from ._sdk_import import sdk
 from ._secrecy import enter
 from ._stackwright import Completions, Run
@@ -25,7 +25,7 @@ from .values import Awaited
 __all__ = ["LanguageRuntime", "Program", "PulumiProgram", "pulumi_program"]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PulumiProgram:
     """A program written for the Pulumi SDK: a function without parameters, ``async`` or not."""
 
@@ -37,7 +37,7 @@ def pulumi_program(function: Callable[[], Any]) -> PulumiProgram:
     return PulumiProgram(function)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LanguageRuntime:
     """A program behind a language runtime that is running already and serves the protocol ``LanguageRuntime``.
 

@@ -7,7 +7,6 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from types import TracebackType
 from typing import Any, Final, Literal
 
@@ -44,7 +43,7 @@ PluginKind = Literal["resource", "analyzer", "language", "converter", "tool"]
 
 def plugin_settings(plugins: Plugins) -> dict[str, Any]:
     """Returns the settings that are given, with paths as texts and the command of ``pulumi.dynamic`` among the commands."""
-    given = {member.name: getattr(plugins, member.name) for member in fields(plugins)}
+    given = {name: getattr(plugins, name) for name in Plugins.__annotations__}
     directories = given["directories"]
     if isinstance(directories, Sequence) and not isinstance(directories, (str, bytes)):
         given["directories"] = [_path_text(directory) for directory in directories]

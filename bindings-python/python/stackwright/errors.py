@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from ._record import record
 
 if TYPE_CHECKING:
     from .result import Result
@@ -127,7 +128,7 @@ class Status(IntEnum):
     UNAUTHENTICATED = 16
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CheckFailure:
     """One thing that is wrong with inputs."""
 

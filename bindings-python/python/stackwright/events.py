@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from ._record import record
 from ._results import DiffKind, EnforcementLevel, MovedResource, Outcome, PolicySeverity, Severity, StepOp, SuggestedMove
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PropertyDifference:
     """How one property differs, and on which side."""
 
@@ -47,7 +47,7 @@ class PropertyDifference:
     """True when the difference is between old and new inputs, false when between the old state and new inputs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StateMetadata:
     """A state of a resource as events show it. Secrets are ``[secret]``, unless the operation shows them."""
 
@@ -83,7 +83,7 @@ class StateMetadata:
     """The URN."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StepMetadata:
     """A step with the states before and after."""
 
@@ -109,7 +109,7 @@ class StepMetadata:
     """The URN of the resource."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Event:
     """One event, with its place in the operation's sequence."""
 
@@ -133,17 +133,17 @@ class Event:
         return parsed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class OtherEvent(Event):
     """An event of a kind that this version has no class for; see :attr:`json`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class CancelEvent(Event):
     """The stream ends; always the last event."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DiagnosticEvent(Event):
     """A message."""
 
@@ -159,7 +159,7 @@ class DiagnosticEvent(Event):
     """The severity."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyAnalyzeStackSummaryEvent(Event):
     """A policy pack has analyzed all resources together."""
 
@@ -177,7 +177,7 @@ class PolicyAnalyzeStackSummaryEvent(Event):
     """The URN of the resource; none where all resources were analyzed together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyAnalyzeSummaryEvent(Event):
     """A policy pack has analyzed a resource."""
 
@@ -195,7 +195,7 @@ class PolicyAnalyzeSummaryEvent(Event):
     """The URN of the resource; none where all resources were analyzed together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyEvent(Event):
     """A policy is violated."""
 
@@ -219,12 +219,12 @@ class PolicyEvent(Event):
     """How grave the violation is, where the policy has that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyLoadEvent(Event):
     """Policy packs are being loaded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyRemediateSummaryEvent(Event):
     """A policy pack has answered what it would rewrite in the inputs of a resource."""
 
@@ -242,7 +242,7 @@ class PolicyRemediateSummaryEvent(Event):
     """The URN of the resource; none where all resources were analyzed together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyRemediationEvent(Event):
     """A policy has rewritten the inputs of a resource."""
 
@@ -264,7 +264,7 @@ class PolicyRemediationEvent(Event):
     """The URN of the resource."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PreludeEvent(Event):
     """The operation begins."""
 
@@ -272,7 +272,7 @@ class PreludeEvent(Event):
     """The configuration by ``namespace:name``; secret values are ``[secret]``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ProgressEvent(Event):
     """A plugin is downloaded or installed. Only the operation that has begun that has these events, not others that
     wait for it."""
@@ -291,7 +291,7 @@ class ProgressEvent(Event):
     """What happens: ``plugin-download`` or ``plugin-install``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ResourceFailedEvent(Event):
     """A step has failed."""
 
@@ -303,7 +303,7 @@ class ResourceFailedEvent(Event):
     """How many steps have been run, as the reference engine counts them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ResourceOutputsEvent(Event):
     """A step has run; its outputs are known."""
 
@@ -313,7 +313,7 @@ class ResourceOutputsEvent(Event):
     """True during a preview."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ResourcePreEvent(Event):
     """A step is about to run."""
 
@@ -323,7 +323,7 @@ class ResourcePreEvent(Event):
     """True during a preview."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StdoutEvent(Event):
     """The program wrote to its standard output."""
 
@@ -333,7 +333,7 @@ class StdoutEvent(Event):
     """The text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SuggestedMovesEvent(Event):
     """Moves that a preview suggests, and those that the operation has applied, which precede them. The reference
     engine has no such event."""
@@ -342,7 +342,7 @@ class SuggestedMovesEvent(Event):
     """The moves, the most probable ones first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SummaryEvent(Event):
     """The work is over."""
 

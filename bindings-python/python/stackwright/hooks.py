@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, Union
 
 from ._checks import refusal, require_function, require_given
 from ._functions import describe
+from ._record import record
 from ._stackwright import refuse_name
 from .errors import InvalidInputError
 from .values import PropertyValue
@@ -20,7 +20,7 @@ __all__ = ["ErrorHook", "ErrorHookArgs", "Hook", "HookArgs", "HookResourceOption
 Values = Mapping[str, PropertyValue]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class HookResourceOptions:
     """The options of a resource, for hooks."""
 
@@ -58,7 +58,7 @@ class HookResourceOptions:
     """The names of its hooks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class HookArgs:
     """What a hook is called with. A creation has nothing old, a deletion nothing new.
 
@@ -87,7 +87,7 @@ class HookArgs:
     """The recorded options; ``None`` for a creation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ErrorHookArgs:
     """What a hook that runs after a failed step is called with; see :class:`HookArgs`."""
 
@@ -198,7 +198,7 @@ def _require(name: str, function: object) -> None:
 HookEntries = Sequence[Union[Hook, HookFunction, str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Hooks:
     """The hooks of a resource or a component, by the moment at which they run, in their order.
 
@@ -238,7 +238,7 @@ class Hooks:
             return object.__new__(cls)
 
 
-_MOMENTS: Final = {field.name: "".join(part.title() for part in field.name.split("_")) for field in fields(Hooks)}
+_MOMENTS: Final = {name: "".join(part.title() for part in name.split("_")) for name in Hooks.__annotations__}
 """The moments as records name them."""
 
 

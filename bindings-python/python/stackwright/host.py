@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Union
 
 from ._callback import Described, described
 from ._json import text_of
+from ._record import record
 from .errors import InvalidInputError, NotFoundError
 from .values import PropertyValue
 
@@ -58,7 +58,7 @@ Fetch = Callable[[str], Union[bytes, Awaitable[bytes]]]
 """Gets what the URI of a remote asset or archive names, for its hash: a function, ``async`` or not, called concurrently. What
 it raises fails the resource."""
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class NamingRequest:
     """Requests the name of the real thing of a resource."""
 
@@ -71,7 +71,7 @@ class NamingRequest:
     """True while previewing."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ProposedName:
     """The name of one real thing, as passed to its provider."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Union, cast
 
 from ._callback import Described, described
+from ._record import record
 
 __all__ = ["Journal", "JournalEntry", "Record"]
 
@@ -15,7 +15,7 @@ Kind = Literal["begin", "success", "failure", "outputs", "base-written", "base-r
 Mark = Literal["delete", "pendingReplacement"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Record:
     """A resource's state and its stable identity. The records of the base are numbered 0, 1, 2… in their order."""
 
@@ -24,7 +24,7 @@ class Record:
     """The state in the form of deployments; secrets as the ``b64`` secrets manager writes them: keep them safe."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class JournalEntry:
     """One entry. Each kind has its own fields; those of other kinds are empty.
 

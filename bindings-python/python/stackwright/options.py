@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Union
 
+from ._record import record
 from .host import Secrets
 from .journal import Journal
 from .result import Result, SuggestedMove
@@ -266,7 +266,7 @@ class ImportResource(TypedDict, total=False):
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Plugins:
     """Where plugins are searched, and which processes are kept. Nothing is read from the environment, unless
     ``from_environment`` asks for it.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Union
 
 from ._callback import Described, described, is_async
 from ._checks import require, require_function, require_given
 from ._raised import Raised
+from ._record import record
 from ._results import EnforcementLevel, PolicyAnalysis, PolicySeverity, PolicyViolation
 from .errors import InvalidInputError
 from .options import PolicyPack
@@ -29,7 +29,7 @@ __all__ = [
 Values = Mapping[str, PropertyValue]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyResourceOptions:
     """The options of a resource, for policies."""
 
@@ -47,7 +47,7 @@ class PolicyResourceOptions:
     """Limits of the provider's calls in seconds, by ``create``, ``update``, ``delete`` and ``read``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyProvider:
     """The provider of a resource, for policies."""
 
@@ -61,7 +61,7 @@ class PolicyProvider:
     """The configuration."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyResource:
     """A resource that a policy checks or remediates.
 
@@ -93,7 +93,7 @@ class PolicyResource:
     """The settings of the policy."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PolicyStack:
     """All resources of a stack, for policies that check them together."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Protocol, TypeVar
 
 from ._bridge import answer
@@ -177,7 +176,7 @@ class Project:
 
 def _members_of(kind: type[T], document: Mapping[str, Any]) -> T:
     """Returns a data class with the members of a document; those that are left out are ``None``."""
-    return kind(**{member.name: document.get(_camel_case(member.name)) for member in fields(kind)})  # type: ignore[arg-type]
+    return kind(**{name: document.get(_camel_case(name)) for name in kind.__annotations__})
 
 
 def _camel_case(name: str) -> str:

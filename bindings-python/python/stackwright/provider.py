@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypedDict
 
 from . import _callback
@@ -18,6 +17,7 @@ from ._bodies import BODIES, body
 from ._callback import Described
 from ._checks import require, require_function
 from ._raised import Raised
+from ._record import field, record
 from ._stackwright import (
     Autonaming,
     CheckRequest,
@@ -117,7 +117,7 @@ ViewOp = Literal[
 DiffKind = Literal["add", "add-replace", "delete", "delete-replace", "update", "update-replace"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CheckResult:
     """Checked inputs."""
 
@@ -125,7 +125,7 @@ class CheckResult:
     failures: Sequence[CheckFailure] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PropertyDiff:
     """How one property differs."""
 
@@ -134,7 +134,7 @@ class PropertyDiff:
     """Whether it differs between old and new inputs, not between old state and new inputs."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DiffResult:
     """What a comparison found."""
 
@@ -152,7 +152,7 @@ class DiffResult:
     """Whether a replacement must delete first."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class View:
     """A part of a resource that its provider reports, and that is shown and recorded as a resource of its own."""
 
@@ -164,7 +164,7 @@ class View:
     """Type and name of the view that it lies in; ``None`` when it lies in the resource itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ViewStep:
     """What a provider has done to a view, or would do while previewing: ``request.publish_views([ViewStep(...)])``.
 
@@ -193,7 +193,7 @@ class ViewStep:
     """What went wrong; empty when nothing did."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CreateResult:
     """What was created."""
 
@@ -203,7 +203,7 @@ class CreateResult:
     refresh_before_update: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ReadResult:
     """A resource as it is."""
 
@@ -214,7 +214,7 @@ class ReadResult:
     refresh_before_update: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UpdateResult:
     """What was changed."""
 
@@ -222,7 +222,7 @@ class UpdateResult:
     refresh_before_update: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InvokeResult:
     """What a function returned."""
 
@@ -230,7 +230,7 @@ class InvokeResult:
     failures: Sequence[CheckFailure] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MappingResult:
     """A mapping of a foreign provider to the package."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -139,6 +138,9 @@ _COLOURS: Final = {"+": "#1a7f37", "~": "#9a6700", "-": "#cf222e", "!": "#cf222e
 
 def _picture(tree: str) -> str:
     """Returns the tree as HTML, each line in the colour of what happens in it."""
+    # Not needed outside of notebooks.
+    import html
+
     lines = []
     for line in tree.splitlines():
         mark = line.lstrip()[:2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import cleandoc
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Union
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Union
 from . import resource_options as _declared
 from ._checks import refusal, require_function, require_given
 from ._functions import Described, describe, known
+from ._record import record
 from ._substitution import checked
 from ._work import in_invoke_transform
 from .errors import InvalidInputError
@@ -35,7 +35,7 @@ __all__ = [
 Values = Mapping[str, PropertyValue]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TransformArgs:
     """A resource as a transform sees it, before it is registered.
 
@@ -58,7 +58,7 @@ class TransformArgs:
     cannot be changed in place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TransformResult:
     """What a transform changes; what is left out is unchanged."""
 
@@ -69,7 +69,7 @@ class TransformResult:
     """The options that change, as :class:`~stackwright.ResourceOptions`; an option that is ``None`` is removed. ``parent`` and ``transforms`` cannot be changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class InvokeTransformArgs:
     """A function's call as a transform sees it; values are those of :class:`TransformArgs`."""
 
@@ -81,7 +81,7 @@ class InvokeTransformArgs:
     """The options that choose the provider, as far as they are set: ``provider``, ``version``, ``plugin_download_url``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class InvokeTransformResult:
     """What a transform changes of a function's call; what is left out is unchanged."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, NoReturn, TypeVar
 
+from ._record import record
 from ._secrecy import learn
 from .errors import InvalidInputError
 
@@ -203,7 +203,7 @@ def unwrap(value: PropertyValue) -> PropertyValue:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Asset:
     """A file's worth of data: exactly one of a text, a path (relative to the program's directory) and a URI."""
 
@@ -218,7 +218,7 @@ class Asset:
             raise InvalidInputError("an asset has exactly one of text, path and uri")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Archive:
     """A tree of assets: exactly one of assets by name, a path (directory or archive file) and a URI."""
 
@@ -233,7 +233,7 @@ class Archive:
             raise InvalidInputError("an archive has exactly one of assets, path and uri")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ResourceReference:
     """A reference to another resource."""
 

@@ -5,6 +5,8 @@ mod operation;
 mod refusal;
 mod stack;
 
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use clap::{
     ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
     parser::ValueSource,
@@ -250,12 +252,11 @@ impl Arguments {
     /// # Errors
     /// [`Refusal`], which is also the text of `--help`.
     pub(crate) fn parse_from_list(arguments: &[String]) -> Result<(Self, Vec<GivenFlag>), Refusal> {
-        let command = command();
+        // A panic while parsing leaves the parser as it is between two lines: only what it has built changes.
+        let mut parser = PARSER.lock().unwrap_or_else(PoisonError::into_inner);
         let name = std::iter::once("pulumi".to_owned());
-        let matches = command
-            .clone()
-            .try_get_matches_from(name.chain(arguments.iter().cloned()))?;
-        Ok((Self::from_arg_matches(&matches)?, given_flags(&command, &matches)))
+        let matches = parser.try_get_matches_from_mut(name.chain(arguments.iter().cloned()))?;
+        Ok((Self::from_arg_matches(&matches)?, given_flags(&parser, &matches)))
     }
 }
 
@@ -289,7 +290,10 @@ fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> 
     flags
 }
 
-/// Returns the parser. Flags of booleans take values after `=`, and those of texts any text, also one that begins with a hyphen.
+/// The parser of all invocations. Making one takes longer than most of them, and it keeps the subcommands that it has built.
+static PARSER: LazyLock<Mutex<clap::Command>> = LazyLock::new(|| Mutex::new(command()));
+
+/// Returns a parser. Flags of booleans take values after `=`, and those of texts any text, also one that begins with a hyphen.
 fn command() -> clap::Command {
     lenient(Arguments::command())
 }
@@ -323,6 +327,40 @@ mod tests {
     #[test]
     fn the_parser_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_line_does_not_depend_on_those_before() {
+        let lines = [
+            "up --yes --target a --message first",
+            "config set key value --stack dev",
+            "up --unknown",
+            "config set",
+            "--help",
+            "up --yes",
+            "stack output --help",
+            "config --json --color never",
+            "unknown",
+            "stack output --json",
+        ];
+        let parsed = |line: &str| {
+            let list: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            format!("{:?}", Arguments::parse_from_list(&list))
+        };
+        let alone: Vec<String> = lines
+            .iter()
+            .map(|line| {
+                *PARSER.lock().unwrap() = command();
+                parsed(line)
+            })
+            .collect();
+        // In an order in which each follows each of the others once or more.
+        for first in &lines {
+            for (line, alone) in lines.iter().zip(&alone) {
+                parsed(first);
+                assert_eq!(&parsed(line), alone, "{line} after {first}");
+            }
+        }
     }
 
     #[test]

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from ._record import record
 from ._results import {results}
 "#;
 
-const EVENT: &str = r#"@dataclass(frozen=True, slots=True, kw_only=True)
+const EVENT: &str = r#"@record(frozen=True, slots=True, kw_only=True)
 class Event:
     """One event, with its place in the operation's sequence."""
 
@@ -48,7 +48,7 @@ class Event:
         return parsed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class OtherEvent(Event):
     """An event of a kind that this version has no class for; see :attr:`json`."""
 "#;
@@ -110,7 +110,7 @@ fn exported(events: &[Event<'_>], parts: &[&Shape]) -> String {
 
 fn class(shape: &Shape, base: &str) -> String {
     let mut class = format!(
-        "@dataclass(frozen=True, slots=True, kw_only=True)\nclass {}{base}:\n    \"\"\"{}\"\"\"\n",
+        "@record(frozen=True, slots=True, kw_only=True)\nclass {}{base}:\n    \"\"\"{}\"\"\"\n",
         shape.name,
         summary(shape)
     );
