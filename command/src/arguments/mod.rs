@@ -245,13 +245,16 @@ pub(crate) struct NewArguments {
 }
 
 impl Arguments {
-    /// Parses the arguments.
+    /// Parses the arguments of a command, whose name the text of `--help` has.
     ///
     /// # Errors
     /// [`Refusal`], which is also the text of `--help`.
-    pub(crate) fn parse_from_list(arguments: &[String]) -> Result<(Self, Vec<GivenFlag>), Refusal> {
+    pub(crate) fn parse_from_list(
+        name: &str,
+        arguments: &[String],
+    ) -> Result<(Self, Vec<GivenFlag>), Refusal> {
         let command = command();
-        let name = std::iter::once("pulumi".to_owned());
+        let name = std::iter::once(name.to_owned());
         let matches = command
             .clone()
             .try_get_matches_from(name.chain(arguments.iter().cloned()))?;
@@ -330,7 +333,7 @@ mod tests {
         let line =
             "--non-interactive up --yes --run-program=false --target a --target -b -m hello --stack dev";
         let list: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let (arguments, flags) = Arguments::parse_from_list(&list).unwrap();
+        let (arguments, flags) = Arguments::parse_from_list("pulumi", &list).unwrap();
         let Verb::Up(up) = arguments.verb else {
             panic!("{arguments:?}");
         };
