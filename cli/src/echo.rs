@@ -12,12 +12,11 @@ static HIDDEN: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Shows a question on the standard error and reads a line, which is not shown; `None` at the end of the input.
 pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
-    let mut stderr = io::stderr();
-    stderr.write_all(question.as_bytes())?;
-    stderr.flush()?;
     hide()?;
+    let mut stderr = io::stderr();
+    let shown = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
+    let read = shown.and_then(|()| io::stdin().lock().read_line(&mut line));
     restore();
     // The end of the line was not shown either.
     stderr.write_all(b"\n")?;
