@@ -99,7 +99,7 @@ export class Bridge {
     readonly #providerCalls = new Map<number, Asked>();
     readonly #programs = new Map<number, ProgramStart>();
     readonly #stops = new Map<number, () => void>();
-    readonly #functions = new Map<number, ProgramFunctions>();
+    readonly #functions = new Map<number, { readonly functions: ProgramFunctions; readonly dropped: (() => void) | undefined }>();
     #functionsMade = 0;
     /** Answers that wait to go back together: number, succeeded, value. */
     #answers: unknown[] = [];
@@ -167,11 +167,11 @@ export class Bridge {
 
     /**
      * Has the engine call functions of a run at a target, as long as its operation goes on. Returns false when the target has
-     * functions already.
+     * functions already. `dropped` is called once the operation is over.
      */
-    serveFunctions(run: number, target: string, functions: ProgramFunctions): boolean {
+    serveFunctions(run: number, target: string, functions: ProgramFunctions, dropped?: () => void): boolean {
         const number = ++this.#functionsMade;
-        this.#functions.set(number, functions);
+        this.#functions.set(number, { functions, dropped });
         // What is not served is dropped by a message, too.
         return guarded(() => this.native.serveFunctions(run, target, number));
     }
@@ -248,14 +248,17 @@ export class Bridge {
                 return;
             case Tag.FunctionCall:
                 return this.#callFunction(number, a as number, b as { token: string; request: Uint8Array });
-            case Tag.FunctionsDropped:
+            case Tag.FunctionsDropped: {
+                const served = this.#functions.get(number);
                 this.#functions.delete(number);
+                return served?.dropped?.();
+            }
         }
     }
 
     /** Calls a function of a program. Each call is answered. */
     #callFunction(call: number, number: number, { token, request }: { token: string; request: Uint8Array }): void {
-        const functions = this.#functions.get(number);
+        const functions = this.#functions.get(number)?.functions;
         if (functions === undefined) {
             this.#reply(call, false, "the program has ended");
             return;

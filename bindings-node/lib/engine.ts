@@ -36,6 +36,22 @@ import { findDirectory } from "./sdk/find";
 import { documentOf, Stack } from "./stack";
 import type { Secret } from "./values";
 
+/** Returns a stack of the list that one line represents as a string. */
+function shownAsLine(stack: StackSummary): StackSummary {
+    return Object.defineProperty(stack, "toString", { value: () => lineOf(stack) });
+}
+
+function lineOf({ name, lastUpdate, lock, problems, resourceCount }: StackSummary): string {
+    const parts = [lastUpdate === null ? "no operation yet" : `${lastUpdate.kind} ${lastUpdate.result} at ${lastUpdate.ended}`];
+    if (resourceCount !== null) {
+        parts.push(`${resourceCount} ${resourceCount === 1 ? "record" : "records"}`);
+    }
+    if (lock !== null) {
+        parts.push(`locked by ${lock.user ?? "an unknown user"} on ${lock.host ?? "an unknown host"}`);
+    }
+    return `${name}: ${[...parts, ...problems].join(", ")}`;
+}
+
 export interface EngineOptions {
     /**
      * Where states live: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is the same: there is
@@ -267,7 +283,7 @@ export class Engine {
         refuseUnknown("stacks()", options, { resourceCounts: true });
         checkMembers(options, { resourceCounts: flag }, "stacks()");
         const stacks = await awaited(() => this.#native.stacks(project, options.resourceCounts ?? false));
-        return JSON.parse(stacks) as StackSummary[];
+        return (JSON.parse(stacks) as StackSummary[]).map(shownAsLine);
     }
 
     /**

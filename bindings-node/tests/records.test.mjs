@@ -33,6 +33,8 @@ test("resources are typed and hide their secrets in text", async () => {
     assert.ok(refused instanceof NotFoundError && refused.hints.includes(`did you mean '${A}'?`), refused.hints.join());
     const [listed] = await engine.stacks("shop", { resourceCounts: true });
     assert.deepEqual([listed.name, listed.resourceCount, listed.lock, listed.lastUpdate.message], ["shop/dev", 4, null, "first"]);
+    assert.equal(String(listed), `shop/dev: update succeeded at ${listed.lastUpdate.ended}, 4 records`);
+    assert.ok(!Object.keys(listed).includes("toString"));
     await stack.refresh();
     assert.deepEqual((await stack.history({ limit: 1, page: 2 })).map(({ kind }) => kind), ["update"]);
     assert.match((await failureOf(stack.history({ limit: 0 }))).message, /limit takes a number above 0, not 0/);

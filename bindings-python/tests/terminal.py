@@ -62,6 +62,11 @@ class Terminal:
         above = ["".join(line[column].data for column in range(self.screen.columns)).rstrip() for line in self.screen.history.top]
         return above + self.lines
 
+    @property
+    def shows_input(self) -> bool:
+        """Whether the terminal shows what is typed."""
+        return bool(termios.tcgetattr(self._reading)[3] & termios.ECHO)
+
     def type(self, text: str) -> None:
         """Types a text; ``\\x03`` is an interrupt."""
         os.write(self._reading, text.encode())

@@ -245,6 +245,28 @@ def test_a_value_and_the_removal_of_a_stack_are_asked_for(shop: Shop) -> None:
             assert terminal.end() == code
 
 
+def test_a_missing_passphrase_is_asked_for_and_is_not_shown(shop: Shop) -> None:
+    del shop.environment["PULUMI_CONFIG_PASSPHRASE"]
+    with shop.open("config", "set", "--secret", "token", "hunter2") as terminal:
+        terminal.wait_for("Enter your passphrase to unlock config/secrets")
+        assert not terminal.shows_input
+        terminal.type("correct horse\n")
+        assert terminal.end() == 0
+    assert b"correct horse" not in terminal.written
+    shop.environment["PULUMI_CONFIG_PASSPHRASE"] = "correct horse"
+    assert shop.run("config", "get", "token").stdout == "hunter2\n"
+
+
+def test_an_interrupted_question_for_a_passphrase_leaves_the_terminal_as_it_was(shop: Shop) -> None:
+    del shop.environment["PULUMI_CONFIG_PASSPHRASE"]
+    with shop.open("up") as terminal:
+        terminal.wait_for("Enter your passphrase to unlock config/secrets")
+        assert not terminal.shows_input
+        terminal.type("\x03")
+        assert terminal.end() == 8
+        assert terminal.shows_input
+
+
 def test_the_entry_point_is_the_same_command() -> None:
     script = Path(sys.executable).with_name("stackwright")
     versions = [

@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let code = stackwright_cli::run(std::env::args_os().skip(1));
+    let code = stackwright_cli::run_executable(std::env::args_os());
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use crate::{
     account,
     arguments::{Arguments, CancelArguments, GivenFlag, GlobalArguments, InstallArguments, Refusal, Verb},
-    config, downloads,
+    config, dependencies, downloads,
     failure::{Failure, Result},
     invocation::Invocation,
     operation, plugins, project_plugins,
@@ -68,7 +68,7 @@ impl Command {
     /// # Cancel safety
     /// A dropped future cancels the operation that the command runs; running steps complete and are recorded.
     pub async fn run(&self, invocation: Invocation) -> i32 {
-        let (arguments, flags) = match Arguments::parse_from_list(&invocation.arguments) {
+        let (arguments, flags) = match Arguments::parse_from_list(&invocation.name, &invocation.arguments) {
             Ok(parsed) => parsed,
             Err(Refusal::Help(text)) => {
                 (invocation.stdout)(&text);
@@ -85,6 +85,10 @@ impl Command {
                 ..invocation
             },
             None => invocation,
+        };
+        let invocation = match arguments.global.non_interactive {
+            true => invocation.without_hidden_questions(),
+            false => invocation,
         };
         warn_of_logs(&invocation, &arguments.global);
         match self.dispatch(&invocation, &arguments, &flags).await {
@@ -123,13 +127,11 @@ impl Command {
         }
     }
 
-    /// Installs the plugins of the project. Packages of its language are the business of the language's own tools.
+    /// Installs the packages of the program's language, and the plugins of the project, which these can name.
     async fn install(&self, invocation: &Invocation, arguments: &InstallArguments) -> Result {
         if !arguments.no_dependencies {
-            return Err(Failure::new(
-                "`install` does not install the packages of a program's language: install them with its own tools, and pass \
-                 --no-dependencies",
-            ));
+            let found = project_plugins::required_project(invocation)?;
+            dependencies::install(invocation, &found).await?;
         }
         match arguments.no_plugins {
             true => Ok(()),

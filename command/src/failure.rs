@@ -93,10 +93,12 @@ impl Failure {
     /// Puts words before the message.
     #[must_use]
     pub(crate) fn after(self, words: &str) -> Self {
-        Self {
-            message: format!("{words}{}", self.message),
-            ..self
-        }
+        // What has been written already, or needs no words, gets none.
+        let message = match self.message.is_empty() {
+            true => String::new(),
+            false => format!("{words}{}", self.message),
+        };
+        Self { message, ..self }
     }
 }
 

@@ -33,11 +33,18 @@ pub struct Terminal {
     /// Asks the user, where the standard input is a terminal, too. It may block: it is called on a thread of its own. A call that
     /// is still running when the invocation is cancelled is left alone.
     pub ask: Option<Ask>,
+    /// The same for a passphrase or another secret: what is typed is not shown. Without it, none is asked for.
+    pub ask_hidden: Option<Ask>,
 }
+
+/// The name of the reference engine's command.
+const REFERENCE_NAME: &str = "pulumi";
 
 /// One invocation of the command.
 #[derive(Clone)]
 pub struct Invocation {
+    /// The name of the command in the text of `--help`: `pulumi` by default.
+    pub name: String,
     /// The arguments, without the name of the command.
     pub arguments: Vec<String>,
     /// The working directory, an absolute path: the project is looked for from here upwards.
@@ -65,6 +72,7 @@ impl Invocation {
         directory: impl Into<PathBuf>,
     ) -> Self {
         Self {
+            name: REFERENCE_NAME.to_owned(),
             arguments: arguments.into_iter().map(Into::into).collect(),
             directory: directory.into(),
             environment: BTreeMap::new(),
@@ -75,6 +83,12 @@ impl Invocation {
             cancellation: Cancellation::default(),
             program: None,
         }
+    }
+
+    /// Returns the invocation without what asks for secrets.
+    pub(crate) fn without_hidden_questions(mut self) -> Self {
+        self.terminal.ask_hidden = None;
+        self
     }
 
     /// Returns a variable of the environment, unless it is empty.
@@ -119,17 +133,7 @@ impl Invocation {
 
     /// Asks the user, and waits for the answer or for a cancellation; `None` at the end of the input.
     pub(crate) async fn answer(&self, ask: &Ask, question: &str) -> Result<Option<String>> {
-        let mut cancellations = self.cancellation.watch();
-        if *cancellations.borrow_and_update() > 0 {
-            return Err(Failure::canceled());
-        }
-        let (ask, question) = (Arc::clone(ask), question.to_owned());
-        let answer = tokio::task::spawn_blocking(move || ask(&question));
-        let answer = tokio::select! {
-            answer = answer => answer.map_err(|error| Failure::new(format!("asking: {error}")))?,
-            Ok(()) = cancellations.changed() => return Err(Failure::canceled()),
-        };
-        answer.map_err(|error| Failure::new(format!("reading the answer: {error}")))
+        self.cancellation.answer(ask, question).await
     }
 
     /// Writes whole lines of results, or nothing.
@@ -185,6 +189,21 @@ impl Cancellation {
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.0.receiver_count() > 0
+    }
+
+    /// Asks the user, and waits for the answer or for a cancellation; `None` at the end of the input.
+    pub(crate) async fn answer(&self, ask: &Ask, question: &str) -> Result<Option<String>> {
+        let mut cancellations = self.watch();
+        if *cancellations.borrow_and_update() > 0 {
+            return Err(Failure::canceled());
+        }
+        let (ask, question) = (Arc::clone(ask), question.to_owned());
+        let answer = tokio::task::spawn_blocking(move || ask(&question));
+        let answer = tokio::select! {
+            answer = answer => answer.map_err(|error| Failure::new(format!("asking: {error}")))?,
+            Ok(()) = cancellations.changed() => return Err(Failure::canceled()),
+        };
+        answer.map_err(|error| Failure::new(format!("reading the answer: {error}")))
     }
 
     /// Returns the number of calls of [`Self::cancel`], and its changes.

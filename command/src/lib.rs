@@ -41,6 +41,7 @@ mod account;
 mod stack;
 mod config;
 mod project_plugins;
+mod dependencies;
 mod running;
 mod plugins;
 mod operation;

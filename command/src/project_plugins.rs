@@ -52,14 +52,20 @@ struct NodePackage {
     pulumi: Option<Manifest>,
 }
 
-/// Installs the plugins of a project that are not installed yet. All that cannot be are named before any is.
-pub(crate) async fn install(invocation: &Invocation, cache: &PluginCache, reinstall: bool) -> Result {
-    let Some(found) = FoundProject::above(&invocation.directory)? else {
-        return Err(Failure::new(format!(
+/// Returns the project of the working directory.
+pub(crate) fn required_project(invocation: &Invocation) -> Result<FoundProject> {
+    let found = FoundProject::above(&invocation.directory)?;
+    found.ok_or_else(|| {
+        Failure::new(format!(
             "no Pulumi.yaml project file found (searching upwards from {})",
             invocation.directory.display()
-        )));
-    };
+        ))
+    })
+}
+
+/// Installs the plugins of a project that are not installed yet. All that cannot be are named before any is.
+pub(crate) async fn install(invocation: &Invocation, cache: &PluginCache, reinstall: bool) -> Result {
+    let found = required_project(invocation)?;
     let servers = Servers::of(invocation)?;
     let installed = cache.list(PluginSelection::default()).await?;
     let mut installations = Vec::new();

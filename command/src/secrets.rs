@@ -15,12 +15,22 @@ use stackwright::{
 };
 
 use crate::{
-    failure::{Failure, NO_PASSPHRASE, Result},
-    invocation::Invocation,
+    failure::{Failure, NO_PASSPHRASE, Result, WRONG_PASSPHRASE},
+    invocation::{Ask, Cancellation, Invocation, Output},
 };
 
 /// Maximum number of passphrases whose derived keys are kept.
 const MAX_PASSPHRASES: usize = 64;
+
+/// How often a passphrase is asked for.
+const MAX_ATTEMPTS: usize = 3;
+
+/// The questions of the reference engine.
+const UNLOCK: &str = "Enter your passphrase to unlock config/secrets\n    (set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE to remember): ";
+const PROTECT: &str = "Enter your passphrase to protect config/secrets: ";
+const CONFIRM: &str = "Re-enter your passphrase to confirm: ";
+/// The error of the reference engine for two different answers.
+const DIFFERENT: &str = "passphrases do not match";
 
 /// The kind of secrets managers that only encode.
 const ENCODED: &str = "b64";
@@ -30,11 +40,15 @@ const ENCODED: &str = "b64";
 pub(crate) struct Passphrases(Mutex<HashMap<String, Arc<PassphraseProvider>>>);
 
 impl Passphrases {
-    /// Returns the secrets of an invocation.
+    /// Returns the secrets of an invocation. Where its environment has no passphrase, a terminal is asked once one is needed.
     ///
     /// # Errors
     /// For a file of the passphrase that cannot be read.
-    pub(crate) fn of(&self, invocation: &Invocation, runtime: &Runtime) -> Result<EnvironmentSecrets> {
+    pub(crate) fn of(
+        self: &Arc<Self>,
+        invocation: &Invocation,
+        runtime: &Runtime,
+    ) -> Result<EnvironmentSecrets> {
         let passphrase = match invocation.environment.get("PULUMI_CONFIG_PASSPHRASE") {
             Some(passphrase) => Some(passphrase.clone()),
             None => match invocation.variable("PULUMI_CONFIG_PASSPHRASE_FILE") {
@@ -48,8 +62,21 @@ impl Passphrases {
                 None => None,
             },
         };
+        let source = match (passphrase, &invocation.terminal.ask_hidden) {
+            (Some(passphrase), _) => Source::Given(self.provider(passphrase, runtime)),
+            (None, Some(ask)) => Source::Asked(Arc::new(Asking {
+                ask: Arc::clone(ask),
+                stderr: Arc::clone(&invocation.stderr),
+                cancellation: invocation.cancellation.clone(),
+                passphrases: Arc::clone(self),
+                runtime: runtime.clone(),
+                accepted: Mutex::default(),
+                wrong_answers: tokio::sync::Mutex::default(),
+            })),
+            (None, None) => Source::Missing,
+        };
         Ok(EnvironmentSecrets {
-            provider: passphrase.map(|passphrase| self.provider(passphrase, runtime)),
+            source,
             verifies: false,
         })
     }
@@ -68,10 +95,98 @@ impl Passphrases {
     }
 }
 
-/// Encrypts with the passphrase of the environment, if there is one.
+/// Where the passphrase of an invocation comes from.
+#[derive(Clone)]
+enum Source {
+    Given(Arc<PassphraseProvider>),
+    Asked(Arc<Asking>),
+    Missing,
+}
+
+/// Asks a terminal for the passphrase, one question at a time. What opens a state is not asked for again.
+struct Asking {
+    ask: Ask,
+    stderr: Output,
+    cancellation: Cancellation,
+    passphrases: Arc<Passphrases>,
+    runtime: Runtime,
+    accepted: Mutex<Option<Arc<PassphraseProvider>>>,
+    /// Locked while a question is asked.
+    wrong_answers: tokio::sync::Mutex<usize>,
+}
+
+impl Asking {
+    fn accepted(&self) -> Option<Arc<PassphraseProvider>> {
+        self.accepted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn accept(&self, provider: Arc<PassphraseProvider>) {
+        *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(provider);
+    }
+
+    /// Asks one question. The end of the input is no passphrase.
+    async fn typed(&self, question: &str) -> stackwright::Result<String> {
+        let answer = self.cancellation.answer(&self.ask, question).await;
+        let answer = answer.map_err(|failure| Error::new(ErrorKind::Cancelled, failure.message))?;
+        let line = answer.ok_or_else(|| Error::new(ErrorKind::Secrets, NO_PASSPHRASE))?;
+        Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+    }
+
+    /// Opens a manager with the passphrase that is typed; a wrong one is asked for again, so often in all.
+    async fn open(&self, kind: &str, state: Option<&Value>) -> stackwright::Result<Arc<dyn SecretsManager>> {
+        let mut wrong_answers = self.wrong_answers.lock().await;
+        if let Some(provider) = self.accepted() {
+            return provider.open(kind, state).await;
+        }
+        while *wrong_answers < MAX_ATTEMPTS {
+            let passphrase = self.typed(UNLOCK).await?;
+            let provider = self.passphrases.provider(passphrase, &self.runtime);
+            match provider.open(kind, state).await {
+                Err(error) if error.kind() == ErrorKind::Decrypt => {
+                    *wrong_answers += 1;
+                    if *wrong_answers < MAX_ATTEMPTS {
+                        (self.stderr)(&format!("error: {WRONG_PASSPHRASE}\n"));
+                    }
+                }
+                opened => {
+                    if opened.is_ok() {
+                        self.accept(provider);
+                    }
+                    return opened;
+                }
+            }
+        }
+        Err(Error::new(ErrorKind::Decrypt, WRONG_PASSPHRASE))
+    }
+
+    /// Returns the passphrase of something new, which is typed twice.
+    async fn chosen(&self) -> stackwright::Result<Arc<PassphraseProvider>> {
+        let _turn = self.wrong_answers.lock().await;
+        if let Some(provider) = self.accepted() {
+            return Ok(provider);
+        }
+        for attempt in 1..=MAX_ATTEMPTS {
+            let passphrase = self.typed(PROTECT).await?;
+            if self.typed(CONFIRM).await? == passphrase {
+                let provider = self.passphrases.provider(passphrase, &self.runtime);
+                self.accept(Arc::clone(&provider));
+                return Ok(provider);
+            }
+            if attempt < MAX_ATTEMPTS {
+                (self.stderr)(&format!("error: {DIFFERENT}\n"));
+            }
+        }
+        Err(Error::new(ErrorKind::Secrets, DIFFERENT))
+    }
+}
+
+/// Encrypts with the passphrase of the environment, or with one that is typed at a terminal.
 #[derive(Clone)]
 pub(crate) struct EnvironmentSecrets {
-    provider: Option<Arc<PassphraseProvider>>,
+    source: Source,
     verifies: bool,
 }
 
@@ -79,33 +194,49 @@ impl EnvironmentSecrets {
     /// Returns secrets that check the passphrase when a stack is opened.
     pub(crate) fn verifying(&self) -> Self {
         Self {
-            verifies: self.provider.is_some(),
+            verifies: !matches!(self.source, Source::Missing),
             ..self.clone()
         }
     }
 
-    /// Refuses a missing passphrase.
+    /// Refuses a missing passphrase, where there is no terminal to ask.
     pub(crate) fn require(&self) -> Result {
-        self.given().map(drop).map_err(Failure::from)
+        match self.source {
+            Source::Missing => Err(Failure::from(missing())),
+            Source::Given(_) | Source::Asked(_) => Ok(()),
+        }
     }
 
-    fn given(&self) -> stackwright::Result<&PassphraseProvider> {
-        let missing = || Error::new(ErrorKind::Secrets, NO_PASSPHRASE);
-        self.provider.as_deref().ok_or_else(missing)
+    /// Refuses a missing passphrase before something new is made, for which a terminal is asked.
+    pub(crate) async fn require_new(&self) -> Result {
+        match &self.source {
+            Source::Asked(asking) => asking.chosen().await.map(drop).map_err(Failure::from),
+            Source::Given(_) | Source::Missing => self.require(),
+        }
     }
+}
+
+fn missing() -> Error {
+    Error::new(ErrorKind::Secrets, NO_PASSPHRASE)
 }
 
 #[async_trait]
 impl SecretsProvider for EnvironmentSecrets {
     async fn create(&self) -> stackwright::Result<Arc<dyn SecretsManager>> {
-        self.given()?.create().await
+        match &self.source {
+            Source::Given(provider) => provider.create().await,
+            Source::Asked(asking) => asking.chosen().await?.create().await,
+            Source::Missing => Err(missing()),
+        }
     }
 
     async fn open(&self, kind: &str, state: Option<&Value>) -> stackwright::Result<Arc<dyn SecretsManager>> {
-        match &self.provider {
+        match &self.source {
+            Source::Given(provider) => provider.open(kind, state).await,
             // Secrets that are only encoded need no passphrase.
-            None if kind == ENCODED => Base64Provider.open(kind, state).await,
-            _ => self.given()?.open(kind, state).await,
+            _ if kind == ENCODED => Base64Provider.open(kind, state).await,
+            Source::Asked(asking) => asking.open(kind, state).await,
+            Source::Missing => Err(missing()),
         }
     }
 

@@ -146,6 +146,14 @@ impl<'a> Session<'a> {
         self.secrets.as_ref().map_or(Ok(()), EnvironmentSecrets::require)
     }
 
+    /// Refuses a missing passphrase before a stack is created.
+    pub(crate) async fn require_new_passphrase(&self) -> Result {
+        match &self.secrets {
+            Some(secrets) => secrets.require_new().await,
+            None => Ok(()),
+        }
+    }
+
     /// Parses the name of a stack: `dev`, `organization/dev` or `organization/shop/dev`.
     pub(crate) fn named(&self, shown: &str) -> Result<NamedStack> {
         let parts: Vec<&str> = shown.split('/').collect();

@@ -72,7 +72,7 @@ export async function serveCallbacks(sdk: Sdk, run: Run, store: SdkStore): Promi
         usable.set(CallbackServer, isUsable);
     }
     if (!(await isUsable)) {
-        keepContext(sdk, CallbackServer, store);
+        keepContext(sdk, CallbackServer, run, store);
         return;
     }
     const functions = new Functions();
@@ -87,9 +87,10 @@ const contexts = new WeakMap<object, AsyncResource>();
 
 /**
  * Has the SDK's own server run the functions of a program in the context of the program. Its requests have none: the functions
- * would see the settings of no run, and their secrets would be sent in plain.
+ * would see the settings of no run, and their secrets would be sent in plain. The server ends with the operation, which can call
+ * its functions after the code that has registered them.
  */
-function keepContext({ version }: Sdk, { prototype }: CallbackServer, store: SdkStore): void {
+function keepContext({ version }: Sdk, { prototype }: CallbackServer, run: Run, store: SdkStore): void {
     const served = prototype as { invoke?: (...call: unknown[]) => unknown };
     const { invoke } = served;
     let server: SdkCallbacks | undefined;
@@ -99,6 +100,8 @@ function keepContext({ version }: Sdk, { prototype }: CallbackServer, store: Sdk
         }
         if (started !== undefined) {
             contexts.set(started, new AsyncResource("stackwright.functions"));
+            const unused = (): Promise<never> => Promise.reject(new Error("the SDK's own server has the functions"));
+            run.bridge.serveFunctions(run.number, `server-${++targets}`, unused, () => started.shutdown());
         }
         server = started;
     };

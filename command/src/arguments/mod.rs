@@ -247,15 +247,24 @@ pub(crate) struct NewArguments {
 }
 
 impl Arguments {
-    /// Parses the arguments.
+    /// Parses the arguments of a command, whose name the text of `--help` has.
     ///
     /// # Errors
     /// [`Refusal`], which is also the text of `--help`.
-    pub(crate) fn parse_from_list(arguments: &[String]) -> Result<(Self, Vec<GivenFlag>), Refusal> {
+    pub(crate) fn parse_from_list(
+        name: &str,
+        arguments: &[String],
+    ) -> Result<(Self, Vec<GivenFlag>), Refusal> {
+        let words = std::iter::once(name.to_owned()).chain(arguments.iter().cloned());
+        if name != REFERENCE_NAME {
+            // What is built has the name in it.
+            let mut parser = command();
+            let matches = parser.try_get_matches_from_mut(words)?;
+            return Ok((Self::from_arg_matches(&matches)?, given_flags(&parser, &matches)));
+        }
         // A panic while parsing leaves the parser as it is between two lines: only what it has built changes.
         let mut parser = PARSER.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = std::iter::once("pulumi".to_owned());
-        let matches = parser.try_get_matches_from_mut(name.chain(arguments.iter().cloned()))?;
+        let matches = parser.try_get_matches_from_mut(words)?;
         Ok((Self::from_arg_matches(&matches)?, given_flags(&parser, &matches)))
     }
 }
@@ -290,7 +299,10 @@ fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> 
     flags
 }
 
-/// The parser of all invocations. Making one takes longer than most of them, and it keeps the subcommands that it has built.
+/// The name under which most invocations run.
+const REFERENCE_NAME: &str = "pulumi";
+
+/// The parser of all invocations under that name. Making one takes longer than most of them, and it keeps the subcommands that it has built.
 static PARSER: LazyLock<Mutex<clap::Command>> = LazyLock::new(|| Mutex::new(command()));
 
 /// Returns a parser. Flags of booleans take values after `=`, and those of texts any text, also one that begins with a hyphen.
@@ -345,7 +357,7 @@ mod tests {
         ];
         let parsed = |line: &str| {
             let list: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            format!("{:?}", Arguments::parse_from_list(&list))
+            format!("{:?}", Arguments::parse_from_list(REFERENCE_NAME, &list))
         };
         let alone: Vec<String> = lines
             .iter()
@@ -368,7 +380,7 @@ mod tests {
         let line =
             "--non-interactive up --yes --run-program=false --target a --target -b -m hello --stack dev";
         let list: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let (arguments, flags) = Arguments::parse_from_list(&list).unwrap();
+        let (arguments, flags) = Arguments::parse_from_list("pulumi", &list).unwrap();
         let Verb::Up(up) = arguments.verb else {
             panic!("{arguments:?}");
         };

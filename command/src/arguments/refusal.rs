@@ -60,7 +60,7 @@ mod tests {
 
     fn refused(line: &str) -> String {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        match Arguments::parse_from_list(&arguments) {
+        match Arguments::parse_from_list("pulumi", &arguments) {
             Err(Refusal::Error(text)) => text,
             other => panic!("{line}: {other:?}"),
         }
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn help_is_no_error() {
-        let Err(Refusal::Help(text)) = Arguments::parse_from_list(&["preview".into(), "--help".into()])
+        let Err(Refusal::Help(text)) =
+            Arguments::parse_from_list("pulumi", &["preview".into(), "--help".into()])
         else {
             panic!("there is no help");
         };

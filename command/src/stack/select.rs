@@ -58,7 +58,8 @@ async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Opt
     // Before anything is created: without a passphrase, the stack could not keep secrets.
     let unmanaged = "could not create secrets manager for new stack: ";
     session
-        .require_passphrase()
+        .require_new_passphrase()
+        .await
         .map_err(|failure| failure.after(unmanaged))?;
     let settings = StackSettings::default();
     let created = session

@@ -6,6 +6,7 @@ use super::{
     OperationRun,
     prepare::Prepared,
     resolve::{Candidate, Relation, check_readable, exists, record, taken, to_be_deleted},
+    run_state::RunState,
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -44,6 +45,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
         .map(|record| Arc::clone(&record.state))
         .collect();
     let (place, entry) = PendingEntry::find(&prepared.pending, &records, &adoption.pending)?;
+    run.pending.found().chosen = Some(entry.operation.clone());
     let resource = &entry.operation.resource;
     let id = match &adoption.resource_id {
         Some(id) => ResourceId::from(id.as_str()),
@@ -87,4 +89,25 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
     }
     record(run, &mut prepared, vec![Candidate { place, id }]).await?;
     Ok(None)
+}
+
+/// Adds to the error of an adoption what the state has of the pending operation.
+pub(super) fn with_kept(run: &OperationRun, state: &RunState, error: Error) -> Error {
+    let found = run.pending.found();
+    let is_written = state.knows_state && !run.options.dry_run;
+    let Some(chosen) = found.chosen.as_ref().filter(|_| is_written) else {
+        return error;
+    };
+    let kind = format!("{:?}", chosen.kind).to_lowercase();
+    let urn = &chosen.resource.urn;
+    error.with_hint(match &found.record {
+        Some(record) => format!(
+            "'{urn}' is recorded with the id '{}', and its pending operation '{kind}' is removed from the state",
+            record.id
+        ),
+        None => format!(
+            "the state is as before: the pending operation '{kind}' of '{urn}' stays, and can be adopted again, or removed by \
+             forget_pending()"
+        ),
+    })
 }

@@ -38,6 +38,8 @@ pub(super) struct Findings {
     pub(super) resolved: Vec<usize>,
     /// Those that stay pending: the resource exists and could not be recorded, or it could not be read.
     pub(super) kept: Vec<usize>,
+    /// The pending operation that the host has chosen, once it is found.
+    pub(super) chosen: Option<PendingOperation>,
     /// The record of the adopted resource.
     pub(super) record: Option<Arc<ResourceState>>,
 }

@@ -12,6 +12,7 @@ use futures::FutureExt as _;
 
 use super::{
     ImportRequest, OperationKind, OperationOptions, OperationResult, PendingWork, Session, StackContext,
+    adopt::with_kept,
     execute::whole_seconds,
     import::check_request,
     moves::accept_moves,
@@ -128,6 +129,7 @@ impl OperationRun {
     fn conclude(self, mut state: RunState, error: Option<Error>, began: Duration) -> OperationResult {
         let ending = state.ending(&self.control);
         let error = error_of(&self, error, ending.cancelled)
+            .map(|error| with_kept(&self, &state, error))
             .map(|error| error.scrubbed(|text| self.events.redactor().scrub(text)));
         if error.is_some() {
             // An incomplete plan holds no later operation.

@@ -74,6 +74,12 @@ impl HostEnvironment {
         self.variable(name).filter(|value| !value.is_empty())
     }
 
+    /// Returns the variable `PATH` where plugins are looked for in its folders: not with a true `PULUMI_IGNORE_AMBIENT_PLUGINS`.
+    pub(crate) fn plugin_path(&self) -> Option<&OsStr> {
+        let ignores = self.is_enabled("PULUMI_IGNORE_AMBIENT_PLUGINS");
+        self.set("PATH").filter(|_| !ignores)
+    }
+
     /// Returns whether a variable has a value that the reference engine understands as true.
     pub(super) fn is_enabled(&self, name: &str) -> bool {
         let value = self.set(name).and_then(OsStr::to_str);

@@ -150,8 +150,7 @@ impl PluginSettings {
     /// `.pulumi` of `HOME`.
     #[must_use]
     pub fn or_from(self, environment: &HostEnvironment) -> Self {
-        let ignores = environment.is_enabled("PULUMI_IGNORE_AMBIENT_PLUGINS");
-        let path = || environment.set("PATH").filter(|_| !ignores).map(OsString::from);
+        let path = || environment.plugin_path().map(OsString::from);
         Self {
             path: self.path.or_else(path),
             cache: self.cache.or_else(|| environment.installed_plugins()),

@@ -34,8 +34,8 @@ pub struct HostedProgram {
     pub root: PathBuf,
     /// The folder of the program, or its file.
     pub program: PathBuf,
-    /// The environment of the language host and of the program, whose `PATH` is searched where the settings of plugins name none;
-    /// `None` is that of plugins.
+    /// The environment of the language host and of the program, whose `PATH` is searched where the settings of plugins name none,
+    /// unless `PULUMI_IGNORE_AMBIENT_PLUGINS` is true; `None` is that of plugins.
     pub environment: Option<HostEnvironment>,
 }
 
@@ -55,7 +55,7 @@ impl LanguageHostProgram {
         if let Some(environment) = &program.environment {
             plugins.path = plugins
                 .path
-                .or_else(|| environment.variable("PATH").map(OsStr::to_owned));
+                .or_else(|| environment.plugin_path().map(OsStr::to_owned));
         }
         let query = PluginQuery {
             kind: PluginKind::Language,
@@ -169,5 +169,40 @@ impl Program for LanguageHostProgram {
         };
         process.close().await;
         verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    #[test]
+    fn a_language_host_on_the_path_is_left_out_where_ambient_plugins_are_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = folder.path().join("pulumi-language-made");
+        fs::write(&host, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&host, fs::Permissions::from_mode(0o755)).unwrap();
+        let found = |ignores: &str| {
+            let path = folder.path().display().to_string();
+            let environment = HostEnvironment::new(Default::default(), folder.path().to_owned());
+            let environment = environment
+                .with("PATH", &path)
+                .with("PULUMI_IGNORE_AMBIENT_PLUGINS", ignores);
+            let program = HostedProgram {
+                runtime: "made".to_owned(),
+                root: folder.path().to_owned(),
+                program: folder.path().to_owned(),
+                environment: Some(environment),
+            };
+            LanguageHostProgram::find(program, PluginSettings::default())
+                .map(|found| found.found.command.program)
+        };
+        assert_eq!(found("false").unwrap(), host);
+        let Err(error) = found("true") else {
+            panic!("a language host of the path was found");
+        };
+        assert_eq!(error.kind(), ErrorKind::Plugin);
     }
 }

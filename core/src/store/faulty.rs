@@ -73,7 +73,8 @@ impl FaultyStore {
         self.writes.load(Ordering::SeqCst)
     }
 
-    async fn write<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    /// Does a write, or fails it.
+    pub(crate) async fn write<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let number = self.writes.fetch_add(1, Ordering::SeqCst);
         let failed = || Err(Error::new(ErrorKind::Unavailable, "the store failed on purpose"));
         match self.fault {

@@ -20,6 +20,11 @@ use crate::{
     store::{LoadedStack, Rekeying, StackSession, StackStorage},
 };
 
+/// The warning for a stack that was opened without a project folder.
+const NO_PROJECT: &str = "the stack was opened without its project folder: where it has a settings file, `Pulumi.<stack>.yaml`, the \
+                          encrypted values in it and its `encryptionsalt` keep the former key. To change them with the state, open the \
+                          stack with `project`";
+
 /// The name of the operation in locks and journals.
 const NAME: &str = "change-secrets";
 
@@ -200,6 +205,9 @@ async fn rekeyed_config(
 fn report_of(stack: &StackContext, loaded: &LoadedStack) -> EditReport {
     let mut report = EditReport::of_secrets(&loaded.snapshot);
     warn(&mut report, &loaded.warnings);
+    if stack.config_source.is_none() {
+        report.warnings.push(NO_PROJECT.to_owned());
+    }
     let encrypted = stack.config.encrypted_keys();
     if !encrypted.is_empty() {
         let keys: Vec<_> = encrypted.iter().map(ToString::to_string).collect();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     deployment::{Deployment, any_secret, is_provider, shown_secret, text},
     oracle,
-    world::{KEYS, NAMES, World},
+    world::{FullName, KEYS, NAMES, OTHER_PROJECTS, World},
 };
 use crate::{
     state::edit::{Delete, Move, Rename, Selection, StateEdit},
@@ -45,10 +45,11 @@ pub(super) fn change() -> impl Strategy<Value = Change> {
 pub(super) enum Action {
     Edit(StateEdit),
     Move(Move),
-    Restore(usize),
+    /// The number of the state in the history, and whether the key of that state is given.
+    Restore(usize, bool),
     Forget(usize),
     Import(Import),
-    RenameStack(&'static str),
+    RenameStack(FullName),
     ChangeSecrets(&'static str),
 }
 
@@ -110,7 +111,18 @@ pub(super) async fn action(
             no_parent: !change.flag,
             ..rename
         })),
-        12 => Action::RenameStack(next(NAMES[side], world.names[side])),
+        12 => {
+            let (project, name) = world.names[side];
+            let project = match change.other.index(3) {
+                0 => project,
+                _ => next([world.first_project(side), OTHER_PROJECTS[side]], project),
+            };
+            // Another project alone is another name, too.
+            let is_other = project != world.names[side].0;
+            let keeps_name = is_other && change.flag;
+            let name = if keeps_name { name } else { next(NAMES[side], name) };
+            Action::RenameStack((project, name))
+        }
         13 => Action::ChangeSecrets(next(KEYS[side], world.keys[side])),
         14 if change.flag && !before.pending.is_empty() => {
             Action::Forget(change.other.index(before.pending.len()))
@@ -137,7 +149,7 @@ pub(super) async fn action(
         _ => match world.recorded[side].len() {
             0 => return None,
             _ if change.flag => return None,
-            count => Action::Restore(change.other.index(count) + 1),
+            count => Action::Restore(change.other.index(count) + 1, change.record.index(2) == 0),
         },
     })
 }

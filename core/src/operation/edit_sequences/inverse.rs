@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{
     actions::{Action, Import},
     deployment::{Deployment, MARK, Parts, ROOT_TYPE, is_live, is_provider, text},
+    world::FullName,
 };
 use crate::{
     state::edit::{Move, Rename, Selection, StateEdit},
@@ -19,7 +20,7 @@ pub(super) fn inverse(
     [before, after]: [&[Deployment; 2]; 2],
     side: usize,
     sealed: Vec<u8>,
-    former: (&'static str, &'static str),
+    former: (FullName, &'static str),
 ) -> Option<(Action, usize)> {
     let own = &before[side];
     let all_are = |selection: &Selection, value: bool, member: &str| {
@@ -49,7 +50,7 @@ pub(super) fn inverse(
         }
         Action::RenameStack(_) => return Some((Action::RenameStack(former.0), side)),
         Action::ChangeSecrets(_) => return Some((Action::ChangeSecrets(former.1), side)),
-        Action::Restore(_) | Action::Forget(_) => return None,
+        Action::Restore(..) | Action::Forget(_) => return None,
     };
     let inverse = match edit {
         StateEdit::Rename(rename) => {

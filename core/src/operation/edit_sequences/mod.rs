@@ -1,5 +1,5 @@
-//! Random sequences of edits of two random states, with faults at any writes of the process that edits, and of the next one: each
-//! edit is made as a whole, as a model of it makes it and its dry run announces it, or not at all; its report is what has changed; and
+//! Random sequences of edits of two random states, with faults at any writes of the process that edits, and of the next one, to the
+//! stores and to the configurations: each edit is made as a whole, as a model of it makes it and its dry run announces it, or not at all; its report is what has changed; and
 //! the inverse edit restores the state.
 
 mod actions;
@@ -85,22 +85,26 @@ fn expected(
         Action::Edit(edit) => oracle::edited(&before[side], edit)?,
         Action::Move(edit) => {
             let sides = [&before[side], &before[1 - side]];
-            let to = (world.projects[1 - side], world.names[1 - side]);
-            let [left, arrived] = oracle::moved(sides, edit, to)?;
+            let [left, arrived] = oracle::moved(sides, edit, world.names[1 - side])?;
             after[1 - side] = arrived;
             left
         }
-        Action::Restore(version) => {
+        Action::Restore(version, has_key) => {
             let recorded = &world.recorded[side][*version - 1];
-            if recorded.key != world.keys[side] {
+            if recorded.key != world.keys[side] && !has_key {
                 return None;
             }
-            match recorded.name == world.names[side] {
+            let deployment = match recorded.name == world.names[side] {
                 true => recorded.deployment.clone(),
                 false => {
                     let names = [recorded.name, world.names[side]];
-                    oracle::with_stack_name(&recorded.deployment, world.projects[side], names)
+                    oracle::with_stack_name(&recorded.deployment, names)
                 }
+            };
+            match has_key {
+                // All secrets are encrypted anew.
+                true => deployment.contents(),
+                false => deployment,
             }
         }
         Action::Forget(place) => {
@@ -108,9 +112,7 @@ fn expected(
             return Some(after);
         }
         Action::Import(import) => import.expected.clone(),
-        Action::RenameStack(name) => {
-            oracle::with_stack_name(&before[side], world.projects[side], [world.names[side], *name])
-        }
+        Action::RenameStack(name) => oracle::with_stack_name(&before[side], [world.names[side], *name]),
         Action::ChangeSecrets(_) => before[side].contents(),
     };
     Some(after)
@@ -272,7 +274,7 @@ async fn play(world: &mut World, change: &Change, faults: Option<&AnyFaults>) ->
     let is_lossless = match &action {
         Action::Move(_) => oracle::is_lossless(&before[side], &after[side]),
         Action::RenameStack(_) => {
-            let usual = oracle::with_stack_name(&before[side], world.projects[side], [former.0; 2]);
+            let usual = oracle::with_stack_name(&before[side], [former.0; 2]);
             usual == before[side]
         }
         _ => true,

@@ -11,11 +11,12 @@ use super::{
     Faults,
     actions::Action,
     deployment::{Deployment, decrypted},
-    settings::{Settings, TOKEN},
+    settings::{FaultySettings, Settings, TOKEN},
     start::{Extra, Shape, enriched, objects, of_project, stores},
 };
 use crate::{
     Engine, Stack, StackSettings,
+    config::ConfigSource,
     error::Result,
     operation::{Opening, test_key::Key},
     runtime::Runtime,
@@ -32,11 +33,17 @@ use crate::{
     },
 };
 
-/// The names that each stack can have.
+/// The names of a project and of a stack in it.
+pub(super) type FullName = (&'static str, &'static str);
+
+/// The names that each stack can have within its project.
 pub(super) const NAMES: [[&str; 2]; 2] = [[STACK, "dev-renamed"], ["live", "live-renamed"]];
 
 /// The projects of stacks in two stores; those in one store are both of the first.
 const PROJECTS: [&str; 2] = [PROJECT, "till"];
+
+/// The other project to which each stack can move.
+pub(super) const OTHER_PROJECTS: [&str; 2] = ["cafe", "tavern"];
 
 /// The keys that each stack can have.
 pub(super) const KEYS: [[&str; 2]; 2] = [["old", "older"], ["new", "newer"]];
@@ -45,18 +52,25 @@ pub(super) const KEYS: [[&str; 2]; 2] = [["old", "older"], ["new", "newer"]];
 #[derive(Clone)]
 pub(super) struct Recorded {
     pub(super) deployment: Deployment,
-    pub(super) name: &'static str,
+    pub(super) name: FullName,
     pub(super) key: &'static str,
     config: Value,
+}
+
+/// What one process has: stores and sources of configurations, in which writes can fail.
+struct Process {
+    stores: [Arc<dyn Store>; 2],
+    settings: [Arc<dyn ConfigSource>; 2],
 }
 
 pub(super) struct World {
     stores: [Arc<dyn Store>; 2],
     /// The folders of stores that are not in memory.
     folders: Vec<TempDir>,
-    pub(super) projects: [&'static str; 2],
+    /// The project in which each stack is at first.
+    projects: [&'static str; 2],
     settings: [Arc<Settings>; 2],
-    pub(super) names: [&'static str; 2],
+    pub(super) names: [FullName; 2],
     pub(super) keys: [&'static str; 2],
     pub(super) recorded: [Vec<Recorded>; 2],
     /// How many writes the process after the last fault has made.
@@ -67,27 +81,29 @@ impl World {
     /// Creates both stacks.
     pub(super) async fn new(seeds: [&[Seed]; 2], extras: &[Extra], shape: Shape) -> Self {
         let (stores, folders) = stores(shape.is_apart);
+        let projects = if shape.is_apart { PROJECTS } else { [PROJECT; 2] };
         let world = Self {
             stores,
             folders,
-            projects: if shape.is_apart { PROJECTS } else { [PROJECT; 2] },
-            settings: KEYS.map(|keys| Settings::of(keys[0])),
-            names: NAMES.map(|names| names[0]),
+            projects,
+            settings: [0, 1].map(|side| Settings::of(NAMES[side][0], KEYS[side][0])),
+            names: [0, 1].map(|side| (projects[side], NAMES[side][0])),
             keys: KEYS.map(|keys| keys[0]),
             recorded: Default::default(),
             writes_of_next_process: 0,
         };
         for (side, seeds) in seeds.into_iter().enumerate() {
-            let snapshot = state_in(world.names[side], seeds);
+            let (project, name) = world.names[side];
+            let snapshot = state_in(name, seeds);
             let shown = SecretsShown::Plaintext;
             let document = write_deployment(&snapshot, shown, Layout::Compact).await.unwrap();
-            let document = enriched(&document, world.names[side], extras);
-            let document = match world.projects[side] {
+            let document = enriched(&document, name, extras);
+            let document = match project {
                 PROJECT => document,
                 project => of_project(&document, project),
             };
-            let opened = world.opened(&world.stores, side, Opening::Create);
-            let stack = opened.await.unwrap();
+            let process = world.process();
+            let stack = world.opened(&process, side, Opening::Create).await.unwrap();
             stack.import_deployment(&document).await.unwrap();
             if shape.is_compressed {
                 world.compress(side).await;
@@ -147,7 +163,8 @@ impl World {
     }
 
     fn checkpoint_key(&self, side: usize) -> String {
-        format!(".pulumi/stacks/{}/{}.json", self.projects[side], self.names[side])
+        let (project, name) = self.names[side];
+        format!(".pulumi/stacks/{project}/{name}.json")
     }
 
     /// Returns whether the checkpoints are stored as they were at first.
@@ -161,32 +178,42 @@ impl World {
     }
 
     async fn opened_as(
-        &self,
-        store: Arc<dyn Store>,
+        process: &Process,
         side: usize,
-        (name, key): (&str, &'static str),
+        ((project, name), key): (FullName, &'static str),
         opening: Opening,
     ) -> Result<Stack> {
+        let store = Arc::clone(&process.stores[side]);
         let builder = Engine::builder(Handle::current()).store(store);
         let engine = builder.secrets(Arc::new(Key::numbered(key))).build().unwrap();
         let settings = StackSettings {
-            config_source: Some(Arc::clone(&self.settings[side]) as _),
+            config_source: Some(Arc::clone(&process.settings[side])),
             opening,
             ..StackSettings::default()
         };
-        engine
-            .stack(&format!("{}/{name}", self.projects[side]), settings)
-            .await
+        engine.stack(&format!("{project}/{name}"), settings).await
     }
 
-    async fn opened(&self, stores: &[Arc<dyn Store>; 2], side: usize, opening: Opening) -> Result<Stack> {
+    async fn opened(&self, process: &Process, side: usize, opening: Opening) -> Result<Stack> {
         let known = (self.names[side], self.keys[side]);
-        self.opened_as(Arc::clone(&stores[side]), side, known, opening)
-            .await
+        Self::opened_as(process, side, known, opening).await
+    }
+
+    pub(super) fn first_project(&self, side: usize) -> &'static str {
+        self.projects[side]
+    }
+
+    /// Returns a process in which no write fails.
+    fn process(&self) -> Process {
+        Process {
+            stores: self.stores.clone(),
+            settings: self.settings.each_ref().map(|settings| Arc::clone(settings) as _),
+        }
     }
 
     pub(super) async fn open(&self, side: usize) -> Stack {
-        self.opened(&self.stores, side, Opening::Select).await.unwrap()
+        let process = self.process();
+        self.opened(&process, side, Opening::Select).await.unwrap()
     }
 
     fn storage(&self, side: usize) -> StackStorage {
@@ -198,7 +225,8 @@ impl World {
             system: "boot 1".into(),
             processes: Arc::new(SystemProcesses),
         };
-        let name = StackName::new(self.projects[side], self.names[side]).unwrap();
+        let (project, name) = self.names[side];
+        let name = StackName::new(project, name).unwrap();
         StackStorage::new(Arc::clone(&self.stores[side]), name, facts, runtime)
     }
 
@@ -217,10 +245,11 @@ impl World {
         [0, 1].map(|side| self.settings[side].ciphertext())
     }
 
-    /// Returns whether the configuration of a stack has its key, and its secret.
+    /// Returns whether the configuration of a stack has its name, its key, and its secret.
     pub(super) fn has_config(&self, side: usize) -> bool {
         let (key, content) = decrypted(&self.settings[side].ciphertext());
-        (key.as_str(), content.as_str()) == (self.keys[side], TOKEN)
+        let is_named = self.settings[side].name() == self.names[side].1;
+        is_named && (key.as_str(), content.as_str()) == (self.keys[side], TOKEN)
     }
 
     pub(super) async fn record(&mut self, side: usize) {
@@ -262,51 +291,63 @@ impl World {
         faults: Option<&Faults>,
     ) -> Result<[EditReport; 2]> {
         match faults {
-            None => self.make_in(&self.stores, action, side, dry_run).await,
+            None => self.make_in(&self.process(), action, side, dry_run).await,
             Some(faults) => {
-                let (stores, _) = self.hindered(faults.kind, faults.at);
-                self.make_in(&stores, action, side, dry_run).await
+                let (process, _) = self.hindered(faults.kind, faults.at);
+                self.make_in(&process, action, side, dry_run).await
             }
         }
     }
 
     /// Returns how many writes an edit takes.
     pub(super) async fn count_writes(&self, action: &Action, side: usize) -> usize {
-        let (stores, writes) = self.hindered(Fault::Refused, usize::MAX);
-        drop(self.make_in(&stores, action, side, false).await);
+        let (process, writes) = self.hindered(Fault::Refused, usize::MAX);
+        drop(self.make_in(&process, action, side, false).await);
         writes.writes()
     }
 
-    /// Returns the stores of a process that fails at a write of either.
-    fn hindered(&self, kind: Fault, at: usize) -> ([Arc<dyn Store>; 2], Arc<FaultyStore>) {
+    /// Returns a process that fails at a write to any store or configuration.
+    fn hindered(&self, kind: Fault, at: usize) -> (Process, Arc<FaultyStore>) {
         let first = Arc::new(FaultyStore::new(Arc::clone(&self.stores[0]), kind, at));
         let second = match self.folders.is_empty() {
             true => Arc::clone(&first),
             false => Arc::new(first.beside(Arc::clone(&self.stores[1]))),
         };
-        ([Arc::clone(&first) as _, second], first)
+        let settings = self.settings.each_ref().map(|settings| {
+            let settings = FaultySettings {
+                inner: Arc::clone(settings),
+                store: Arc::clone(&first),
+            };
+            Arc::new(settings) as _
+        });
+        let stores: [Arc<dyn Store>; 2] = [Arc::clone(&first) as _, second];
+        (Process { stores, settings }, first)
     }
 
     async fn make_in(
         &self,
-        stores: &[Arc<dyn Store>; 2],
+        process: &Process,
         action: &Action,
         side: usize,
         dry_run: bool,
     ) -> Result<[EditReport; 2]> {
-        let stack = self.opened(stores, side, Opening::Select).await?;
+        let stack = self.opened(process, side, Opening::Select).await?;
         let mut reports = [EditReport::default(), EditReport::default()];
         match action {
             Action::Edit(edit) => reports[side] = stack.edit(edit, dry_run).await?,
             Action::Move(edit) => {
-                let other = self.opened(stores, 1 - side, Opening::Select).await?;
+                let other = self.opened(process, 1 - side, Opening::Select).await?;
                 let report = stack.move_resources(&other, edit, dry_run).await?;
                 reports[side] = report.source;
                 reports[1 - side] = report.destination;
             }
-            Action::Restore(version) => {
+            Action::Restore(version, has_key) => {
                 let point = HistoryPoint::Version(*version);
-                reports[side] = stack.restore(&point, dry_run).await?;
+                let key = Key::numbered(self.recorded[side][*version - 1].key);
+                reports[side] = match has_key {
+                    true => stack.restore_with_key(&point, &key, dry_run).await?,
+                    false => stack.restore(&point, dry_run).await?,
+                };
             }
             Action::Forget(place) => {
                 let pending = stack.pending().await?;
@@ -318,7 +359,10 @@ impl World {
                     .import_deployment_with(&import.document, force, dry_run)
                     .await?;
             }
-            Action::RenameStack(name) => reports[side] = stack.rename_stack(name, dry_run).await?,
+            Action::RenameStack((project, name)) => {
+                let name = format!("{project}/{name}");
+                reports[side] = stack.rename_stack(&name, dry_run).await?;
+            }
             Action::ChangeSecrets(key) => {
                 reports[side] = stack
                     .change_secrets(Arc::new(Key::numbered(key)), dry_run)
@@ -331,19 +375,15 @@ impl World {
     /// Opens a stack in a process that is hindered, too; the locks of both processes are broken. Returns the number of writes.
     pub(super) async fn next_process(&self, action: &Action, side: usize, faults: &Faults) -> usize {
         self.break_locks().await;
-        let (stores, writes) = self.hindered(faults.kind, faults.again);
+        let (process, writes) = self.hindered(faults.kind, faults.again);
         let opened = if faults.opens_other { 1 - side } else { side };
         let (mut name, mut key) = (self.names[opened], self.keys[opened]);
         match action {
-            Action::RenameStack(new) if opened == side && faults.expects_change => name = new,
+            Action::RenameStack(new) if opened == side && faults.expects_change => name = *new,
             Action::ChangeSecrets(new) if opened == side && faults.expects_change => key = new,
             _ => {}
         }
-        let store = Arc::clone(&stores[opened]);
-        drop(
-            self.opened_as(store, opened, (name, key), Opening::AsNeeded)
-                .await,
-        );
+        drop(Self::opened_as(&process, opened, (name, key), Opening::AsNeeded).await);
         self.break_locks().await;
         writes.writes()
     }
@@ -356,16 +396,14 @@ impl World {
             Action::ChangeSecrets(key) => [known, (known.0, *key)],
             _ => return,
         };
+        let process = self.process();
         for possible in possible {
             // The notes that an interrupted change left under this name are settled.
-            drop(
-                self.opened_as(Arc::clone(&self.stores[side]), side, possible, Opening::AsNeeded)
-                    .await,
-            );
+            drop(Self::opened_as(&process, side, possible, Opening::AsNeeded).await);
         }
         let mut found = Vec::new();
         for possible in possible {
-            let opened = self.opened_as(Arc::clone(&self.stores[side]), side, possible, Opening::Select);
+            let opened = Self::opened_as(&process, side, possible, Opening::Select);
             if let Ok(stack) = opened.await
                 && stack.export_deployment(true).await.is_ok()
             {

@@ -235,15 +235,15 @@ pub(super) fn repaired(before: &Deployment) -> Option<Deployment> {
     after.is_sortable().then_some(after)
 }
 
-/// Returns the deployment of a stack that has another name.
-pub(super) fn with_stack_name(before: &Deployment, project: &str, [from, to]: [&str; 2]) -> Deployment {
-    let old = format!("urn:pulumi:{from}::{project}::");
+/// Returns the deployment of a stack that has another name, or is in another project.
+pub(super) fn with_stack_name(before: &Deployment, [from, to]: [Names<'_>; 2]) -> Deployment {
+    let (old, (project, stack)) = (format!("urn:pulumi:{}::{}::", from.1, from.0), to);
     let mut after = before.clone();
     after.substitute(&|urn| {
         let rest = urn.strip_prefix(&old)?;
         Some(match rest.strip_prefix(ROOT_TYPE) {
-            Some(_) => root_urn((project, to)),
-            None => format!("urn:pulumi:{to}::{project}::{rest}"),
+            Some(_) => root_urn(to),
+            None => format!("urn:pulumi:{stack}::{project}::{rest}"),
         })
     });
     after
