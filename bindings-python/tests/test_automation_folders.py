@@ -99,34 +99,6 @@ def test_a_program_that_fails_is_an_error_with_its_traceback(write: Write) -> No
         write("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n").up()
 
 
-INCOMPLETE = "exited with code 0 before the program was complete"
-"""The error of a program whose process ends too early."""
-
-
-def test_a_program_that_ends_before_it_is_complete_deletes_nothing(write: Write, memory: Memory) -> None:
-    made = "import os, sys, pulumi\npulumi.CustomResource('mem:index:Thing', 'first', {})\n"
-    second = "pulumi.CustomResource('mem:index:Thing', 'second', {})\n"
-    write(f"{made}{second}").up()
-    things = set(memory.things)
-    for end in ("os._exit(0)", "import threading; threading.Thread(target=os._exit, args=[0]).start(); threading.Event().wait()"):
-        with pytest.raises(auto.RuntimeError, match=INCOMPLETE):
-            write(f"{made}{end}\n{second}").up()
-        assert set(memory.things) == things
-    # This is the end that the program has chosen.
-    assert write(f"{made}{second}sys.exit()\n").up().summary.resource_changes == {"same": 3}
-    assert write(f"{made}sys.exit(0)\n{second}").up().summary.resource_changes == {"same": 2, "delete": 1}
-
-
-def test_errors_of_a_program_have_no_frames_of_the_launcher(write: Write, memory: Memory) -> None:
-    with pytest.raises(auto.RuntimeError, match="SyntaxError") as caught:
-        write("import pulumi\nthis is wrong\n").up()
-    assert "this is wrong" in str(caught.value) and "<string>" not in str(caught.value) and "runpy" not in str(caught.value)
-    with pytest.raises(auto.CommandError) as failed:
-        refused = "import pulumi\npulumi.CustomResource('nowhere:index:Thing', 'thing', {})\n"
-        write(refused).up()
-    assert "nowhere" in str(failed.value) and "Resource monitor has terminated" not in str(failed.value)
-
-
 def test_a_cancelled_program_and_what_it_has_started_are_gone(write: Write, tmp_path: Path) -> None:
     noted = tmp_path / "processes"
     stack = write(
@@ -475,23 +447,6 @@ def test_a_program_in_javascript_that_fails_is_an_error_with_its_stack(write_nod
         write_node("process.exit(3);\n").up()
     with pytest.raises(auto.CommandError, match="later"):
         write_node("setTimeout(() => Promise.reject(new Error('later')), 50);\n").up()
-
-
-def test_a_program_in_javascript_that_ends_before_it_is_complete_deletes_nothing(write_node: Write, memory: Memory) -> None:
-    made = "const pulumi = require('@pulumi/pulumi');\nnew pulumi.CustomResource('mem:index:Thing', 'first', {});\n"
-    second = "new pulumi.CustomResource('mem:index:Thing', 'second', {});\n"
-    write_node(f"{made}{second}").up()
-    things = set(memory.things)
-    with pytest.raises(auto.RuntimeError, match=INCOMPLETE):
-        write_node(f"{made}process.reallyExit(0);\n{second}").up()
-    with pytest.raises(auto.RuntimeError):
-        write_node(f"{made}process.exit(0);\n{second}").up()
-    assert set(memory.things) == things
-    with pytest.raises(auto.CommandError, match="outputs whose promises never resolve"):
-        write_node(f"{made}{second}exports.never = new Promise(() => {{}});\n").up()
-    with pytest.raises(auto.RuntimeError, match="program exited with non-zero exit code: 5"):
-        write_node(f"{made}{second}process.exitCode = 5;\n").up()
-    assert set(memory.things) == things
 
 
 def test_a_program_in_typescript_is_compiled_and_checked(write_node: Write) -> None:

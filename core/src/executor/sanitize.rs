@@ -55,7 +55,7 @@ impl Sanitizer {
     ///
     /// # Errors
     /// Those of [`Self::inspect`].
-    pub(crate) fn sanitize(&self, label: &str, values: &mut PropertyMap) -> Result<(), String> {
+    pub(super) fn sanitize(&self, label: &str, values: &mut PropertyMap) -> Result<(), String> {
         if self.inspect(label, values)?.unknowns && !self.preview {
             *values = std::mem::take(values).without_unknowns();
         }
@@ -69,13 +69,8 @@ impl Sanitizer {
         response: CheckResponse,
     ) -> ProviderResult<CheckResponse> {
         if !response.inputs.same_content(news) {
-            let survey = self
-                .inspect("inputs", &response.inputs)
+            self.inspect("inputs", &response.inputs)
                 .map_err(malformed_response)?;
-            if survey.unknowns && !self.preview {
-                let fault = "the inputs have unknown values, which only a preview has";
-                return Err(malformed_response(fault.to_owned()));
-            }
         }
         Ok(response)
     }

@@ -34,9 +34,9 @@ impl PolicyChecks {
             let rewriting = {
                 let subject = self.subject(new, Some(&registering.goal));
                 let question = async {
-                    let mut rewriting = pack.remediate(&subject, &new.inputs).await?;
-                    if let Some(inputs) = &mut rewriting.inputs {
-                        let valid = self.run.executor.sanitizer().sanitize("inputs", inputs);
+                    let rewriting = pack.remediate(&subject, &new.inputs).await?;
+                    if let Some(inputs) = &rewriting.inputs {
+                        let valid = self.run.executor.sanitizer().inspect("inputs", inputs);
                         valid.map_err(|fault| pack.malformed_response("Remediate", &fault))?;
                     }
                     Ok(rewriting)

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::{
-    diagnostic::Diagnostic,
     error::Error,
     executor::Executor,
     monitor::{RunInfo, WireStatus, request_error::RequestError},
@@ -14,10 +13,6 @@ use crate::{
     secrets::Redactor,
     urn::Urn,
 };
-
-/// The warning about unknown values in a run that is no preview.
-const UNKNOWN_INPUTS: &str =
-    "unknown values among its inputs are left out: they come from what this run does not create";
 
 /// Inspects the values that the program of one run passes.
 pub(super) struct ProgramValues {
@@ -69,40 +64,9 @@ impl ProgramValues {
         values: PropertyMap,
         urn: &Urn,
     ) -> Result<PropertyMap, RequestError> {
-        match self.inspect(label, &values)?.assets {
-            true => self.hash_assets(label, values, urn).await,
-            false => Ok(values),
+        if !self.inspect(label, &values)?.assets {
+            return Ok(values);
         }
-    }
-
-    /// Inspects the inputs of a resource as [`Self::inspect_assets`] does. Unknown values, which only a preview has, are left out with
-    /// a warning, nested too: in other runs they come from what the run does not create, and no record may have them.
-    pub(super) async fn inspect_inputs(
-        &self,
-        values: PropertyMap,
-        urn: &Urn,
-    ) -> Result<PropertyMap, RequestError> {
-        let Survey { assets, unknowns, .. } = self.inspect("inputs", &values)?;
-        let values = match unknowns && !self.executor.is_preview() {
-            true => {
-                let warning = Diagnostic::warning(UNKNOWN_INPUTS).about(urn.clone());
-                self.executor.diagnose(warning);
-                values.without_unknowns()
-            }
-            false => values,
-        };
-        match assets {
-            true => self.hash_assets("inputs", values, urn).await,
-            false => Ok(values),
-        }
-    }
-
-    async fn hash_assets(
-        &self,
-        label: &str,
-        values: PropertyMap,
-        urn: &Urn,
-    ) -> Result<PropertyMap, RequestError> {
         // Boxed: rare, and would otherwise enlarge the future of every registration.
         let hashed = Box::pin(self.with_hashes(values)).await?;
         hashed.map_err(|error| WireStatus::invalid(format!("{label} of {urn}: {}", error.message())).into())

@@ -188,7 +188,7 @@ async fn complete(
     }
     goal.inputs = shared
         .values
-        .inspect_inputs(std::mem::take(&mut goal.inputs), claim.urn())
+        .inspect_assets("inputs", std::mem::take(&mut goal.inputs), claim.urn())
         .await?;
     if let Some(trigger) = &goal.options.replacement_trigger {
         shared.values.inspect_value("replacementTrigger", trigger)?;
