@@ -317,7 +317,7 @@ class Run:
         argument_dependencies: dict[str, list[str]] | None,
         options: dict[str, Any] | None,
         completions: Completions,
-        callback: Callable[[dict[str, Any] | None, BaseException | None], None],
+        callback: Callable[[tuple[dict[str, Any], list[str]] | None, BaseException | None], None],
     ) -> None: ...
     def invoke(
         self,

@@ -156,19 +156,20 @@ class Context(CallbackContext):
         require("of", of, Resource, "a resource")
         owner = f"of the call of {token!r}"
         arguments = _given("arguments", arguments, owner)
-        call = Invocation(self, token)
+        call = Invocation(self, token, of)
 
-        def start(_urns: list[str], by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
+        def start(urns: list[str], by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
             urn = None if of is None else of.registered.urn
             named = {name: value for name, value in (named or {}).items() if name != "parent"}
+            call._come_from(urns)
             self._run.call_method(
-                token, urn, substitute(arguments), by_property, named or None, self._completions, call._settle
+                token, urn, substitute(arguments), by_property, named or None, self._completions, call._settle_method
             )
 
         self._require_running(f"the call of {token!r}")
         given = checked("call", CALL_OPTIONS, options, f"the call of {token!r}")
         # The resource has to be registered before its method is called.
-        self._defer(call, arguments, {**given, "parent": of}, start, call._settle, f"the call of {token!r}")
+        self._defer(call, arguments, {**given, "parent": of}, start, call._settle_method, f"the call of {token!r}")
         return call
 
     def provider(
@@ -233,6 +234,7 @@ class Context(CallbackContext):
         nested = in_invoke_transform.get()
 
         def start(urns: list[str], _by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
+            invocation._come_from(urns)
             resolved = substitute(arguments)
             self._run.invoke(token, resolved, urns, named, nested, self._completions, invocation._settle)
 
@@ -401,7 +403,10 @@ class Context(CallbackContext):
         resolved = Resolved(self)
 
         def start(_urns: list[str], by_property: dict[str, list[str]] | None, _named: dict[str, Any] | None) -> None:
-            resolved._settle((dict(substitute(values)), by_property or {}), None)
+            # What a method returns comes from its arguments, also where it is made of their plain values.
+            by_name = {name: [*(by_property or {}).get(name, ()), *self._origins] for name in values}
+            by_name = {name: list(dict.fromkeys(urns)) for name, urns in by_name.items() if urns}
+            resolved._settle((dict(substitute(values)), by_name), None)
 
         values = _given("outputs", values, "of a component or a method")
         self._defer(resolved, values, {}, start, resolved._settle, "the outputs")

@@ -129,31 +129,66 @@ class Resource(Deferred["Resource"]):
 
 
 class Invocation(Deferred[Mapping[str, PropertyValue]]):
-    """A function's call; awaiting it gives its result, and ``invocation["name"]`` is an output."""
+    """A call of a function or a method; awaiting it gives its result, and ``invocation["name"]`` is an output.
 
-    __slots__ = ("_result", "token")
+    What uses the result depends on the resources that the arguments come from, and on the resource whose method it is. A
+    function is not called while a resource that it depends on does not exist: the outputs are unknown then, and awaiting
+    the call gives an empty result.
+    """
+
+    __slots__ = ("_named", "_of", "_result", "token")
 
     _context: Context
 
-    def __init__(self, context: Context, token: str) -> None:
+    def __init__(self, context: Context, token: str, of: Resource | None = None) -> None:
         super().__init__(context)
         self.token: Final = token
-        self._result: Mapping[str, PropertyValue] = {}
+        self._result: Mapping[str, PropertyValue] | None = {}
+        # What its result comes from: the URNs of its arguments and its answer, and the resource whose method it is, with what
+        # was below that when the call was made.
+        self._named: Sequence[str] = ()
+        self._of: Final[Sequence[Deferred[Any]]] = () if of is None else tuple(of._all_sources())
+
+    def _come_from(self, urns: Sequence[str]) -> None:
+        """Sets the URNs of the resources that the arguments come from, before the call is made."""
+        self._named = urns
 
     def _settle(self, result: Mapping[str, PropertyValue] | None, error: BaseException | None) -> None:
-        self._result = result or {}
+        """Takes the answer; the result is ``None`` while a resource that the function depends on does not exist."""
+        self._result = result
         if error is not None:
             self._context._explain(self.token, error)
         self._finish(error)
 
-    def _value(self) -> Mapping[str, PropertyValue]:
-        return self._result
+    def _settle_method(
+        self, answer: tuple[Mapping[str, PropertyValue], Sequence[str]] | None, error: BaseException | None
+    ) -> None:
+        """Takes the answer of a method: its result, and the URNs that this comes from."""
+        result, urns = ({}, ()) if answer is None else answer
+        self._named = (*self._named, *urns)
+        self._settle(result, error)
 
-    def _substituted(self) -> dict[str, PropertyValue]:
-        return dict(self._outcome())
+    def _all_sources(self) -> Sequence[Deferred[Any]]:
+        return (self, *self._of)
+
+    def _urns(self) -> Sequence[str]:
+        return self._named
+
+    def _value(self) -> Mapping[str, PropertyValue]:
+        return self._result or {}
+
+    def _substituted(self) -> Any:
+        self._outcome()
+        return UNKNOWN if self._result is None else dict(self._result)
 
     def __getitem__(self, name: str) -> Output[Any]:
-        return Output((self,), lambda: self._outcome().get(name, UNKNOWN if self._context.dry_run else None))
+        def read() -> Any:
+            result = self._outcome()
+            if name in result:
+                return result[name]
+            return UNKNOWN if self._result is None or self._context.dry_run else None
+
+        return Output(self._all_sources(), read)
 
 
 class SdkCode(Deferred[Mapping[str, Output[Any]]]):

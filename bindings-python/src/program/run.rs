@@ -1,6 +1,7 @@
 //! One run of a program: the engine's side of everything that a program does, callable from any thread.
 
 use std::{
+    collections::BTreeSet,
     future::Future,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -16,6 +17,7 @@ use stackwright::{
     diagnostic::Severity,
     monitor::{self, Invoke, MethodCall, Monitor, Read, WireStatus},
     program::ProgramContext,
+    resource::PropertyDependencies,
     token::ResourceId,
 };
 use tokio::sync::oneshot;
@@ -97,6 +99,12 @@ impl Run {
         };
         drop(self.host.handle.spawn(self.calls.track_future(work)));
     }
+}
+
+/// Returns the URNs in the dependencies of properties, each once.
+pub(crate) fn distinct(dependencies: &PropertyDependencies) -> Vec<String> {
+    let urns: BTreeSet<&str> = dependencies.lists().flatten().map(|urn| urn.as_str()).collect();
+    urns.into_iter().map(str::to_owned).collect()
 }
 
 /// The protocol's answer as `(0, bytes)`, or `(gRPC code, message)`.
@@ -401,7 +409,7 @@ impl Run {
     }
 
     /// Calls a function, which is not transformed where a transform of functions makes the call; `callback(result, error)` gets
-    /// the answer.
+    /// the answer. The result is `None` while a resource that the function depends on does not exist.
     #[pyo3(signature = (token, arguments, dependencies, options, in_transform, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn invoke(
@@ -425,16 +433,20 @@ impl Run {
             depends_on: options::urns(py, dependencies)?,
             in_transform,
         };
-        let answer = self.monitor().invoke(invoke);
+        let answer = self.monitor().invoke_known(invoke);
         self.settle(
             answer,
             PendingCompletion::new(completions, callback),
-            |py, result| Ok(convert::dictionary(py, &result)?.into_any().unbind()),
+            |py, result| match result {
+                Some(result) => Ok(convert::dictionary(py, &result)?.into_any().unbind()),
+                None => Ok(py.None()),
+            },
         );
         Ok(())
     }
 
-    /// Calls a method of the resource `of`, or of none; `callback(result, error)` gets the result with its failures.
+    /// Calls a method of the resource `of`, or of none; `callback((result, urns), error)` gets the result, and the URNs of the
+    /// resources that it comes from.
     #[pyo3(signature = (token, of, arguments, argument_dependencies, options, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn call_method(
@@ -460,9 +472,16 @@ impl Run {
         };
         let (answer, token) = (self.monitor().call_method(call), token.to_owned());
         self.settle(
-            async move { answer.await?.into_values(&token) },
+            async move {
+                let answer = answer.await?;
+                let urns = distinct(&answer.result_dependencies);
+                Ok((answer.into_values(&token)?, urns))
+            },
             PendingCompletion::new(completions, callback),
-            |py, result| Ok(convert::dictionary(py, &result)?.into_any().unbind()),
+            |py, (result, urns)| {
+                let answer = (convert::dictionary(py, &result)?, urns);
+                Ok(answer.into_pyobject(py)?.into_any().unbind())
+            },
         );
         Ok(())
     }

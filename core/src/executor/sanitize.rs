@@ -62,6 +62,19 @@ impl Sanitizer {
         Ok(())
     }
 
+    /// Inspects values that may hold unknowns in a preview only.
+    ///
+    /// # Errors
+    /// Those of [`Self::inspect`], and a text with the place of an unknown value.
+    pub(crate) fn inspect_known(&self, label: &str, values: &PropertyMap) -> Result<(), String> {
+        let survey = self.inspect(label, values)?;
+        let unknown = (survey.unknowns && !self.preview).then(|| values.unknown_place());
+        match unknown.flatten() {
+            Some(place) => Err(format!("{label}.{place}: the value is unknown, which is not allowed here")),
+            None => Ok(()),
+        }
+    }
+
     /// Inspects checked inputs, unless they are those of the request.
     pub(crate) fn sanitize_check(
         &self,
@@ -69,7 +82,7 @@ impl Sanitizer {
         response: CheckResponse,
     ) -> ProviderResult<CheckResponse> {
         if !response.inputs.same_content(news) {
-            self.inspect("inputs", &response.inputs)
+            self.inspect_known("inputs", &response.inputs)
                 .map_err(malformed_response)?;
         }
         Ok(response)
@@ -77,12 +90,12 @@ impl Sanitizer {
 
     /// Inspects the result of a function.
     pub(crate) fn sanitize_invoke(&self, response: InvokeResponse) -> ProviderResult<InvokeResponse> {
-        self.inspect("result", &response.result)
+        self.inspect_known("result", &response.result)
             .map_err(malformed_response)?;
         Ok(response)
     }
 
-    /// Inspects the outputs of a component.
+    /// Inspects the outputs of a component. They may be unknown in an update, too: what they come from may not exist.
     pub(crate) fn sanitize_construct(
         &self,
         response: ConstructResponse,
@@ -92,7 +105,7 @@ impl Sanitizer {
         Ok(response)
     }
 
-    /// Inspects the result of a method.
+    /// Inspects the result of a method; it may be unknown as the outputs of a component may.
     pub(crate) fn sanitize_method(&self, response: MethodResponse) -> ProviderResult<MethodResponse> {
         self.inspect("result", &response.result)
             .map_err(malformed_response)?;

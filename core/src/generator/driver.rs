@@ -157,6 +157,17 @@ impl Generator {
             old
         };
 
+        if !context.run.executor.is_preview()
+            && let Some(text) = unknown_input(&urn, &mut goal)
+        {
+            if !context.run.executor.options().continue_on_error {
+                return Err(context.run.bail(&urn, text));
+            }
+            context.run.fault(&urn, text);
+            let state = Arc::new(new_state(&goal, urn, None));
+            return Ok(Next::Answer(RegisterOutcome::skipped(state)));
+        }
+
         // Provider.
         let provider = context.providers.of_goal(&urn, &goal).await?;
         let seed = context.plans.seed(&urn);
@@ -391,4 +402,18 @@ impl Generator {
         let targeting = self.context.options.targeting.as_ref();
         targeting.is_some_and(|targeting| targeting.replaced.contains(urn))
     }
+}
+
+/// Returns why a resource with unknown inputs is refused in a run that is no preview, which would make it without them. A
+/// component, which is nothing real, is recorded without.
+fn unknown_input(urn: &Urn, goal: &mut Goal) -> Option<String> {
+    let place = goal.inputs.unknown_place()?;
+    if !goal.custom {
+        goal.inputs = std::mem::take(&mut goal.inputs).without_unknowns();
+        return None;
+    }
+    Some(format!(
+        "the input '{place}' of the resource '{urn}' is unknown, which is possible in previews only: what it comes from does \
+         not exist, because it is not among the targets or has failed; or a function, a transform or a policy returned it"
+    ))
 }

@@ -36,7 +36,7 @@ impl PolicyChecks {
                 let question = async {
                     let rewriting = pack.remediate(&subject, &new.inputs).await?;
                     if let Some(inputs) = &rewriting.inputs {
-                        let valid = self.run.executor.sanitizer().inspect("inputs", inputs);
+                        let valid = self.run.executor.sanitizer().inspect_known("inputs", inputs);
                         valid.map_err(|fault| pack.malformed_response("Remediate", &fault))?;
                     }
                     Ok(rewriting)

@@ -6,7 +6,8 @@ use crate::{
     executor::AbandonedCall,
     monitor::{
         Monitor, PackageChoice, WireStatus,
-        providers::{ProviderUse, failed_default},
+        failed_call::unless_panicked,
+        providers::ProviderUse,
         request_error::RequestError,
         shared::Shared,
     },
@@ -59,16 +60,17 @@ async fn find(shared: &Shared, exists: Exists) -> Result<Option<bool>, RequestEr
         let text = format!("a resource of type '{resource_type}' whose existence is queried has no id");
         return Err(WireStatus::invalid(text).into());
     }
+    shared.providers.name_package(&mut choice)?;
     shared.values.inspect("properties", &inputs)?;
+    let announced = shared.transforms.announced(parent.iter());
+    shared.admission.until_all(announced).await?;
     let parent = parent.map(|parent| shared.generator.registered_urn(&parent));
     let package = resource_type.package();
     if choice.provider.is_empty() {
         choice.provider = shared.placement.inherited_provider(parent.as_ref(), package);
     }
     let what = ProviderUse::Token(resource_type.as_str());
-    let chosen = shared.providers.provider_for(package, &choice, what).await?;
-    let chosen = chosen.ok_or_else(|| failed_default(package))?;
-    let provider = shared.providers.configured(&chosen.reference)?;
+    let provider = shared.providers.serving(package, &choice, what).await?;
     if id.as_str() == UNKNOWN_ID || provider.provider.is_unconfigured() {
         return Ok(None);
     }
@@ -87,7 +89,7 @@ async fn find(shared: &Shared, exists: Exists) -> Result<Option<bool>, RequestEr
         preview: shared.run.dry_run,
         views: Views::default(),
     };
-    let answer = provider.provider.read(request);
+    let answer = unless_panicked(provider.provider.read(request));
     let answer = shared
         .admission
         .unless_ended(answer, || AbandonedCall::on(&urn, "read"))

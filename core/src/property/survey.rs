@@ -53,6 +53,12 @@ impl PropertyMap {
         })
     }
 
+    /// Returns the path of the first unknown value; `None` without one.
+    pub(crate) fn unknown_place(&self) -> Option<PropertyPath> {
+        self.iter()
+            .find_map(|(key, value)| value.unknown_below(PropertyPath::default(), key.as_str().into()))
+    }
+
     /// Returns whether an object with this content would be read as a special value.
     pub(crate) fn is_forged(&self) -> bool {
         // Names are sorted, and nearly all begin with a letter.
@@ -82,10 +88,26 @@ impl PropertyValue {
                         matches!(&archive.source, ArchiveSource::Assets(assets) if assets.contains_key(SIGNATURE));
                 }
                 Self::Unknown(_) => survey.unknowns = true,
+                Self::Output(output) if output.element.is_none() => survey.unknowns = true,
                 value => survey.secrets |= value.is_secret(),
             }
             false
         });
+    }
+
+    fn unknown_below(&self, mut path: PropertyPath, element: PathElement) -> Option<PropertyPath> {
+        path.push(element);
+        match self {
+            Self::Object(map) => map
+                .iter()
+                .find_map(|(key, value)| value.unknown_below(path.clone(), key.as_str().into())),
+            Self::Array(values) => values
+                .iter()
+                .enumerate()
+                .find_map(|(index, value)| value.unknown_below(path.clone(), index.into())),
+            // The paths in secret values stay hidden.
+            value => value.contains_unknowns().then_some(path),
+        }
     }
 
     fn forged_below(&self, mut path: PropertyPath, element: PathElement) -> Option<PropertyPath> {

@@ -48,9 +48,18 @@ pub(crate) fn check(plan: &Plan, act: &Act, report: &Report, world: &World) {
         );
         return;
     }
+    check_values(report);
     check_creations(report, &fired);
     check_things(report, world);
     check_records(report, world);
+}
+
+/// Checks that nothing unknown is recorded.
+fn check_values(report: &Report) {
+    for state in &report.after.resources {
+        let is_known = !state.inputs.contains_unknowns() && !state.outputs.contains_unknowns();
+        assert!(is_known, "{state:?} has unknown values");
+    }
 }
 
 fn check_outcome(plan: &Plan, act: &Act, report: &Report, fired: &[Fault]) {

@@ -49,7 +49,7 @@ pub(super) async fn construct(
         ProviderError::new(ProviderStatus::Internal, text)
     };
     let urn = Urn::parse(&answer.urn).map_err(|error| malformed(error.to_string()))?;
-    let outputs = decode_outputs("state", answer.state, unknowns).map_err(malformed)?;
+    let outputs = decode_outputs("state", answer.state).map_err(malformed)?;
     let listed = answer.state_dependencies.into_iter();
     let listed = listed.map(|(name, list): (_, construct_response::PropertyDependencies)| (name, list.urns));
     let output_dependencies = dependencies(&outputs, listed).map_err(malformed)?;
@@ -75,7 +75,7 @@ pub(super) async fn call(provider: &GrpcProvider, request: MethodRequest) -> Pro
         );
         ProviderError::new(ProviderStatus::Internal, text)
     };
-    let result = decode_outputs("return", answer.r#return, unknowns).map_err(malformed)?;
+    let result = decode_outputs("return", answer.r#return).map_err(malformed)?;
     let listed = answer.return_dependencies.into_iter();
     let listed = listed.map(|(name, list): (_, ReturnDependencies)| (name, list.urns));
     let result_dependencies = dependencies(&result, listed).map_err(malformed)?;
@@ -111,16 +111,10 @@ const fn sending_arguments(capabilities: Capabilities, unknowns: Unknowns) -> En
     }
 }
 
-fn decode_outputs(
-    label: &'static str,
-    message: Option<Struct>,
-    unknowns: Unknowns,
-) -> Result<PropertyMap, String> {
-    let options = DecodeOptions {
-        reject_unknowns: unknowns == Unknowns::Drop,
-        ..DecodeOptions::all(label)
-    };
-    from_struct(message.unwrap_or_default(), &options).map_err(|error| error.message().to_owned())
+/// Decodes outputs. They may be unknown in an update, too: the code may have registered something, or got an input, that is not
+/// among the targets and does not exist.
+fn decode_outputs(label: &'static str, message: Option<Struct>) -> Result<PropertyMap, String> {
+    from_struct(message.unwrap_or_default(), &DecodeOptions::all(label)).map_err(|error| error.message().to_owned())
 }
 
 /// Returns the dependencies of each property: those that the message lists, and those in its output values.

@@ -18,7 +18,7 @@ use stackwright::{
     store::{MemoryStore, Store},
 };
 use stackwright_proto::pulumirpc::{
-    Parameterization, ReadResourceRequest, RegisterPackageRequest, RegisterResourceRequest,
+    ExistsResourceRequest, Parameterization, ReadResourceRequest, RegisterPackageRequest, RegisterResourceRequest,
     ResourceCallRequest, ResourceInvokeRequest, resource_monitor_client::ResourceMonitorClient,
 };
 use stackwright_testkit::{

@@ -158,6 +158,13 @@ async fn reads_functions_methods_and_components_get_their_extension_too() {
             package_ref: announced("four").await,
             ..ReadResourceRequest::default()
         };
+        let exists = ExistsResourceRequest {
+            id: "id-e".to_owned(),
+            r#type: "five:index:Thing".to_owned(),
+            package_ref: announced("five").await,
+            ..ExistsResourceRequest::default()
+        };
+        client.exists_resource(exists).await.unwrap();
         client.invoke(invoke).await.unwrap();
         client.call(call).await.unwrap();
         register(&mut client, component).await.unwrap();
@@ -168,6 +175,8 @@ async fn reads_functions_methods_and_components_get_their_extension_too() {
         plugins.take(),
         [
             "1 configure",
+            "1 parameterize five 1.0.0 into five",
+            "1 read id-e",
             "1 parameterize one 1.0.0 into one",
             "1 invoke one:index:get",
             "1 parameterize two 1.0.0 into two",
