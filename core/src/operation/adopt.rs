@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{
     OperationRun,
     prepare::Prepared,
-    resolve::{Candidate, Relation, check_readable, exists, record, taken},
+    relation::{Relation, is_old_copy, taken},
+    resolve::{Candidate, check_readable, exists, record},
     run_state::RunState,
 };
 use crate::{
@@ -62,7 +63,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
         }
         return Ok(None);
     }
-    match Relation::of(&prepared.base, &resource.urn, &id) {
+    match Relation::of(&prepared.base, resource, &id) {
         Relation::Free => {}
         // What the interrupted change has come to is read.
         Relation::Recorded if entry.operation.kind != PendingOperationKind::Creating => {}
@@ -84,6 +85,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
                 .diagnostic(Diagnostic::warning(text).about(resource.urn.clone()));
         }
         Relation::Taken(other) => return Err(taken(&resource.urn, &other)),
+        Relation::OldCopy(copy) => return Err(is_old_copy(&resource.urn, &id, &copy)),
     }
     record(run, &mut prepared, vec![Candidate { place, id }]).await?;
     Ok(None)

@@ -5,7 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::{StreamExt as _, stream};
 use rustc_hash::FxHashMap;
 
-use super::{Adoption, OperationRun, prepare::Prepared, reading::memory_journal};
+use super::{
+    Adoption, OperationRun,
+    prepare::Prepared,
+    reading::memory_journal,
+    relation::{Relation, is_old_copy, taken},
+};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
@@ -68,30 +73,6 @@ pub(super) struct Candidate {
     pub(super) id: ResourceId,
 }
 
-/// The relation of a resource to the record with its URN.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Relation {
-    /// No record stands in the way.
-    Free,
-    /// The record is that of the resource.
-    Recorded,
-    /// The record is that of another resource, with this id.
-    Taken(ResourceId),
-}
-
-impl Relation {
-    /// Determines the relation of the resource with an id to the live record of a URN.
-    pub(super) fn of(base: &PriorState, urn: &Urn, id: &ResourceId) -> Self {
-        match base.live(urn).map(|record| &record.state) {
-            // Its resource was deleted: the record waits for the replacement.
-            Some(record) if record.pending_replacement => Self::Free,
-            Some(record) if record.id == *id => Self::Recorded,
-            Some(record) => Self::Taken(record.id.clone()),
-            None => Self::Free,
-        }
-    }
-}
-
 /// Records the resources of interrupted creations that the options name. An operation that reads every resource also
 /// reads those of pending operations that have an id but no record.
 pub(super) async fn resolve(run: &OperationRun, prepared: &mut Prepared, refreshes: bool) {
@@ -124,10 +105,11 @@ fn requested(run: &OperationRun, prepared: &Prepared) -> Vec<Candidate> {
         let id = ResourceId::from(id.as_str());
         let resource = &prepared.pending[place].resource;
         let checked = check_readable(resource, &id);
-        match checked.map(|()| Relation::of(&prepared.base, &resource.urn, &id)) {
+        match checked.map(|()| Relation::of(&prepared.base, resource, &id)) {
             Ok(Relation::Free) => candidates.push(Candidate { place, id }),
             Ok(Relation::Recorded) => run.pending.found().resolved.push(place),
             Ok(Relation::Taken(other)) => fail(run, taken(&resource.urn, &other)),
+            Ok(Relation::OldCopy(copy)) => fail(run, is_old_copy(&resource.urn, &id, &copy)),
             Err(error) => fail(run, error),
         }
     }
@@ -157,11 +139,19 @@ async fn existing(run: &OperationRun, prepared: &Prepared, chosen: &[Candidate])
     let mut claimed: FxHashMap<Urn, ResourceId> = claims.map(|urn| (urn, ResourceId::default())).collect();
     let mut candidates = Vec::new();
     for (place, answer) in answers {
-        let ResourceState { urn, id, .. } = &*prepared.pending[place].resource;
-        let other = match (claimed.get(urn), Relation::of(&prepared.base, urn, id)) {
+        let resource = &*prepared.pending[place].resource;
+        let ResourceState { urn, id, .. } = resource;
+        let other = match (claimed.get(urn), Relation::of(&prepared.base, resource, id)) {
+            (_, Relation::OldCopy(copy)) if matches!(answer, Ok(true)) => {
+                run.pending.found().kept.push(place);
+                let text = is_old_copy(urn, id, &copy).text().clone();
+                run.events
+                    .diagnostic(Diagnostic::warning(text).about(urn.clone()));
+                continue;
+            }
             (Some(other), _) => Some(other.clone()),
             (None, Relation::Taken(other)) => Some(other),
-            (None, Relation::Free | Relation::Recorded) => None,
+            (None, Relation::Free | Relation::Recorded | Relation::OldCopy(_)) => None,
         };
         match (answer, other) {
             (Ok(false), _) => run.pending.found().resolved.push(place),
@@ -378,17 +368,6 @@ fn goal(pending: &ResourceState, id: &ResourceId, base: &PriorState) -> Arc<Reso
     Arc::new(goal)
 }
 
-/// The error of a resource whose URN has the record of another one.
-pub(super) fn taken(urn: &Urn, other: &ResourceId) -> Error {
-    let text = match other.is_empty() {
-        true => format!("the state has a record of '{urn}' already"),
-        false => format!("the state has a record of '{urn}' already, with the id '{other}'"),
-    };
-    Error::new(ErrorKind::Conflict, text)
-        .with_urn(urn.clone())
-        .with_hint("the option replace of adopt_pending() replaces the record; its resource is not managed any more then")
-}
-
 /// Reports a pending operation that cannot be resolved.
 fn fail(run: &OperationRun, error: Error) {
     let diagnostic = Diagnostic::error(error.text().clone());
@@ -419,18 +398,6 @@ mod tests {
         let states = std::iter::once(provider).chain(records).map(Arc::new);
         let records = (0..).map(StateId).zip(states);
         PriorState::new(records.map(|(id, state)| StateRef { id, state }).collect()).unwrap()
-    }
-
-    #[test]
-    fn a_record_stands_in_the_way_unless_its_resource_was_deleted() {
-        let mut gone = record("gone", "g-1");
-        gone.pending_replacement = true;
-        let base = base(vec![record("a", "a-1"), gone]);
-        let relation = |name: &str, id: &str| Relation::of(&base, &record(name, id).urn, &id.into());
-        assert_eq!(relation("a", "a-1"), Relation::Recorded);
-        assert_eq!(relation("a", "a-2"), Relation::Taken("a-1".into()));
-        assert_eq!(relation("b", "b-1"), Relation::Free);
-        assert_eq!(relation("gone", "g-1"), Relation::Free);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 
 use super::{
+    super::relation::{is_old_copy, old_copy},
     order::edges,
     providers::{ImportProviders, ReadyProvider},
     row::{Parent, Row, RowKind, RowProvider},
@@ -192,6 +193,10 @@ impl Importer {
         };
         if let Some(provider) = &provider {
             state.provider = provider.reference.clone();
+        }
+        if let Some(copy) = old_copy(&self.base, &state, &state.id).filter(|_| row.kind == RowKind::Custom) {
+            let text = is_old_copy(&row.urn, &state.id, &copy.urn).text().clone();
+            return self.run(state, None, refused(text)).await;
         }
         if let (Some(extension), Some(provider)) = (&row.extension, &provider) {
             if let Err(error) = self
