@@ -14,7 +14,9 @@ static HIDDEN: Mutex<Option<Termios>> = Mutex::new(None);
 pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     hide()?;
     let mut stderr = io::stderr();
-    let shown = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
+    let shown = stderr
+        .write_all(question.as_bytes())
+        .and_then(|()| stderr.flush());
     let mut line = String::new();
     let read = shown.and_then(|()| io::stdin().lock().read_line(&mut line));
     restore();

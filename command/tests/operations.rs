@@ -376,7 +376,7 @@ async fn a_terminal_shows_a_tree_and_colours() {
                 columns: 80,
                 rows: 24,
             })),
-            ask: None,
+            ..Terminal::default()
         };
         let variable = no_color.map(|value| ("NO_COLOR".to_owned(), value.to_owned()));
         invocation.environment.extend(variable);

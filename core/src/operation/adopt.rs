@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{
     OperationRun,
     prepare::Prepared,
-    resolve::{Candidate, Relation, check_readable, exists, record, taken, to_be_deleted},
+    relation::{Relation, is_old_copy, taken},
+    resolve::{Candidate, check_readable, exists, record},
     run_state::RunState,
 };
 use crate::{
@@ -33,8 +34,7 @@ pub struct Adoption {
 ///
 /// # Errors
 /// [`crate::ErrorKind::NotFound`] without such an operation, [`crate::ErrorKind::InvalidInput`] for what cannot be read,
-/// [`crate::ErrorKind::Conflict`] when the URN has the record of another resource, which is not to be replaced,
-/// and for an old copy.
+/// [`crate::ErrorKind::Conflict`] when the URN has the record of another resource, which is not to be replaced.
 pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<Option<PropertyMap>> {
     let adoption = run.pending.adoption.as_ref();
     let adoption = adoption.ok_or_else(|| Error::internal("an adoption without a pending operation"))?;
@@ -85,7 +85,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
                 .diagnostic(Diagnostic::warning(text).about(resource.urn.clone()));
         }
         Relation::Taken(other) => return Err(taken(&resource.urn, &other)),
-        Relation::OldCopy => return Err(to_be_deleted(&resource.urn, &id)),
+        Relation::OldCopy(copy) => return Err(is_old_copy(&resource.urn, &id, &copy)),
     }
     record(run, &mut prepared, vec![Candidate { place, id }]).await?;
     Ok(None)

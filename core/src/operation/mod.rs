@@ -35,6 +35,7 @@ mod providers;
 mod reading;
 mod refresh;
 mod rehearsal;
+mod relation;
 mod rename_stack;
 mod replace_state;
 mod resolve;

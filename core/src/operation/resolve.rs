@@ -5,7 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::{StreamExt as _, stream};
 use rustc_hash::FxHashMap;
 
-use super::{Adoption, OperationRun, prepare::Prepared, reading::memory_journal};
+use super::{
+    Adoption, OperationRun,
+    prepare::Prepared,
+    reading::memory_journal,
+    relation::{Relation, is_old_copy, taken},
+};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
@@ -68,46 +73,6 @@ pub(super) struct Candidate {
     pub(super) id: ResourceId,
 }
 
-/// The relation of a resource to the record with its URN.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Relation {
-    /// No record stands in the way.
-    Free,
-    /// The record is that of the resource.
-    Recorded,
-    /// The record is that of another resource, with this id.
-    Taken(ResourceId),
-    /// It is that of an old copy, which the next update deletes.
-    OldCopy,
-}
-
-impl Relation {
-    /// Determines the relation of the resource of a pending operation, with an id, to the live record of its URN.
-    pub(super) fn of(base: &PriorState, resource: &ResourceState, id: &ResourceId) -> Self {
-        if is_old_copy(base, resource, id) {
-            return Self::OldCopy;
-        }
-        match base.live(&resource.urn).map(|record| &record.state) {
-            // Its resource was deleted: the record waits for the replacement.
-            Some(record) if record.pending_replacement => Self::Free,
-            Some(record) if record.id == *id => Self::Recorded,
-            Some(record) => Self::Taken(record.id.clone()),
-            None => Self::Free,
-        }
-    }
-}
-
-/// Returns whether a resource, with an id, is recorded as an old copy: a record of it beside that would be of a thing that the next
-/// update deletes.
-pub(super) fn is_old_copy(base: &PriorState, resource: &ResourceState, id: &ResourceId) -> bool {
-    base.records().iter().map(|record| &record.state).any(|record| {
-        record.delete
-            && record.id == *id
-            && record.resource_type == resource.resource_type
-            && record.provider == resource.provider
-    })
-}
-
 /// Records the resources of interrupted creations that the options name. An operation that reads every resource also
 /// reads those of pending operations that have an id but no record.
 pub(super) async fn resolve(run: &OperationRun, prepared: &mut Prepared, refreshes: bool) {
@@ -144,7 +109,7 @@ fn requested(run: &OperationRun, prepared: &Prepared) -> Vec<Candidate> {
             Ok(Relation::Free) => candidates.push(Candidate { place, id }),
             Ok(Relation::Recorded) => run.pending.found().resolved.push(place),
             Ok(Relation::Taken(other)) => fail(run, taken(&resource.urn, &other)),
-            Ok(Relation::OldCopy) => fail(run, to_be_deleted(&resource.urn, &id)),
+            Ok(Relation::OldCopy(copy)) => fail(run, is_old_copy(&resource.urn, &id, &copy)),
             Err(error) => fail(run, error),
         }
     }
@@ -174,14 +139,19 @@ async fn existing(run: &OperationRun, prepared: &Prepared, chosen: &[Candidate])
     let mut claimed: FxHashMap<Urn, ResourceId> = claims.map(|urn| (urn, ResourceId::default())).collect();
     let mut candidates = Vec::new();
     for (place, answer) in answers {
-        let resource = &prepared.pending[place].resource;
-        let (urn, id) = (&resource.urn, &resource.id);
+        let resource = &*prepared.pending[place].resource;
+        let ResourceState { urn, id, .. } = resource;
         let other = match (claimed.get(urn), Relation::of(&prepared.base, resource, id)) {
+            (_, Relation::OldCopy(copy)) if matches!(answer, Ok(true)) => {
+                run.pending.found().kept.push(place);
+                let text = is_old_copy(urn, id, &copy).text().clone();
+                run.events
+                    .diagnostic(Diagnostic::warning(text).about(urn.clone()));
+                continue;
+            }
             (Some(other), _) => Some(other.clone()),
             (None, Relation::Taken(other)) => Some(other),
-            // The update that deletes the old copy settles it.
-            (None, Relation::OldCopy) => continue,
-            (None, Relation::Free | Relation::Recorded) => None,
+            (None, Relation::Free | Relation::Recorded | Relation::OldCopy(_)) => None,
         };
         match (answer, other) {
             (Ok(false), _) => run.pending.found().resolved.push(place),
@@ -398,26 +368,6 @@ fn goal(pending: &ResourceState, id: &ResourceId, base: &PriorState) -> Arc<Reso
     Arc::new(goal)
 }
 
-/// The error of a resource whose URN has the record of another one.
-pub(super) fn taken(urn: &Urn, other: &ResourceId) -> Error {
-    let text = match other.is_empty() {
-        true => format!("the state has a record of '{urn}' already"),
-        false => format!("the state has a record of '{urn}' already, with the id '{other}'"),
-    };
-    Error::new(ErrorKind::Conflict, text)
-        .with_urn(urn.clone())
-        .with_hint("the option replace of adopt_pending() replaces the record; its resource is not managed any more then")
-}
-
-/// Returns the refusal to record the resource of an old copy.
-pub(super) fn to_be_deleted(urn: &Urn, id: &ResourceId) -> Error {
-    let text =
-        format!("the resource with the id '{id}' is an old copy of '{urn}', which the next update deletes");
-    Error::new(ErrorKind::Conflict, text)
-        .with_urn(urn.clone())
-        .with_hint("forget_pending() removes the pending operation; the record of the old copy stays")
-}
-
 /// Reports a pending operation that cannot be resolved.
 fn fail(run: &OperationRun, error: Error) {
     let diagnostic = Diagnostic::error(error.text().clone());
@@ -448,18 +398,6 @@ mod tests {
         let states = std::iter::once(provider).chain(records).map(Arc::new);
         let records = (0..).map(StateId).zip(states);
         PriorState::new(records.map(|(id, state)| StateRef { id, state }).collect()).unwrap()
-    }
-
-    #[test]
-    fn a_record_stands_in_the_way_unless_its_resource_was_deleted() {
-        let mut gone = record("gone", "g-1");
-        gone.pending_replacement = true;
-        let base = base(vec![record("a", "a-1"), gone]);
-        let relation = |name: &str, id: &str| Relation::of(&base, &record(name, id), &id.into());
-        assert_eq!(relation("a", "a-1"), Relation::Recorded);
-        assert_eq!(relation("a", "a-2"), Relation::Taken("a-1".into()));
-        assert_eq!(relation("b", "b-1"), Relation::Free);
-        assert_eq!(relation("gone", "g-1"), Relation::Free);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 
 use super::{
-    super::resolve::is_old_copy,
+    super::relation::{is_old_copy, old_copy},
     order::edges,
     providers::{ImportProviders, ReadyProvider},
     row::{Parent, Row, RowKind, RowProvider},
@@ -194,11 +194,8 @@ impl Importer {
         if let Some(provider) = &provider {
             state.provider = provider.reference.clone();
         }
-        if row.kind == RowKind::Custom && is_old_copy(&self.base, &state, &state.id) {
-            let text = format!(
-                "the resource with the id '{}' is recorded as an old copy, which the next update deletes: it cannot be imported",
-                row.id
-            );
+        if let Some(copy) = old_copy(&self.base, &state, &state.id).filter(|_| row.kind == RowKind::Custom) {
+            let text = is_old_copy(&row.urn, &state.id, &copy.urn).text().clone();
             return self.run(state, None, refused(text)).await;
         }
         if let (Some(extension), Some(provider)) = (&row.extension, &provider) {

@@ -1,0 +1,144 @@
+//! The relation of a resource that is to be recorded to the records of the state.
+
+use crate::{
+    error::{Error, ErrorKind},
+    resource::ResourceState,
+    state::PriorState,
+    token::ResourceId,
+    urn::Urn,
+};
+
+/// The relation of a resource to the record with its URN, and to old copies that are pending deletion.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// No record stands in the way.
+    Free,
+    /// The record is that of the resource.
+    Recorded,
+    /// The record is that of another resource, with this id.
+    Taken(ResourceId),
+    /// An old copy of this URN is the resource: the next update deletes it.
+    OldCopy(Urn),
+}
+
+impl Relation {
+    /// Determines the relation of a resource, with this id, to the records of a state.
+    pub(super) fn of(base: &PriorState, resource: &ResourceState, id: &ResourceId) -> Self {
+        let live = base.live(&resource.urn).map(|record| &record.state);
+        // The resource of one that is pending replacement was deleted: the record waits for the replacement.
+        let live = live.filter(|record| !record.pending_replacement);
+        match (live, old_copy(base, resource, id)) {
+            (Some(record), _) if record.id == *id => Self::Recorded,
+            (_, Some(copy)) => Self::OldCopy(copy.urn.clone()),
+            (Some(record), None) => Self::Taken(record.id.clone()),
+            (None, None) => Self::Free,
+        }
+    }
+}
+
+/// Returns the record of a resource, with this id, that is pending deletion. A resource whose provider is not known yet can be that
+/// of any provider.
+pub(super) fn old_copy<'a>(
+    base: &'a PriorState,
+    resource: &ResourceState,
+    id: &ResourceId,
+) -> Option<&'a ResourceState> {
+    let is_same = |record: &&ResourceState| {
+        let is_of_provider = resource.provider.as_str().is_empty() || record.provider == resource.provider;
+        record.delete
+            && record.custom
+            && !record.external
+            && record.resource_type == resource.resource_type
+            && record.id == *id
+            && is_of_provider
+    };
+    base.records().iter().map(|record| &*record.state).find(is_same)
+}
+
+/// The error of a resource that an old copy of `copy` is.
+pub(super) fn is_old_copy(urn: &Urn, id: &ResourceId, copy: &Urn) -> Error {
+    let text = format!(
+        "the resource with the id '{id}' is an old copy of '{copy}' that is pending deletion: the next update deletes it"
+    );
+    Error::new(ErrorKind::Conflict, text)
+        .with_urn(urn.clone())
+        .with_hint(
+            "forget_pending() removes the pending operation; an update or a destroy deletes the old copy",
+        )
+}
+
+/// The error of a resource whose URN has the record of another one.
+pub(super) fn taken(urn: &Urn, other: &ResourceId) -> Error {
+    let text = match other.is_empty() {
+        true => format!("the state has a record of '{urn}' already"),
+        false => format!("the state has a record of '{urn}' already, with the id '{other}'"),
+    };
+    Error::new(ErrorKind::Conflict, text)
+        .with_urn(urn.clone())
+        .with_hint("the option replace of adopt_pending() replaces the record; its resource is not managed any more then")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        state::{StateId, StateRef},
+        token::TypeToken,
+    };
+
+    const PROVIDER: &str = "urn:pulumi:dev::shop::pulumi:providers:pkg::default::one";
+
+    fn record(name: &str, id: &str) -> ResourceState {
+        let urn = Urn::new("dev", "shop", "", "pkg:index:Type", name);
+        let mut state = ResourceState::new(urn, TypeToken::from("pkg:index:Type"), true);
+        state.id = id.into();
+        state.provider = PROVIDER.into();
+        state
+    }
+
+    fn base(records: Vec<ResourceState>) -> PriorState {
+        let urn = Urn::new("dev", "shop", "", "pulumi:providers:pkg", "default");
+        let mut provider = ResourceState::new(urn, TypeToken::from("pulumi:providers:pkg"), true);
+        provider.id = "one".into();
+        let states = std::iter::once(provider).chain(records).map(Arc::new);
+        let records = (0..).map(StateId).zip(states);
+        PriorState::new(records.map(|(id, state)| StateRef { id, state }).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_record_stands_in_the_way_unless_its_resource_was_deleted() {
+        let mut gone = record("gone", "g-1");
+        gone.pending_replacement = true;
+        let base = base(vec![record("a", "a-1"), gone]);
+        let relation = |name: &str, id: &str| Relation::of(&base, &record(name, id), &id.into());
+        assert_eq!(relation("a", "a-1"), Relation::Recorded);
+        assert_eq!(relation("a", "a-2"), Relation::Taken("a-1".into()));
+        assert_eq!(relation("b", "b-1"), Relation::Free);
+        assert_eq!(relation("gone", "g-1"), Relation::Free);
+    }
+
+    #[test]
+    fn an_old_copy_that_is_pending_deletion_is_found_under_any_urn() {
+        let copy = ResourceState {
+            delete: true,
+            ..record("a", "a-0")
+        };
+        let found = Relation::OldCopy(copy.urn.clone());
+        let base = base(vec![record("a", "a-1"), copy]);
+        let of = |resource: ResourceState| Relation::of(&base, &resource, &resource.id);
+        assert_eq!(of(record("a", "a-0")), found);
+        assert_eq!(of(record("b", "a-0")), found);
+        let unprovided = ResourceState {
+            provider: "".into(),
+            ..record("b", "a-0")
+        };
+        assert_eq!(of(unprovided), found);
+        let other = ResourceState {
+            resource_type: TypeToken::from("pkg:index:Other"),
+            ..record("b", "a-0")
+        };
+        assert_eq!(of(other), Relation::Free);
+    }
+}
