@@ -1,6 +1,7 @@
 //! Stores: persistence of stack states, as a small trait over named objects. All stores have the same layout.
 
 mod compression;
+mod credentials;
 #[cfg(test)]
 pub(crate) mod faulty;
 mod file;
@@ -8,18 +9,23 @@ mod history;
 mod host;
 mod journal;
 mod layout;
+mod location;
 mod lock_file;
 mod lock_owner;
 mod memory;
+mod object;
 mod open;
+mod postgres;
 mod session;
 mod stack;
+mod trust;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
+pub use credentials::{Credential, CredentialSource, Credentials};
 pub use file::FileStore;
 pub use history::HistoryPoint;
 pub(crate) use history::{HistoryEntry, HistoryPage};
@@ -35,7 +41,7 @@ pub(crate) use lock_file::StackLock;
 pub(crate) use lock_owner::Holder;
 pub use lock_owner::LockHolder;
 pub use memory::MemoryStore;
-pub use open::open;
+pub use open::{open, open_with};
 pub(crate) use session::{
     HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession, forget_pending,
 };
