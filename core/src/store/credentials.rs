@@ -104,16 +104,6 @@ impl Credentials {
             Self::None | Self::Given(_) | Self::Callback(_) => None,
         }
     }
-
-    /// Returns the variables of the environment; nothing where it may not be used.
-    pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
-        let variables = match self {
-            Self::Environment(variables) => Some(variables),
-            Self::None | Self::Given(_) | Self::Callback(_) => None,
-        };
-        let pairs = variables.into_iter().flat_map(|variables| variables.iter());
-        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
-    }
 }
 
 /// The error of a store that needs credentials and has none.
