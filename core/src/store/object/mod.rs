@@ -44,6 +44,8 @@ pub(super) struct BucketStore {
     url: String,
     prefix: String,
     versions: Versions,
+    /// Whether a listing leaves out the object whose key is the prefix.
+    omits_prefix: bool,
     runtime: Runtime,
 }
 
@@ -88,6 +90,7 @@ impl BucketStore {
             url,
             prefix,
             versions,
+            omits_prefix: scheme == "azblob",
             runtime: runtime.clone(),
         })
     }
@@ -253,19 +256,26 @@ impl Store for BucketStore {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
         let full = format!("{}{prefix}", self.prefix);
-        let prefixed = (!full.is_empty()).then_some(full.as_str());
+        let asked = match full.char_indices().next_back() {
+            Some((last, character)) if self.omits_prefix && character != '/' => &full[..last],
+            _ => &full,
+        };
+        let asked = (!asked.is_empty()).then_some(asked);
         let (mut objects, mut token) = (Vec::new(), None);
         loop {
             let options = PaginatedListOptions {
                 page_token: token.take(),
                 ..PaginatedListOptions::default()
             };
-            let page = match self.client.list_paginated(prefixed, options).await {
+            let page = match self.client.list_paginated(asked, options).await {
                 Ok(page) => page,
                 Err(error) => return Err(self.failed(&error, "list the objects of", prefix)),
             };
             objects.extend(page.result.objects.into_iter().filter_map(|meta| {
                 let key = meta.location.as_ref().strip_prefix(&self.prefix)?;
+                if !key.starts_with(prefix) {
+                    return None;
+                }
                 let (seconds, nanoseconds) = (
                     meta.last_modified.timestamp(),
                     meta.last_modified.timestamp_subsec_nanos(),
