@@ -124,7 +124,7 @@ pub(crate) fn open_store(
     runtime: &Runtime,
 ) -> Result<Arc<dyn Store>> {
     let environment = Credentials::Environment(Arc::new(invocation.environment.clone()));
-    let store = store::open_with(url, base, runtime, &environment)?;
+    let store = store::open_with(url, base, runtime, &environment.into())?;
     if url.starts_with(FILE) {
         check_folder(&store.url())?;
     }

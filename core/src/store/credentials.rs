@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
+use super::lease::{DEFAULT_LENGTH, LENGTHS};
 use crate::{
     error::{Error, Result},
     runtime::{Clock, Timestamp},
@@ -91,6 +92,52 @@ pub enum Credentials {
     /// These environment variables and what they refer to: keys, files of keys, web identities, and the metadata services of
     /// containers and virtual machines. For AWS also profiles with static keys in the files of `~/.aws`.
     Environment(Arc<BTreeMap<String, String>>),
+}
+
+/// How a remote store is used.
+#[derive(Clone, Debug)]
+pub struct StoreSettings {
+    /// Where its credentials come from.
+    pub credentials: Credentials,
+    /// How long the lease of a stack lasts that its holder does not renew: 1 s to 1 h, by default 30 s. The store of a folder has
+    /// locks that end with the process instead.
+    pub lease: Duration,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self {
+            credentials: Credentials::None,
+            lease: DEFAULT_LENGTH,
+        }
+    }
+}
+
+impl From<Credentials> for StoreSettings {
+    fn from(credentials: Credentials) -> Self {
+        Self {
+            credentials,
+            ..Self::default()
+        }
+    }
+}
+
+impl StoreSettings {
+    /// Returns the length of a lease.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when it is out of range.
+    pub(super) fn lease(&self) -> Result<Duration> {
+        if LENGTHS.contains(&self.lease) {
+            return Ok(self.lease);
+        }
+        Err(Error::invalid(format!(
+            "the lease of a stack must last {:?} to {:?}, not {:?}",
+            LENGTHS.start(),
+            LENGTHS.end(),
+            self.lease
+        )))
+    }
 }
 
 impl Credentials {

@@ -9,6 +9,7 @@ mod history;
 mod host;
 mod journal;
 mod layout;
+mod lease;
 mod location;
 mod lock_file;
 mod lock_owner;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-pub use credentials::{Credential, CredentialSource, Credentials};
+pub use credentials::{Credential, CredentialSource, Credentials, StoreSettings};
 pub use file::FileStore;
 pub use history::HistoryPoint;
 pub(crate) use history::{HistoryEntry, HistoryPage};
@@ -195,9 +196,20 @@ pub trait Store: Send + Sync + 'static {
 }
 
 /// A held lock, released on drop.
+#[async_trait]
 pub trait LockGuard: Send + Sync {
+    /// Releases the lock, and waits until that is done. A lock that is dropped may be released later.
+    async fn release(self: Box<Self>) {}
+
+    /// Returns whether all former holders have lost the lock, even those that may still run. Their lock files are without meaning then.
+    fn replaces_holders(&self) -> bool {
+        false
+    }
+
     /// Releases a lock that is unlikely to be taken again, and removes its file where possible.
-    fn retire(self: Box<Self>) {}
+    async fn retire(self: Box<Self>) {
+        self.release().await;
+    }
 }
 
 fn not_found(key: &str) -> Error {

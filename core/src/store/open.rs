@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    Credentials, FileStore, MemoryStore, Store, location::without_user, object::BucketStore,
+    FileStore, MemoryStore, Store, StoreSettings, location::without_user, object::BucketStore,
     postgres::PostgresStore,
 };
 use crate::{
@@ -35,10 +35,10 @@ use crate::{
 /// # }
 /// ```
 pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>> {
-    open_with(url, base, runtime, &Credentials::None)
+    open_with(url, base, runtime, &StoreSettings::default())
 }
 
-/// Opens the store of a URL, with credentials: one of [`open`], or
+/// Opens the store of a URL with settings: one of [`open`], or
 ///
 /// - `s3://bucket/prefix`, with the parameters `region`, `profile`, `endpoint` (with https, unless it has a scheme or
 ///   `disableSSL` is true), `s3ForcePathStyle` or `use_path_style`, `disableSSL` or `disable_https`,
@@ -53,12 +53,12 @@ pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>>
 /// The path of a bucket is the prefix of all keys. Nothing is sent before the first use of the store.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] when the URL, one of its parameters or the credentials cannot be used.
+/// [`crate::ErrorKind::InvalidInput`] when the URL, one of its parameters or the settings cannot be used.
 pub fn open_with(
     url: &str,
     base: &Path,
     runtime: &Runtime,
-    credentials: &Credentials,
+    settings: &StoreSettings,
 ) -> Result<Arc<dyn Store>> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err(
@@ -76,8 +76,8 @@ pub fn open_with(
             let path = file_path(url, rest)?;
             Ok(Arc::new(FileStore::new(base.join(path), runtime.clone())?))
         }
-        "s3" | "gs" | "azblob" => Ok(Arc::new(BucketStore::open(url, scheme, credentials, runtime)?)),
-        "postgres" | "postgresql" => Ok(Arc::new(PostgresStore::open(url, credentials, runtime)?)),
+        "s3" | "gs" | "azblob" => Ok(Arc::new(BucketStore::open(url, scheme, settings, runtime)?)),
+        "postgres" | "postgresql" => Ok(Arc::new(PostgresStore::open(url, settings, runtime)?)),
         other => Err(Error::invalid(format!(
             "the store URL {:?} has the scheme {other:?}, which is not supported",
             without_user(url)

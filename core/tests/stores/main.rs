@@ -11,4 +11,5 @@
 mod buckets;
 mod contract;
 mod database;
+mod operations;
 mod places;

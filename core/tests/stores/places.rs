@@ -89,7 +89,7 @@ pub(crate) fn runtime() -> Runtime {
 }
 
 pub(crate) fn open(url: &str, credentials: &Credentials) -> Arc<dyn Store> {
-    open_with(url, Path::new("/"), &runtime(), credentials).unwrap()
+    open_with(url, Path::new("/"), &runtime(), &credentials.clone().into()).unwrap()
 }
 
 /// Returns credentials that the environment would give.

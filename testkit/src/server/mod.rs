@@ -1,5 +1,7 @@
 //! Real servers of stores on loopback, and a fake of one that cannot be had: started by tests, and stopped with them.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod azurite;
 mod bucket;
 mod guard;

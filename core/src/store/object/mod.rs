@@ -19,8 +19,11 @@ use object_store::{
 };
 
 use super::{
-    Condition, LockGuard, Object, ObjectInfo, Store, Version, changed, check_key, credentials::Credentials,
-    location::Location, not_found,
+    Condition, LockGuard, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
+    credentials::Credentials,
+    lease::{LeaseRecords, Leases},
+    location::Location,
+    not_found,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -39,7 +42,14 @@ trait Client: ObjectStore + PaginatedListStore {}
 impl<T: ObjectStore + PaginatedListStore> Client for T {}
 
 /// A bucket of S3, Google Cloud Storage or Azure Blob Storage.
+#[derive(Debug)]
 pub(super) struct BucketStore {
+    bucket: Arc<Bucket>,
+    leases: Leases,
+}
+
+/// The objects of a bucket. Nothing checks leases here.
+struct Bucket {
     client: Arc<dyn Client>,
     url: String,
     prefix: String,
@@ -63,12 +73,19 @@ impl BucketStore {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] when the URL or the credentials cannot be used.
-    pub(super) fn open(
-        url: &str,
-        scheme: &str,
-        credentials: &Credentials,
-        runtime: &Runtime,
-    ) -> Result<Self> {
+    pub(super) fn open(url: &str, scheme: &str, settings: &StoreSettings, runtime: &Runtime) -> Result<Self> {
+        let lease = settings.lease()?;
+        let bucket = Arc::new(Bucket::open(url, scheme, &settings.credentials, runtime)?);
+        let records: Arc<dyn LeaseRecords> = Arc::<Bucket>::clone(&bucket);
+        Ok(Self {
+            bucket,
+            leases: Leases::new(records, runtime.clone(), lease),
+        })
+    }
+}
+
+impl Bucket {
+    fn open(url: &str, scheme: &str, credentials: &Credentials, runtime: &Runtime) -> Result<Self> {
         let location = Location::parse(url)?;
         let (url, prefix) = (location.url().to_owned(), location.prefix.clone());
         let (client, versions): (Arc<dyn Client>, _) = match scheme {
@@ -152,21 +169,16 @@ impl BucketStore {
     }
 }
 
-impl std::fmt::Debug for BucketStore {
+impl std::fmt::Debug for Bucket {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("BucketStore")
+            .debug_struct("Bucket")
             .field("url", &self.url)
             .finish_non_exhaustive()
     }
 }
 
-#[async_trait]
-impl Store for BucketStore {
-    fn url(&self) -> String {
-        self.url.clone()
-    }
-
+impl Bucket {
     async fn get(&self, key: &str) -> Result<Option<Object>> {
         let path = self.path(key)?;
         let found = match self.client.get_opts(&path, GetOptions::default()).await {
@@ -220,40 +232,6 @@ impl Store for BucketStore {
         Err(changed(key))
     }
 
-    async fn put_keeping(
-        &self,
-        key: &str,
-        bytes: Bytes,
-        condition: Condition,
-        kept: &str,
-    ) -> Result<Version> {
-        if let Condition::Match(expected) = &condition {
-            let found = self.head(&self.path(key)?, key).await?;
-            let version = found
-                .map(|(meta, _)| self.version(meta.e_tag, meta.version))
-                .transpose()?;
-            if version.as_ref() != Some(expected) {
-                return Err(changed(key));
-            }
-        }
-        self.copy(key, kept).await?;
-        self.put(key, bytes, condition).await
-    }
-
-    /// Buckets have no appends: the object is read and replaced.
-    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        let (mut content, condition) = match (self.get(key).await?, condition) {
-            (None, Condition::Any | Condition::Absent) => (Vec::new(), Condition::Absent),
-            (Some(object), Condition::Any) => (object.bytes.to_vec(), Condition::Match(object.version)),
-            (Some(object), Condition::Match(version)) if object.version == version => {
-                (object.bytes.to_vec(), Condition::Match(version))
-            }
-            _ => return Err(changed(key)),
-        };
-        content.extend_from_slice(&bytes);
-        self.put(key, content.into(), condition).await
-    }
-
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
         let full = format!("{}{prefix}", self.prefix);
         let asked = match full.char_indices().next_back() {
@@ -303,16 +281,6 @@ impl Store for BucketStore {
         }
     }
 
-    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
-        match self.head(&self.path(key)?, key).await? {
-            None => Ok(()),
-            Some((meta, _)) if self.version(meta.e_tag.clone(), meta.version.clone())? == *version => {
-                self.delete(key).await
-            }
-            Some(_) => Err(changed(key)),
-        }
-    }
-
     async fn copy(&self, from: &str, to: &str) -> Result<()> {
         match self.client.copy(&self.path(from)?, &self.path(to)?).await {
             Ok(()) => Ok(()),
@@ -321,7 +289,109 @@ impl Store for BucketStore {
         }
     }
 
-    async fn lock(&self, _name: &str) -> Result<Box<dyn LockGuard>> {
-        Err(Error::internal("a bucket has leases, no locks"))
+    async fn has_version(&self, key: &str, version: &Version) -> Result<Option<bool>> {
+        let found = self.head(&self.path(key)?, key).await?;
+        let found = found
+            .map(|(meta, _)| self.version(meta.e_tag, meta.version))
+            .transpose()?;
+        Ok(found.map(|found| found == *version))
+    }
+
+    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
+        match self.has_version(key, version).await? {
+            None => Ok(()),
+            Some(true) => self.delete(key).await,
+            Some(false) => Err(changed(key)),
+        }
+    }
+}
+
+/// Leases are objects beside the others.
+#[async_trait]
+impl LeaseRecords for Bucket {
+    async fn read(&self, name: &str) -> Result<Option<Object>> {
+        self.get(&lease_key(name)).await
+    }
+
+    async fn write(&self, name: &str, _mark: &str, record: Bytes, condition: Condition) -> Result<Version> {
+        self.put(&lease_key(name), record, condition).await
+    }
+
+    async fn remove(&self, name: &str, version: &Version) -> Result<()> {
+        self.delete_version(&lease_key(name), version).await
+    }
+}
+
+fn lease_key(name: &str) -> String {
+    format!(".pulumi/leases/{name}.json")
+}
+
+#[async_trait]
+impl Store for BucketStore {
+    fn url(&self) -> String {
+        self.bucket.url.clone()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.bucket.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.leases.check(key).await?;
+        self.bucket.put(key, bytes, condition).await
+    }
+
+    async fn put_keeping(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        condition: Condition,
+        kept: &str,
+    ) -> Result<Version> {
+        self.leases.check(key).await?;
+        if let Condition::Match(expected) = &condition
+            && self.bucket.has_version(key, expected).await? != Some(true)
+        {
+            return Err(changed(key));
+        }
+        self.bucket.copy(key, kept).await?;
+        self.bucket.put(key, bytes, condition).await
+    }
+
+    /// Buckets have no appends: the object is read and replaced.
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        let (mut content, condition) = match (self.get(key).await?, condition) {
+            (None, Condition::Any | Condition::Absent) => (Vec::new(), Condition::Absent),
+            (Some(object), Condition::Any) => (object.bytes.to_vec(), Condition::Match(object.version)),
+            (Some(object), Condition::Match(version)) if object.version == version => {
+                (object.bytes.to_vec(), Condition::Match(version))
+            }
+            _ => return Err(changed(key)),
+        };
+        content.extend_from_slice(&bytes);
+        self.put(key, content.into(), condition).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.bucket.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.leases.check(key).await?;
+        self.bucket.delete(key).await
+    }
+
+    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
+        self.leases.check(key).await?;
+        self.bucket.delete_version(key, version).await
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.leases.check(to).await?;
+        self.bucket.copy(from, to).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.leases.take(name).await
     }
 }

@@ -2,23 +2,26 @@
 
 mod address;
 mod encoding;
+mod fence;
 mod server;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use tokio_postgres::types::Type;
 
 use self::{
     address::Address,
     encoding::{decode, encode, version_of},
+    fence::{LeaseTable, Parameters},
     server::{Change, Server},
 };
 use super::{
-    Condition, LockGuard, Object, ObjectInfo, Store, Version, changed, check_key, credentials::Credentials,
-    not_found,
+    Condition, LockGuard, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
+    lease::Leases, not_found,
 };
 use crate::{
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     runtime::{Runtime, Timestamp},
 };
 
@@ -30,7 +33,8 @@ const LAST: char = '\u{10FFFF}';
 
 /// A database of PostgreSQL.
 pub(super) struct PostgresStore {
-    server: Server,
+    server: Arc<Server>,
+    leases: Leases,
 }
 
 impl PostgresStore {
@@ -38,10 +42,15 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when the URL or the credentials cannot be used.
-    pub(super) fn open(url: &str, credentials: &Credentials, runtime: &Runtime) -> Result<Self> {
+    pub(super) fn open(url: &str, settings: &StoreSettings, runtime: &Runtime) -> Result<Self> {
+        let credentials = &settings.credentials;
+        let lease = settings.lease()?;
         let address = Address::parse(url, credentials)?;
+        let server = Arc::new(Server::new(address, credentials.clone(), runtime.clone()));
+        let records = Arc::new(LeaseTable(Arc::clone(&server)));
         Ok(Self {
-            server: Server::new(address, credentials.clone(), runtime.clone()),
+            server,
+            leases: Leases::new(records, runtime.clone(), lease),
         })
     }
 
@@ -51,46 +60,73 @@ impl PostgresStore {
 
     /// Returns the version of an object, without its content.
     async fn version(&self, key: &str) -> Result<Option<Version>> {
-        let text = format!("SELECT {VERSION} FROM {} WHERE key = $1", self.table());
+        let mut parameters = Parameters::default();
+        let text = format!(
+            "SELECT {VERSION} FROM {} WHERE key = {}",
+            self.table(),
+            parameters.bind(&key)
+        );
         let rows = self
             .server
-            .read(&text, &[(&key, Type::TEXT)], &format!("read {key:?}"))
+            .read(&text, &parameters.values, &format!("read {key:?}"))
             .await?;
         rows.first()
             .map(|row| self.server.column::<&str>(row, 0).map(Version::from))
             .transpose()
     }
 
-    /// Writes an object with a statement that affects no row when the condition does not hold.
+    /// Checks, after a statement that affected no row, whether that was because of the lease.
+    async fn check_fence(&self, fence: Option<&(String, String)>) -> Result<()> {
+        match fence {
+            Some((name, mark)) if !fence::is_held(&self.server, name, mark).await? => {
+                Err(self.leases.lose(name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes an object; the replaced one becomes `kept`. The condition, the lease and both writes are one statement, which
+    /// affects no row when the condition does not hold or the lease was taken over.
     ///
     /// After a lost connection it is not known whether the write was done; then the object shows it.
     async fn write(
         &self,
         key: &str,
-        statement: &str,
         data: &str,
         condition: &Condition,
-        more: Option<&str>,
+        kept: Option<&str>,
     ) -> Result<Version> {
+        let fence = self.leases.check(key).await?;
         let written = version_of(data);
         let expected = match condition {
-            Condition::Match(version) => Some(&**version),
-            Condition::Any | Condition::Absent => None,
+            Condition::Match(version) => &**version,
+            Condition::Any | Condition::Absent => "",
         };
-        let mut parameters: Vec<server::Parameter<'_>> = vec![(&key, Type::TEXT), (&data, Type::TEXT)];
-        for parameter in [&expected, &more] {
-            if let Some(parameter) = parameter {
-                parameters.push((parameter, Type::TEXT));
-            }
-        }
+        let kept = kept.unwrap_or("");
+        let mut parameters = Parameters::default();
+        let text = statement(
+            self.table(),
+            &mut parameters,
+            Write {
+                key: &key,
+                data: &data,
+                condition,
+                expected: &expected,
+                kept: (!kept.is_empty()).then_some(&kept),
+                fence: fence.as_ref().map(|held| (self.server.leases(), held)),
+            },
+        );
         let action = format!("write {key:?}");
         let mut is_repeated = false;
         for _ in 0..server::MAX_ATTEMPTS {
-            match self.server.change(statement, &parameters, &action).await? {
+            match self.server.change(&text, &parameters.values, &action).await? {
                 Change::Rows(0) if is_repeated && self.version(key).await?.as_ref() == Some(&written) => {
                     return Ok(written);
                 }
-                Change::Rows(0) => return Err(changed(key)),
+                Change::Rows(0) => {
+                    self.check_fence(fence.as_ref()).await?;
+                    return Err(changed(key));
+                }
                 Change::Rows(_) => return Ok(written),
                 Change::Unknown => {}
             }
@@ -103,6 +139,85 @@ impl PostgresStore {
             }
         }
         Err(self.server.lost(&action))
+    }
+
+    /// Runs a statement that may be repeated. It ends with `WHERE` and its conditions, to which the lease is added.
+    async fn repeat(
+        &self,
+        key: &str,
+        mut parameters: Parameters<'_>,
+        text: impl FnOnce(&str) -> String,
+        action: &str,
+    ) -> Result<u64> {
+        let fence = self.leases.check(key).await?;
+        let (held, holds) = match &fence {
+            Some(held) => fence::clauses(self.server.leases(), held, &mut parameters),
+            None => (String::new(), String::new()),
+        };
+        let with = if held.is_empty() {
+            String::new()
+        } else {
+            format!("WITH {held} ")
+        };
+        let text = format!("{with}{}", text(&holds));
+        let rows = self.server.repeat(&text, &parameters.values, action).await?;
+        if rows == 0 {
+            self.check_fence(fence.as_ref()).await?;
+        }
+        Ok(rows)
+    }
+}
+
+/// The parts of a statement that writes an object.
+struct Write<'value> {
+    key: &'value &'value str,
+    data: &'value &'value str,
+    condition: &'value Condition,
+    expected: &'value &'value str,
+    kept: Option<&'value &'value str>,
+    /// The table of leases, and the lease.
+    fence: Option<(&'value str, &'value (String, String))>,
+}
+
+fn statement<'value>(table: &str, parameters: &mut Parameters<'value>, write: Write<'value>) -> String {
+    const REPLACE: &str = "ON CONFLICT (key) DO UPDATE SET data = EXCLUDED.data, updated_at = now()";
+    let (key, data) = (parameters.bind(write.key), parameters.bind(write.data));
+    let (held, holds) = match write.fence {
+        Some((leases, held)) => fence::clauses(leases, held, parameters),
+        None => (String::new(), String::new()),
+    };
+    let matches = match write.condition {
+        Condition::Match(_) => format!(
+            "key = {key} AND {VERSION} = {}{holds}",
+            parameters.bind(write.expected)
+        ),
+        Condition::Any | Condition::Absent => format!("key = {key}{holds}"),
+    };
+    let copy = write.kept.map(|kept| {
+        format!(
+            "kept AS (INSERT INTO {table} (key, data, updated_at) \
+             SELECT {}, data, now() FROM {table} WHERE {matches} {REPLACE})",
+            parameters.bind(kept)
+        )
+    });
+    let insert = format!(
+        "INSERT INTO {table} (key, data, updated_at) SELECT {key}, {data}::json, now() WHERE TRUE{holds}"
+    );
+    let main = match (write.condition, &copy) {
+        (Condition::Any, None) => format!("{insert} {REPLACE}"),
+        (Condition::Absent, _) => format!("{insert} ON CONFLICT (key) DO NOTHING"),
+        _ => format!("UPDATE {table} SET data = {data}::json, updated_at = now() WHERE {matches}"),
+    };
+    // The parts of a statement read the state from before it.
+    let parts: Vec<String> = [held]
+        .into_iter()
+        .chain(copy)
+        .filter(|part| !part.is_empty())
+        .collect();
+    if parts.is_empty() {
+        main
+    } else {
+        format!("WITH {} {main}", parts.join(", "))
     }
 }
 
@@ -123,10 +238,15 @@ impl Store for PostgresStore {
 
     async fn get(&self, key: &str) -> Result<Option<Object>> {
         check_key(key)?;
-        let text = format!("SELECT data::text FROM {} WHERE key = $1", self.table());
+        let mut parameters = Parameters::default();
+        let text = format!(
+            "SELECT data::text FROM {} WHERE key = {}",
+            self.table(),
+            parameters.bind(&key)
+        );
         let rows = self
             .server
-            .read(&text, &[(&key, Type::TEXT)], &format!("read {key:?}"))
+            .read(&text, &parameters.values, &format!("read {key:?}"))
             .await?;
         let Some(row) = rows.first() else {
             return Ok(None);
@@ -140,21 +260,7 @@ impl Store for PostgresStore {
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         check_key(key)?;
-        let table = self.table();
-        let statement = match &condition {
-            Condition::Any => format!(
-                "INSERT INTO {table} (key, data, updated_at) VALUES ($1, $2::json, now()) \
-                 ON CONFLICT (key) DO UPDATE SET data = EXCLUDED.data, updated_at = now()"
-            ),
-            Condition::Absent => format!(
-                "INSERT INTO {table} (key, data, updated_at) VALUES ($1, $2::json, now()) ON CONFLICT (key) DO NOTHING"
-            ),
-            Condition::Match(_) => format!(
-                "UPDATE {table} SET data = $2::json, updated_at = now() WHERE key = $1 AND {VERSION} = $3"
-            ),
-        };
-        self.write(key, &statement, &encode(&bytes), &condition, None)
-            .await
+        self.write(key, &encode(&bytes), &condition, None).await
     }
 
     async fn put_keeping(
@@ -166,26 +272,13 @@ impl Store for PostgresStore {
     ) -> Result<Version> {
         check_key(key)?;
         check_key(kept)?;
-        let table = self.table();
-        // The copy and the write are one statement, which reads the state from before it.
-        let (holds, copy) = match &condition {
-            Condition::Match(_) => (format!("key = $1 AND {VERSION} = $3"), "$4"),
-            _ => ("key = $1".to_owned(), "$3"),
-        };
-        let statement = format!(
-            "WITH kept AS (INSERT INTO {table} (key, data, updated_at) SELECT {copy}, data, now() FROM {table} WHERE {holds} \
-             ON CONFLICT (key) DO UPDATE SET data = EXCLUDED.data, updated_at = now()) \
-             UPDATE {table} SET data = $2::json, updated_at = now() WHERE {holds}"
-        );
         if matches!(condition, Condition::Absent) {
             return Err(changed(key));
         }
-        let written = self
-            .write(key, &statement, &encode(&bytes), &condition, Some(kept))
-            .await;
-        match written {
+        let is_any = matches!(condition, Condition::Any);
+        match self.write(key, &encode(&bytes), &condition, Some(kept)).await {
             Err(error)
-                if error.kind() == crate::ErrorKind::Conflict && self.version(key).await?.is_none() =>
+                if is_any && error.kind() == ErrorKind::Conflict && self.version(key).await?.is_none() =>
             {
                 Err(not_found(key))
             }
@@ -208,18 +301,24 @@ impl Store for PostgresStore {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        let end = format!("{prefix}{LAST}");
+        let mut parameters = Parameters::default();
         // These operators use the index of the reference engine's table with any prefix. The size is that of the stored
         // form, for which the content need not be read.
         let text = format!(
             "SELECT key, pg_column_size(data)::bigint, (extract(epoch FROM updated_at) * 1000000)::bigint FROM {} \
-             WHERE key ~>=~ $1 AND key ~<~ $2 ORDER BY key COLLATE \"C\"",
-            self.table()
+             WHERE key ~>=~ {} AND key ~<~ {} ORDER BY key COLLATE \"C\"",
+            self.table(),
+            parameters.bind(&prefix),
+            parameters.bind(&end)
         );
-        let end = format!("{prefix}{LAST}");
-        let parameters: [server::Parameter<'_>; 2] = [(&prefix, Type::TEXT), (&end, Type::TEXT)];
         let rows = self
             .server
-            .read(&text, &parameters, &format!("list the objects of {prefix:?}"))
+            .read(
+                &text,
+                &parameters.values,
+                &format!("list the objects of {prefix:?}"),
+            )
             .await?;
         rows.iter()
             .map(|row| {
@@ -236,26 +335,27 @@ impl Store for PostgresStore {
 
     async fn delete(&self, key: &str) -> Result<()> {
         check_key(key)?;
-        let text = format!("DELETE FROM {} WHERE key = $1", self.table());
-        self.server
-            .repeat(&text, &[(&key, Type::TEXT)], &format!("remove {key:?}"))
-            .await
-            .map(drop)
+        let mut parameters = Parameters::default();
+        let (table, bound) = (self.table(), parameters.bind(&key));
+        let text = |holds: &str| format!("DELETE FROM {table} WHERE key = {bound}{holds}");
+        self.repeat(key, parameters, text, &format!("remove {key:?}"))
+            .await?;
+        Ok(())
     }
 
     async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
         check_key(key)?;
-        let text = format!("DELETE FROM {} WHERE key = $1 AND {VERSION} = $2", self.table());
         let expected = &**version;
-        let removed = self
-            .server
-            .repeat(
-                &text,
-                &[(&key, Type::TEXT), (&expected, Type::TEXT)],
-                &format!("remove {key:?}"),
-            )
-            .await?;
-        match removed {
+        let mut parameters = Parameters::default();
+        let (table, bound) = (self.table(), parameters.bind(&key));
+        let expected = parameters.bind(&expected);
+        let text = |holds: &str| {
+            format!("DELETE FROM {table} WHERE key = {bound} AND {VERSION} = {expected}{holds}")
+        };
+        match self
+            .repeat(key, parameters, text, &format!("remove {key:?}"))
+            .await?
+        {
             0 if self.version(key).await?.is_some() => Err(changed(key)),
             _ => Ok(()),
         }
@@ -264,15 +364,18 @@ impl Store for PostgresStore {
     async fn copy(&self, from: &str, to: &str) -> Result<()> {
         check_key(from)?;
         check_key(to)?;
+        let mut parameters = Parameters::default();
         let table = self.table();
-        let text = format!(
-            "INSERT INTO {table} (key, data, updated_at) SELECT $2, data, now() FROM {table} WHERE key = $1 \
-             ON CONFLICT (key) DO UPDATE SET data = EXCLUDED.data, updated_at = now()"
-        );
-        let parameters: [server::Parameter<'_>; 2] = [(&from, Type::TEXT), (&to, Type::TEXT)];
+        let (source, target) = (parameters.bind(&from), parameters.bind(&to));
+        let text = |holds: &str| {
+            format!(
+                "INSERT INTO {table} (key, data, updated_at) \
+                 SELECT {target}, data, now() FROM {table} WHERE key = {source}{holds} \
+                 ON CONFLICT (key) DO UPDATE SET data = EXCLUDED.data, updated_at = now()"
+            )
+        };
         match self
-            .server
-            .repeat(&text, &parameters, &format!("copy {from:?}"))
+            .repeat(to, parameters, text, &format!("copy {from:?}"))
             .await?
         {
             0 => Err(not_found(from)),
@@ -280,7 +383,7 @@ impl Store for PostgresStore {
         }
     }
 
-    async fn lock(&self, _name: &str) -> Result<Box<dyn LockGuard>> {
-        Err(Error::internal("a database has leases, no locks"))
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.leases.take(name).await
     }
 }

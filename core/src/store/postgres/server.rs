@@ -53,8 +53,9 @@ pub(super) enum Change {
 /// A database and the connection to it.
 pub(super) struct Server {
     address: Address,
-    /// The table's name as an identifier.
+    /// The tables' names as identifiers.
     table: String,
+    leases: String,
     credentials: Credentials,
     runtime: Runtime,
     connection: Mutex<Connection>,
@@ -70,6 +71,7 @@ impl Server {
     pub(super) fn new(address: Address, credentials: Credentials, runtime: Runtime) -> Self {
         Self {
             table: identifier(&address.table),
+            leases: identifier(&format!("{}_stackwright_leases", address.table)),
             address,
             credentials,
             runtime,
@@ -80,6 +82,11 @@ impl Server {
     /// Returns the table's name as an identifier.
     pub(super) fn table(&self) -> &str {
         &self.table
+    }
+
+    /// Returns the name of the table of leases as an identifier.
+    pub(super) fn leases(&self) -> &str {
+        &self.leases
     }
 
     pub(super) fn url(&self) -> &str {
@@ -242,8 +249,10 @@ impl Server {
     /// Creates the tables that are missing. A user who may not create some needs no right to when there are all.
     async fn create_tables(&self, client: &Client) -> Result<()> {
         let action = "create the tables";
+        let parameters: [Parameter<'_>; 2] = [(&self.table, Type::TEXT), (&self.leases, Type::TEXT)];
+        let text = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL";
         let present = self
-            .bounded(client.query_typed("SELECT to_regclass($1) IS NOT NULL", &[(&self.table, Type::TEXT)]))
+            .bounded(client.query_typed(text, &parameters))
             .await
             .ok_or_else(|| self.lost(action))?
             .map_err(|error| self.failed(&error, action))?;
@@ -259,7 +268,9 @@ impl Server {
             "SELECT pg_advisory_xact_lock({CREATION_LOCK}); \
              CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, data JSON NOT NULL, \
              updated_at TIMESTAMPTZ NOT NULL DEFAULT now()); \
-             CREATE INDEX IF NOT EXISTS {index} ON {table} (key text_pattern_ops);"
+             CREATE INDEX IF NOT EXISTS {index} ON {table} (key text_pattern_ops); \
+             CREATE TABLE IF NOT EXISTS {} (name TEXT PRIMARY KEY, mark TEXT NOT NULL, record TEXT NOT NULL);",
+            self.leases
         );
         self.bounded(client.batch_execute(&text))
             .await
