@@ -145,7 +145,7 @@ async fn a_holder_that_ended_loses_its_lease_after_its_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_was_suspended_goes_on_when_nobody_took_over() {
+async fn a_holder_that_was_suspended_goes_on_unless_its_lease_was_taken_over() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
     let (one, records) = host(&store, &runtime, "one");

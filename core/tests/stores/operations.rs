@@ -48,7 +48,7 @@ const PLACE: &str = "STORES_PLACE";
 const DEATH: &str = "STORES_DEATH";
 const PAUSE: &str = "STORES_PAUSE";
 
-/// Creates files. Its process kills itself after a number of them, or tells its parent of one and is suspended by it.
+/// Creates files. Its process kills itself after a number of them, or suspends itself within one, after it has announced that.
 struct Files {
     folder: PathBuf,
     death: Option<usize>,
@@ -298,7 +298,7 @@ fn host_process(place: &str, folder: &Path, variable: &str, value: usize) -> Com
     command
 }
 
-#[expect(clippy::disallowed_methods, reason = "the build says how often")]
+#[expect(clippy::disallowed_methods, reason = "the build sets the number")]
 fn times(variable: &str, default: usize) -> usize {
     std::env::var(variable)
         .ok()

@@ -29,7 +29,7 @@ pub(super) enum User {
     /// The user of the tests.
     Own,
     /// The user without rights, where the tests run as root.
-    Nobody(u32),
+    Unprivileged(u32),
 }
 
 impl Guard {
@@ -54,7 +54,7 @@ impl Guard {
             .stderr(Stdio::null())
             // A signal to the tests, from a terminal for instance, does not end it before them.
             .process_group(0);
-        if let User::Nobody(user) = user {
+        if let User::Unprivileged(user) = user {
             shell.uid(user).gid(user).current_dir("/");
         }
         let mut shell = shell

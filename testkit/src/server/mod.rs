@@ -28,7 +28,7 @@ impl Missing {
     #[expect(
         clippy::disallowed_methods,
         clippy::panic,
-        reason = "the build says which servers it has"
+        reason = "the build names the servers that it has"
     )]
     pub fn report(&self, server: &str) {
         use std::io::Write as _;
@@ -44,7 +44,7 @@ impl Missing {
 }
 
 /// Returns a variable of the environment that the build sets.
-#[expect(clippy::disallowed_methods, reason = "the build says where the servers are")]
+#[expect(clippy::disallowed_methods, reason = "the build names the places of the servers")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

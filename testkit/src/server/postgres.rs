@@ -17,7 +17,7 @@ use crate::wait::{Within as _, until};
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 /// The user and group without rights.
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED: u32 = 65534;
 
 /// How often a port is tried that another process may take meanwhile.
 const MAX_PORTS: usize = 3;
@@ -47,10 +47,10 @@ impl Postgres {
             let user = match fs::metadata(folder.path())
                 .map(|folder| std::os::unix::fs::MetadataExt::uid(&folder))
             {
-                Ok(0) => User::Nobody(NOBODY),
+                Ok(0) => User::Unprivileged(UNPRIVILEGED),
                 _ => User::Own,
             };
-            if let User::Nobody(user) = user {
+            if let User::Unprivileged(user) = user {
                 chown(folder.path(), Some(user), Some(user))
                     .map_err(|error| Missing(format!("the folder cannot be another user's: {error}")))?;
             }
@@ -156,7 +156,7 @@ fn create(programs: &Path, data: &str, user: User) -> Result<(), Missing> {
         "-N",
     ]);
     command.current_dir("/");
-    if let User::Nobody(user) = user {
+    if let User::Unprivileged(user) = user {
         std::os::unix::process::CommandExt::uid(&mut command, user);
         std::os::unix::process::CommandExt::gid(&mut command, user);
     }

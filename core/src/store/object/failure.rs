@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 /// The longest part of a server's answer that is shown.
 const MAX_ANSWER: usize = 400;
 
-/// Returns whether an error says that the condition of a write did not hold.
+/// Returns whether an error means that the condition of a write did not hold.
 pub(super) const fn is_conflict(error: &ObjectError) -> bool {
     matches!(
         error,
@@ -19,7 +19,7 @@ pub(super) const fn is_conflict(error: &ObjectError) -> bool {
     )
 }
 
-/// Returns whether an error says that there is no such object.
+/// Returns whether an error means that there is no such object.
 pub(super) const fn is_missing(error: &ObjectError) -> bool {
     matches!(error, ObjectError::NotFound { .. })
 }
@@ -60,7 +60,7 @@ fn reason(error: &ObjectError) -> String {
     let last = texts.last().map_or("", String::as_str);
     match texts.iter().find(|text| text.starts_with("Server returned")) {
         Some(answer) => shortened(answer),
-        // The cause that says most is the innermost one.
+        // The innermost cause has the most detail.
         None => shortened(last),
     }
 }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_that_needs_a_login_or_a_role_has_no_keys_and_says_why() {
+    fn a_profile_that_needs_a_login_or_a_role_has_no_keys_and_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let environment = environment(folder.path(), &[]);
         for (name, what) in [("login", "single sign-on"), ("role", "the role")] {

@@ -1,5 +1,5 @@
-//! Leases in a table of their own. Each write of a stack checks the lease in its own statement: whoever takes a lease over waits
-//! for the writes before, and refuses those afterwards.
+//! Leases in a table of their own. Each write of a stack checks the lease in its own statement: a takeover waits for the
+//! writes before it, and the former holder's later writes affect no row.
 
 use std::sync::Arc;
 
