@@ -102,6 +102,8 @@ pub struct StoreSettings {
     /// How long the lease of a stack lasts that its holder does not renew: 1 s to 1 h, by default 30 s. The store of a folder has
     /// locks that end with the process instead.
     pub lease: Duration,
+    /// Allows a bucket whose server ignores the conditions of writes. Then nothing keeps two hosts from changing a stack at once.
+    pub allow_unfenced: bool,
 }
 
 impl Default for StoreSettings {
@@ -109,6 +111,7 @@ impl Default for StoreSettings {
         Self {
             credentials: Credentials::None,
             lease: DEFAULT_LENGTH,
+            allow_unfenced: false,
         }
     }
 }

@@ -1,34 +1,13 @@
 //! Leases in virtual time.
 
-use tokio::time::{Instant, sleep};
-
 use super::*;
 use crate::{
-    runtime::{Clock, SeededRandom, Spawner, Timestamp},
+    runtime::{SeededRandom, VirtualClock},
     store::{MemoryStore, Store},
 };
 
 const NAME: &str = "organization/shop/dev";
 const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
-
-/// The paused clock of the test's runtime.
-struct Paused(Instant);
-
-#[async_trait]
-#[expect(clippy::disallowed_methods, reason = "the time of the runtime is paused")]
-impl Clock for Paused {
-    fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
-
-    async fn wait(&self, duration: Duration) {
-        sleep(duration).await;
-    }
-}
 
 /// Records in memory. Those of a host whose connection is cut can be neither read nor written.
 struct Records {
@@ -71,9 +50,8 @@ impl LeaseRecords for Records {
 
 fn runtime() -> Runtime {
     Runtime {
-        clock: Arc::new(Paused(Instant::now())),
+        clock: VirtualClock::start(),
         random: Arc::new(SeededRandom::new(1)),
-        spawner: Spawner::new(tokio::runtime::Handle::current()),
         ..Runtime::system(tokio::runtime::Handle::current())
     }
 }
@@ -94,7 +72,7 @@ fn is_conflict<T>(result: Result<T>) -> bool {
     result.is_err_and(|error| error.kind() == ErrorKind::Conflict)
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_holder_that_is_alive_keeps_its_lease_and_is_recognised_by_a_renewal() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
@@ -117,7 +95,7 @@ async fn a_holder_that_is_alive_keeps_its_lease_and_is_recognised_by_a_renewal()
     assert!(store.list("").await.unwrap().is_empty());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_holder_that_ended_loses_its_lease_after_its_length() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
@@ -144,7 +122,7 @@ async fn a_holder_that_ended_loses_its_lease_after_its_length() {
     assert!(other.check(CHECKPOINT).await.unwrap().is_some());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_holder_that_was_suspended_goes_on_unless_its_lease_was_taken_over() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
@@ -160,7 +138,7 @@ async fn a_holder_that_was_suspended_goes_on_unless_its_lease_was_taken_over() {
     assert!(one.check(CHECKPOINT).await.unwrap().is_some());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_renewal_whose_answer_was_lost_is_recognised() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
@@ -172,7 +150,7 @@ async fn a_renewal_whose_answer_was_lost_is_recognised() {
     assert!(one.check(CHECKPOINT).await.unwrap().is_some());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_holder_that_has_ended_on_this_host_is_replaced_at_once() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());

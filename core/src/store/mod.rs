@@ -14,6 +14,7 @@ mod location;
 mod lock_file;
 mod lock_owner;
 mod memory;
+mod numbered;
 mod object;
 mod open;
 mod postgres;

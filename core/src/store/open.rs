@@ -3,8 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    FileStore, MemoryStore, Store, StoreSettings, location::without_user, object::BucketStore,
-    postgres::PostgresStore,
+    FileStore, MemoryStore, Store, StoreSettings, location::without_user, numbered::with_journals,
+    object::BucketStore, postgres::PostgresStore,
 };
 use crate::{
     error::{Error, Result},
@@ -76,8 +76,14 @@ pub fn open_with(
             let path = file_path(url, rest)?;
             Ok(Arc::new(FileStore::new(base.join(path), runtime.clone())?))
         }
-        "s3" | "gs" | "azblob" => Ok(Arc::new(BucketStore::open(url, scheme, settings, runtime)?)),
-        "postgres" | "postgresql" => Ok(Arc::new(PostgresStore::open(url, settings, runtime)?)),
+        "s3" | "gs" | "azblob" => Ok(with_journals(
+            BucketStore::open(url, scheme, settings, runtime)?,
+            runtime,
+        )),
+        "postgres" | "postgresql" => Ok(with_journals(
+            PostgresStore::open(url, settings, runtime)?,
+            runtime,
+        )),
         other => Err(Error::invalid(format!(
             "the store URL {:?} has the scheme {other:?}, which is not supported",
             without_user(url)

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result,
     runtime::Timestamp,
-    store::{Condition, Credential, CredentialSource, Credentials},
+    store::{Condition, Credential, CredentialSource, Credentials, StoreSettings, open_with},
 };
 use stackwright_testkit::{
     server::{FakeBucket, Fault},
@@ -173,4 +173,56 @@ async fn a_bucket_that_is_missing_is_named() {
         "{error}"
     );
     assert!(!format!("{error:?}").contains("secret/key"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_conditions_is_refused_unless_that_is_allowed() {
+    let bucket = FakeBucket::start().await;
+    let store = places::gcs(&bucket, "");
+    let lock = store
+        .lock("organization/shop/dev")
+        .within("a lock")
+        .await
+        .unwrap();
+    lock.release().await;
+    assert_eq!(bucket.keys(), [".pulumi/leases/checked"]);
+    let checked = bucket.requests();
+    let again = places::gcs(&bucket, "")
+        .lock("organization/shop/dev")
+        .within("a lock")
+        .await
+        .unwrap();
+    again.release().await;
+    assert!(bucket.requests() - checked <= 5, "it is checked once");
+
+    let lenient = FakeBucket::start().await;
+    lenient.ignore_conditions();
+    let store = places::gcs(&lenient, "");
+    let error = store
+        .lock("organization/shop/dev")
+        .within("a lock")
+        .await
+        .map(drop)
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.message().contains("If-None-Match"), "{error}");
+    assert!(lenient.keys().is_empty());
+    let settings = StoreSettings {
+        allow_unfenced: true,
+        ..places::environment(&[("STORAGE_EMULATOR_HOST", &lenient.address)]).into()
+    };
+    let store = open_with(
+        "gs://state",
+        std::path::Path::new("/"),
+        &places::runtime(),
+        &settings,
+    )
+    .unwrap();
+    store
+        .lock("organization/shop/dev")
+        .within("a lock")
+        .await
+        .unwrap()
+        .release()
+        .await;
 }

@@ -205,7 +205,11 @@ async fn lives(open: impl Fn() -> Arc<dyn Store>) {
     succeeds(&first, OperationKind::Destroy, "").await;
     assert!(files(folder.path()).is_empty());
     let store = open();
-    for prefix in [".pulumi/locks/", ".pulumi/leases/", ".pulumi/journals/"] {
+    for prefix in [
+        ".pulumi/locks/",
+        ".pulumi/leases/organization/",
+        ".pulumi/journals/",
+    ] {
         let left = store.list(prefix).await.unwrap();
         assert!(left.is_empty(), "{left:?}");
     }
@@ -261,6 +265,7 @@ fn open_place(place: &str) -> Arc<dyn Store> {
     let settings = StoreSettings {
         credentials,
         lease: LEASE,
+        ..StoreSettings::default()
     };
     open_with(place, Path::new("/"), &places::runtime(), &settings).unwrap()
 }

@@ -61,6 +61,7 @@ struct Objects {
     objects: BTreeMap<String, Entry>,
     generation: u64,
     faults: VecDeque<Fault>,
+    ignores_conditions: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +98,11 @@ impl FakeBucket {
     /// Makes the next requests fail, one fault each.
     pub fn fail(&self, faults: &[Fault]) {
         self.state.objects().faults.extend(faults);
+    }
+
+    /// Ignores the conditions of writes from now on, as some servers do.
+    pub fn ignore_conditions(&self) {
+        self.state.objects().ignores_conditions = true;
     }
 
     /// Returns the number of requests so far.
@@ -198,7 +204,8 @@ fn write(state: &State, key: &str, headers: &HeaderMap, body: Bytes) -> Answer {
     let mut objects = state.objects();
     let present = objects.objects.get(key).map_or(0, |entry| entry.generation);
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if text(CONDITION).is_some_and(|expected| expected != present.to_string()) {
+    let is_honoured = !objects.ignores_conditions;
+    if is_honoured && text(CONDITION).is_some_and(|expected| expected != present.to_string()) {
         return status(StatusCode::PRECONDITION_FAILED);
     }
     let metadata = headers

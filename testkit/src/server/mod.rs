@@ -44,7 +44,10 @@ impl Missing {
 }
 
 /// Returns a variable of the environment that the build sets.
-#[expect(clippy::disallowed_methods, reason = "the build names the places of the servers")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the build names the places of the servers"
+)]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -4,6 +4,7 @@ mod azure;
 mod client;
 mod failure;
 mod gcs;
+mod probe;
 mod profile;
 mod s3;
 
@@ -17,6 +18,7 @@ use object_store::{
     list::{PaginatedListOptions, PaginatedListStore},
     path::Path,
 };
+use tokio::sync::OnceCell;
 
 use super::{
     Condition, LockGuard, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
@@ -46,6 +48,8 @@ impl<T: ObjectStore + PaginatedListStore> Client for T {}
 pub(super) struct BucketStore {
     bucket: Arc<Bucket>,
     leases: Leases,
+    /// Whether the server was found to honour conditions, or need not.
+    is_checked: OnceCell<()>,
 }
 
 /// The objects of a bucket. Nothing checks leases here.
@@ -80,6 +84,7 @@ impl BucketStore {
         Ok(Self {
             bucket,
             leases: Leases::new(records, runtime.clone(), lease),
+            is_checked: OnceCell::new_with(settings.allow_unfenced.then_some(())),
         })
     }
 }
@@ -392,6 +397,9 @@ impl Store for BucketStore {
     }
 
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.is_checked
+            .get_or_try_init(|| probe::check(&self.bucket))
+            .await?;
         self.leases.take(name).await
     }
 }

@@ -28,6 +28,9 @@ use crate::{
 /// The version of a row, computed by the server: the hash of its data as text, which is kept as it was written.
 const VERSION: &str = "encode(sha256(convert_to(data::text, 'UTF8')), 'hex')";
 
+/// The prefix of the keys whose rows are in a table of their own.
+const JOURNALS: &str = ".pulumi/journals/";
+
 /// The last character: after all keys with a prefix.
 const LAST: char = '\u{10FFFF}';
 
@@ -54,8 +57,12 @@ impl PostgresStore {
         })
     }
 
-    fn table(&self) -> &str {
-        self.server.table()
+    /// Returns the table of an object: the reference engine's, but for journals.
+    fn table_of(&self, key: &str) -> &str {
+        match key.starts_with(JOURNALS) {
+            true => self.server.journals(),
+            false => self.server.table(),
+        }
     }
 
     /// Returns the version of an object, without its content.
@@ -63,7 +70,7 @@ impl PostgresStore {
         let mut parameters = Parameters::default();
         let text = format!(
             "SELECT {VERSION} FROM {} WHERE key = {}",
-            self.table(),
+            self.table_of(key),
             parameters.bind(&key)
         );
         let rows = self
@@ -104,18 +111,15 @@ impl PostgresStore {
         };
         let kept = kept.unwrap_or("");
         let mut parameters = Parameters::default();
-        let text = statement(
-            self.table(),
-            &mut parameters,
-            Write {
-                key: &key,
-                data: &data,
-                condition,
-                expected: &expected,
-                kept: (!kept.is_empty()).then_some(&kept),
-                fence: fence.as_ref().map(|held| (self.server.leases(), held)),
-            },
-        );
+        let write = Write {
+            key: &key,
+            data: &data,
+            condition,
+            expected: &expected,
+            kept: (!kept.is_empty()).then_some((self.table_of(kept), &kept)),
+            fence: fence.as_ref().map(|held| (self.server.leases(), held)),
+        };
+        let text = statement(self.table_of(key), &mut parameters, &write);
         let action = format!("write {key:?}");
         let mut is_repeated = false;
         for _ in 0..server::MAX_ATTEMPTS {
@@ -174,12 +178,13 @@ struct Write<'value> {
     data: &'value &'value str,
     condition: &'value Condition,
     expected: &'value &'value str,
-    kept: Option<&'value &'value str>,
+    /// The table and the key of the replaced object.
+    kept: Option<(&'value str, &'value &'value str)>,
     /// The table of leases, and the lease.
     fence: Option<(&'value str, &'value (String, String))>,
 }
 
-fn statement<'value>(table: &str, parameters: &mut Parameters<'value>, write: Write<'value>) -> String {
+fn statement<'value>(table: &str, parameters: &mut Parameters<'value>, write: &Write<'value>) -> String {
     const REPLACE: &str = "ON CONFLICT (key) DO UPDATE SET data = EXCLUDED.data, updated_at = now()";
     let (key, data) = (parameters.bind(write.key), parameters.bind(write.data));
     let (held, holds) = match write.fence {
@@ -193,9 +198,9 @@ fn statement<'value>(table: &str, parameters: &mut Parameters<'value>, write: Wr
         ),
         Condition::Any | Condition::Absent => format!("key = {key}{holds}"),
     };
-    let copy = write.kept.map(|kept| {
+    let copy = write.kept.map(|(copies, kept)| {
         format!(
-            "kept AS (INSERT INTO {table} (key, data, updated_at) \
+            "kept AS (INSERT INTO {copies} (key, data, updated_at) \
              SELECT {}, data, now() FROM {table} WHERE {matches} {REPLACE})",
             parameters.bind(kept)
         )
@@ -241,7 +246,7 @@ impl Store for PostgresStore {
         let mut parameters = Parameters::default();
         let text = format!(
             "SELECT data::text FROM {} WHERE key = {}",
-            self.table(),
+            self.table_of(key),
             parameters.bind(&key)
         );
         let rows = self
@@ -303,14 +308,23 @@ impl Store for PostgresStore {
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
         let end = format!("{prefix}{LAST}");
         let mut parameters = Parameters::default();
+        let (begin, end) = (parameters.bind(&prefix), parameters.bind(&end));
         // These operators use the index of the reference engine's table with any prefix. The size is that of the stored
         // form, for which the content need not be read.
+        let rows_of = |table: &str| {
+            format!(
+                "SELECT key, pg_column_size(data)::bigint, (extract(epoch FROM updated_at) * 1000000)::bigint \
+                 FROM {table} WHERE key ~>=~ {begin} AND key ~<~ {end}"
+            )
+        };
+        let tables = [
+            (!prefix.starts_with(JOURNALS)).then(|| self.server.table()),
+            (prefix.starts_with(JOURNALS) || JOURNALS.starts_with(prefix)).then(|| self.server.journals()),
+        ];
+        let parts: Vec<String> = tables.into_iter().flatten().map(rows_of).collect();
         let text = format!(
-            "SELECT key, pg_column_size(data)::bigint, (extract(epoch FROM updated_at) * 1000000)::bigint FROM {} \
-             WHERE key ~>=~ {} AND key ~<~ {} ORDER BY key COLLATE \"C\"",
-            self.table(),
-            parameters.bind(&prefix),
-            parameters.bind(&end)
+            "SELECT * FROM ({}) AS found ORDER BY key COLLATE \"C\"",
+            parts.join(" UNION ALL ")
         );
         let rows = self
             .server
@@ -336,7 +350,7 @@ impl Store for PostgresStore {
     async fn delete(&self, key: &str) -> Result<()> {
         check_key(key)?;
         let mut parameters = Parameters::default();
-        let (table, bound) = (self.table(), parameters.bind(&key));
+        let (table, bound) = (self.table_of(key), parameters.bind(&key));
         let text = |holds: &str| format!("DELETE FROM {table} WHERE key = {bound}{holds}");
         self.repeat(key, parameters, text, &format!("remove {key:?}"))
             .await?;
@@ -347,7 +361,7 @@ impl Store for PostgresStore {
         check_key(key)?;
         let expected = &**version;
         let mut parameters = Parameters::default();
-        let (table, bound) = (self.table(), parameters.bind(&key));
+        let (table, bound) = (self.table_of(key), parameters.bind(&key));
         let expected = parameters.bind(&expected);
         let text = |holds: &str| {
             format!("DELETE FROM {table} WHERE key = {bound} AND {VERSION} = {expected}{holds}")
@@ -365,12 +379,12 @@ impl Store for PostgresStore {
         check_key(from)?;
         check_key(to)?;
         let mut parameters = Parameters::default();
-        let table = self.table();
+        let (origin, table) = (self.table_of(from), self.table_of(to));
         let (source, target) = (parameters.bind(&from), parameters.bind(&to));
         let text = |holds: &str| {
             format!(
                 "INSERT INTO {table} (key, data, updated_at) \
-                 SELECT {target}, data, now() FROM {table} WHERE key = {source}{holds} \
+                 SELECT {target}, data, now() FROM {origin} WHERE key = {source}{holds} \
                  ON CONFLICT (key) DO UPDATE SET data = EXCLUDED.data, updated_at = now()"
             )
         };

@@ -55,6 +55,7 @@ pub(super) struct Server {
     address: Address,
     /// The tables' names as identifiers.
     table: String,
+    journals: String,
     leases: String,
     credentials: Credentials,
     runtime: Runtime,
@@ -71,6 +72,7 @@ impl Server {
     pub(super) fn new(address: Address, credentials: Credentials, runtime: Runtime) -> Self {
         Self {
             table: identifier(&address.table),
+            journals: identifier(&format!("{}_stackwright_journal", address.table)),
             leases: identifier(&format!("{}_stackwright_leases", address.table)),
             address,
             credentials,
@@ -82,6 +84,11 @@ impl Server {
     /// Returns the table's name as an identifier.
     pub(super) fn table(&self) -> &str {
         &self.table
+    }
+
+    /// Returns the name of the table of journals as an identifier.
+    pub(super) fn journals(&self) -> &str {
+        &self.journals
     }
 
     /// Returns the name of the table of leases as an identifier.
@@ -249,8 +256,9 @@ impl Server {
     /// Creates the tables that are missing. A user who may not create some needs no right to when there are all.
     async fn create_tables(&self, client: &Client) -> Result<()> {
         let action = "create the tables";
-        let parameters: [Parameter<'_>; 2] = [(&self.table, Type::TEXT), (&self.leases, Type::TEXT)];
-        let text = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL";
+        let tables = [&self.table, &self.journals, &self.leases];
+        let parameters = tables.map(|table| -> Parameter<'_> { (table, Type::TEXT) });
+        let text = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL AND to_regclass($3) IS NOT NULL";
         let present = self
             .bounded(client.query_typed(text, &parameters))
             .await
@@ -259,17 +267,20 @@ impl Server {
         if present.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
             return Ok(());
         }
-        let (table, index) = (
-            &self.table,
-            identifier(&format!("{}_key_prefix_idx", self.address.table)),
-        );
+        let objects = |table: &str, name: &str| {
+            let index = identifier(&format!("{name}_key_prefix_idx"));
+            format!(
+                "CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, data JSON NOT NULL, \
+                 updated_at TIMESTAMPTZ NOT NULL DEFAULT now()); \
+                 CREATE INDEX IF NOT EXISTS {index} ON {table} (key text_pattern_ops);"
+            )
+        };
         // The statements are one transaction. Two creators at once would fail without the lock.
         let text = format!(
-            "SELECT pg_advisory_xact_lock({CREATION_LOCK}); \
-             CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, data JSON NOT NULL, \
-             updated_at TIMESTAMPTZ NOT NULL DEFAULT now()); \
-             CREATE INDEX IF NOT EXISTS {index} ON {table} (key text_pattern_ops); \
+            "SELECT pg_advisory_xact_lock({CREATION_LOCK}); {} {} \
              CREATE TABLE IF NOT EXISTS {} (name TEXT PRIMARY KEY, mark TEXT NOT NULL, record TEXT NOT NULL);",
+            objects(&self.table, &self.address.table),
+            objects(&self.journals, &format!("{}_journal", self.address.table)),
             self.leases
         );
         self.bounded(client.batch_execute(&text))
