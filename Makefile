@@ -3,6 +3,7 @@
 #
 #   make quickstart              builds, installs into .venv, runs the Python example and shows the steps
 #   make test                    everything, all bindings
+#   make test-stores SERVERS=    the stores on real servers: PostgreSQL (where Debian's package is installed), S3 (moto) and Azure (azurite)
 #   make scenarios DIR= BINDING= plays a folder of scenarios through a binding: rust, c, python, python-sync or node; or relay: each
 #                                operation through another binding, on one stack. SCOPE=binding keeps those that depend
 #                                on the binding, SCOPE=sample also a part of the others, another one at each commit
@@ -153,6 +154,30 @@ test-rust: $(VENV)/.complete go-plugins
 	mkdir -p build
 	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test $(TEST_DEADLINE) --no-fail-fast --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
+
+# Servers of stores: moto from PyPI, azurite from npm. Those of SERVERS must be there; others are skipped with a line that names them.
+SERVERS ?= PostgreSQL,S3,Azure
+KILLS ?= 50
+SUSPENSIONS ?= 20
+MOTO = $(CURDIR)/build/moto
+AZURITE = $(CURDIR)/build/azurite
+
+$(MOTO)/.complete: requirements-stores.txt
+	$(PYTHON) -m venv $(MOTO)
+	$(MOTO)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-stores.txt
+	touch $@
+
+$(AZURITE)/node_modules/azurite/package.json:
+	mkdir -p $(AZURITE)
+	cd $(AZURITE) && echo '{"private": true}' > package.json && npm install --no-audit --no-fund --silent azurite@3
+
+.PHONY: test-stores
+test-stores: $(if $(findstring S3,$(SERVERS)),$(MOTO)/.complete) \
+		$(if $(findstring Azure,$(SERVERS)),$(AZURITE)/node_modules/azurite/package.json)
+	STACKWRIGHT_TEST_STORES_REQUIRED=$(SERVERS) STACKWRIGHT_TEST_KILLS=$(KILLS) STACKWRIGHT_TEST_SUSPENSIONS=$(SUSPENSIONS) \
+	    STACKWRIGHT_TEST_MOTO=$(if $(findstring S3,$(SERVERS)),$(MOTO)/bin/python) \
+	    STACKWRIGHT_TEST_AZURITE=$(if $(findstring Azure,$(SERVERS)),$(AZURITE)/node_modules/azurite/dist/src/blob/main.js) \
+	    $(CARGO) test $(TEST_DEADLINE) --package stackwright --test stores
 
 # Property tests with new random cases; NAME selects some.
 CASES ?= 10000

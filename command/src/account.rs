@@ -1,17 +1,14 @@
 //! `whoami`, `login`, `logout` and `org`: the user and the store of states.
 
 use serde::Serialize;
-use stackwright::{
-    runtime::Runtime,
-    store::{self, HostFacts},
-};
+use stackwright::{runtime::Runtime, store::HostFacts};
 
 use crate::{
     arguments::{LoginArguments, OrgCommand, OutputForm},
     failure::{Failure, Result},
     home::Home,
     invocation::Invocation,
-    place::{check_folder, expanded},
+    place::{expanded, open_store, without_user},
     session::{Components, Session},
     text,
 };
@@ -49,10 +46,15 @@ pub(crate) fn login(components: &Components, invocation: &Invocation, arguments:
     };
     let url = given.ok_or_else(|| Failure::no_store("`login` takes the URL of a store, or --local"))?;
     let runtime = Runtime::system(components.handle.clone());
-    let store = store::open(&expanded(invocation, url)?, &invocation.directory, &runtime)?;
-    check_folder(&store.url())?;
+    let url = expanded(invocation, url)?;
+    let store = open_store(invocation, &url, &invocation.directory, &runtime)?;
     // A relative folder would mean another one in every working directory.
-    Home::of(invocation)?.select_store(Some(&store.url()))?;
+    let selected = if url.starts_with("file://") {
+        store.url()
+    } else {
+        url
+    };
+    Home::of(invocation)?.select_store(Some(&selected))?;
     let HostFacts {
         username, hostname, ..
     } = HostFacts::system();
@@ -65,7 +67,7 @@ pub(crate) fn logout(invocation: &Invocation) -> Result {
     let home = Home::of(invocation)?;
     if let Some(url) = home.selected_store()? {
         home.select_store(None)?;
-        invocation.print(format!("Logged out of {url}"));
+        invocation.print(format!("Logged out of {}", without_user(&url)));
     }
     Ok(())
 }

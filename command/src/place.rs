@@ -3,8 +3,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use stackwright::{
+    runtime::Runtime,
+    store::{self, Credentials, Store},
+};
 use stackwright_project::ProjectFile;
 
 use crate::{
@@ -16,7 +21,12 @@ use crate::{
 /// The names that a project file can have.
 const PROJECT_FILES: [&str; 3] = ["Pulumi.yaml", "Pulumi.yml", "Pulumi.json"];
 /// The stores that there are.
-const STORES: &str = "this engine keeps states in folders (file:///absolute/folder, file://./relative/folder, or file://~ for the home)";
+const STORES: &str = "this engine keeps states in folders (file:///absolute/folder, file://./relative/folder, or file://~ for the \
+                      home), buckets (s3://, gs://, azblob://) and databases (postgres://)";
+
+/// The scheme of folders, and those of the other stores.
+const FILE: &str = "file://";
+const REMOTE: [&str; 5] = ["s3", "gs", "azblob", "postgres", "postgresql"];
 
 /// The file of a project, and what it contains.
 #[derive(Clone, Debug)]
@@ -74,8 +84,11 @@ pub(crate) fn store_url(
 
 /// Checks the URL of a store, and replaces `~` by the home.
 pub(crate) fn expanded(invocation: &Invocation, url: &str) -> Result<String> {
-    let Some(path) = url.strip_prefix("file://") else {
+    let Some(path) = url.strip_prefix(FILE) else {
         let scheme = url.split(':').next().unwrap_or(url);
+        if REMOTE.contains(&scheme) {
+            return Ok(url.to_owned());
+        }
         return Err(Failure::no_store(format!(
             "the store {scheme:?} is not supported: {STORES}"
         )));
@@ -91,9 +104,36 @@ pub(crate) fn expanded(invocation: &Invocation, url: &str) -> Result<String> {
     }
 }
 
+/// Returns the URL of a store without a user and a password.
+pub(crate) fn without_user(url: &str) -> String {
+    match url.split_once("://") {
+        Some((scheme, rest)) if scheme != "file" => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+            format!("{scheme}://{}", &rest[host..])
+        }
+        _ => url.to_owned(),
+    }
+}
+
+/// Opens the store of a URL that was checked, with the credentials of the environment. A folder must exist.
+pub(crate) fn open_store(
+    invocation: &Invocation,
+    url: &str,
+    base: &Path,
+    runtime: &Runtime,
+) -> Result<Arc<dyn Store>> {
+    let environment = Credentials::Environment(Arc::new(invocation.environment.clone()));
+    let store = store::open_with(url, base, runtime, &environment.into())?;
+    if url.starts_with(FILE) {
+        check_folder(&store.url())?;
+    }
+    Ok(store)
+}
+
 /// Refuses a store whose folder does not exist.
-pub(crate) fn check_folder(url: &str) -> Result {
-    let folder = url.strip_prefix("file://").unwrap_or(url);
+fn check_folder(url: &str) -> Result {
+    let folder = url.strip_prefix(FILE).unwrap_or(url);
     match fs::metadata(folder) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(Failure::new(format!(

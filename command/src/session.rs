@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackwright::{
     Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings, plugin::PluginSettings,
-    runtime::Runtime, secrets::SecretsProvider, store,
+    runtime::Runtime, secrets::SecretsProvider,
 };
 use stackwright_project::Project;
 
@@ -14,7 +14,7 @@ use crate::{
     failure::{Failure, Result},
     home::Home,
     invocation::{Ask, Invocation},
-    place::{FoundProject, check_folder, expanded, store_url},
+    place::{FoundProject, expanded, open_store, store_url},
     running::{Place, Running},
     secrets::{EnvironmentSecrets, Passphrases},
 };
@@ -291,8 +291,7 @@ fn environment_engine(
 ) -> Result<(Engine, EnvironmentSecrets)> {
     let runtime = Runtime::system(components.handle.clone());
     let (url, base) = store_url(invocation, home, found)?;
-    let store = store::open(&expanded(invocation, &url)?, &base, &runtime)?;
-    check_folder(&store.url())?;
+    let store = open_store(invocation, &expanded(invocation, &url)?, &base, &runtime)?;
     let secrets = components.passphrases.of(invocation, &runtime)?;
     let host = invocation.process_environment();
     let plugins = PluginSettings {

@@ -150,7 +150,7 @@ mod tests {
     use std::future::pending;
 
     use super::*;
-    use crate::executor::virtual_clock::VirtualClock;
+    use crate::runtime::VirtualClock;
 
     const LIMIT: Duration = Duration::from_secs(60);
 

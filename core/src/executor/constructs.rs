@@ -279,7 +279,7 @@ impl Drop for CallGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executor::virtual_clock::VirtualClock;
+    use crate::runtime::VirtualClock;
 
     fn urn(parent: &str, own: &str, name: &str) -> Urn {
         Urn::new("dev", "shop", parent, own, name)

@@ -20,8 +20,6 @@ mod schedule;
 mod slots;
 mod step;
 mod views;
-#[cfg(test)]
-mod virtual_clock;
 
 use std::{sync::Arc, time::Duration};
 

@@ -3,7 +3,7 @@
 use futures::{FutureExt as _, future::join_all};
 
 use super::*;
-use crate::executor::virtual_clock::VirtualClock;
+use crate::runtime::VirtualClock;
 
 /// Slots with their reports.
 struct Fixture {

@@ -4,6 +4,8 @@ mod clock;
 mod peers;
 mod random;
 mod task;
+#[cfg(test)]
+mod virtual_clock;
 
 use std::sync::Arc;
 
@@ -15,6 +17,8 @@ pub use random::SeededRandom;
 pub(crate) use random::SystemRandom;
 pub use task::Spawner;
 pub use task::Task;
+#[cfg(test)]
+pub(crate) use virtual_clock::VirtualClock;
 
 /// The runtime services of an engine. Cloning is cheap.
 #[derive(Clone)]

@@ -83,9 +83,19 @@ impl ProcessIdentity {
         }
     }
 
+    /// Returns whether the process has a number of this system.
+    pub(crate) fn is_of_this_system(&self) -> bool {
+        self.system == start::system()
+    }
+
+    /// Returns whether the process is suspended: it may go on later.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.is_of_this_system() && start::is_suspended(self.pid)
+    }
+
     /// Returns whether the process is known to have ended. Processes of other systems are unknown.
     pub(crate) fn has_ended(&self) -> bool {
-        if self.system != start::system() {
+        if !self.is_of_this_system() {
             return false;
         }
         match system::process(self.pid) {
@@ -167,13 +177,24 @@ mod start {
         stat(pid)?.1
     }
 
+    /// Returns whether a process was stopped by a signal or a debugger.
+    pub(super) fn is_suspended(pid: u32) -> bool {
+        fields(pid).is_some_and(|fields| fields.starts_with(['T', 't']))
+    }
+
     /// Returns whether a process has ended, and its start tick; `None` where it cannot be read.
     fn stat(pid: u32) -> Option<(bool, Option<u64>)> {
-        let stat = read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is a name in parentheses, which may contain any characters.
-        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let fields = fields(pid)?;
+        let mut fields = fields.split_ascii_whitespace();
         let has_ended = matches!(fields.next(), Some("Z" | "X"));
         Some((has_ended, fields.nth(18).and_then(|ticks| ticks.parse().ok())))
+    }
+
+    /// Returns the kernel's fields of a process, from its state on.
+    fn fields(pid: u32) -> Option<String> {
+        let stat = read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is a name in parentheses, which may contain any characters.
+        Some(stat.rsplit_once(')')?.1.trim_start().to_owned())
     }
 
     /// Converts kernel ticks since boot to a time.

@@ -33,13 +33,13 @@ impl Held {
     async fn release(self) -> Result<()> {
         let result = self.store.delete(&self.key).await;
         // Only now may another process of this engine read the lock files.
-        drop(self.guard);
+        self.guard.release().await;
         result
     }
 
     async fn retire(self) -> Result<()> {
         let result = self.store.delete(&self.key).await;
-        self.guard.retire();
+        self.guard.retire().await;
         result
     }
 }
@@ -74,7 +74,7 @@ impl ReservedLock {
             Err(error) => return Err(error),
         };
         let mut others = Others::read(store, name, "").await?;
-        others.sweep(store, facts).await?;
+        others.sweep(store, facts, guard.replaces_holders()).await?;
         if !others.0.is_empty() {
             return Err(others.conflict(store, name, facts));
         }
@@ -225,12 +225,19 @@ impl Others {
         Ok(Self(others))
     }
 
-    /// Removes the lock files whose owners have ended.
-    async fn sweep(&mut self, store: &Arc<dyn Store>, facts: &HostFacts) -> Result<()> {
+    /// Removes the lock files whose owners have ended; with `replaces_holders`, those of all owners of this engine.
+    async fn sweep(
+        &mut self,
+        store: &Arc<dyn Store>,
+        facts: &HostFacts,
+        replaces_holders: bool,
+    ) -> Result<()> {
         let mut alive = Vec::new();
         for (key, owner) in self.0.drain(..) {
-            if owner.as_ref().is_some_and(|owner| owner.is_gone(facts)) {
-                tracing::info!(%key, "removing the lock of a process that is gone");
+            let is_without_meaning =
+                |owner: &Owner| owner.is_gone(facts) || (replaces_holders && owner.is_of_this_engine());
+            if owner.as_ref().is_some_and(is_without_meaning) {
+                tracing::info!(%key, "removing the lock of a process that no longer holds the stack");
                 store.delete(&key).await?;
             } else {
                 alive.push((key, owner));

@@ -29,6 +29,11 @@ impl Owner {
         name.strip_suffix(USERNAME_SUFFIX).unwrap_or(name)
     }
 
+    /// Returns whether this engine has written the lock.
+    pub(super) const fn is_of_this_engine(&self) -> bool {
+        self.system.is_some()
+    }
+
     /// Describes the owner's process and its operation; `None` when the lock names no operation.
     pub(super) fn described(&self, facts: &HostFacts) -> Option<String> {
         let operation = self.operation.as_deref()?;

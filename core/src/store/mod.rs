@@ -1,6 +1,7 @@
 //! Stores: persistence of stack states, as a small trait over named objects. All stores have the same layout.
 
 mod compression;
+mod credentials;
 #[cfg(test)]
 pub(crate) mod faulty;
 mod file;
@@ -8,18 +9,25 @@ mod history;
 mod host;
 mod journal;
 mod layout;
+mod lease;
+mod location;
 mod lock_file;
 mod lock_owner;
 mod memory;
+mod numbered;
+mod object;
 mod open;
+mod postgres;
 mod session;
 mod stack;
+mod trust;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
+pub use credentials::{Credential, CredentialSource, Credentials, StoreSettings};
 pub use file::FileStore;
 pub use history::HistoryPoint;
 pub(crate) use history::{HistoryEntry, HistoryPage};
@@ -35,7 +43,7 @@ pub(crate) use lock_file::StackLock;
 pub(crate) use lock_owner::Holder;
 pub use lock_owner::LockHolder;
 pub use memory::MemoryStore;
-pub use open::open;
+pub use open::{open, open_with};
 pub(crate) use session::{
     HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession, forget_pending,
 };
@@ -189,9 +197,20 @@ pub trait Store: Send + Sync + 'static {
 }
 
 /// A held lock, released on drop.
+#[async_trait]
 pub trait LockGuard: Send + Sync {
+    /// Releases the lock, and waits until that is done. A lock that is dropped may be released later.
+    async fn release(self: Box<Self>) {}
+
+    /// Returns whether all former holders have lost the lock, even those that may still run. Their lock files are without meaning then.
+    fn replaces_holders(&self) -> bool {
+        false
+    }
+
     /// Releases a lock that is unlikely to be taken again, and removes its file where possible.
-    fn retire(self: Box<Self>) {}
+    async fn retire(self: Box<Self>) {
+        self.release().await;
+    }
 }
 
 fn not_found(key: &str) -> Error {

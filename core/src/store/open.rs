@@ -2,13 +2,17 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{FileStore, MemoryStore, Store};
+use super::{
+    FileStore, MemoryStore, Store, StoreSettings, location::without_user, numbered::with_journals,
+    object::BucketStore, postgres::PostgresStore,
+};
 use crate::{
     error::{Error, Result},
     runtime::Runtime,
 };
 
-/// Opens the store of a URL: `file:///absolute/folder`, `file://./relative/folder` or `memory://`.
+/// Opens the store of a URL: `file:///absolute/folder`, `file://./relative/folder` or `memory://`. Stores that need
+/// credentials are opened with [`open_with`].
 ///
 /// Relative folders are resolved against `base`. These URLs have no host, as those of the reference engine, so that
 /// `file://state` equals `file://./state`. A folder need not exist: the first write creates it. Each `memory://` is a
@@ -31,6 +35,31 @@ use crate::{
 /// # }
 /// ```
 pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>> {
+    open_with(url, base, runtime, &StoreSettings::default())
+}
+
+/// Opens the store of a URL with settings: one of [`open`], or
+///
+/// - `s3://bucket/prefix`, with the parameters `region`, `profile`, `endpoint` (with https, unless it has a scheme or
+///   `disableSSL` is true), `s3ForcePathStyle` or `use_path_style`, `disableSSL` or `disable_https`,
+///   `request_checksum_calculation` (`when_supported` adds a checksum to the signature of each upload), `anonymous` and
+///   `awssdk`, which is ignored;
+/// - `gs://bucket/prefix`, with the parameter `anonymous`;
+/// - `azblob://container/prefix`, with the parameters `storage_account`, `domain`, `protocol` and `localemu`.
+/// - `postgres://user:password@host:port/database`, with the parameter `table` (`pulumi_state` by default), the parameters of
+///   TLS of the server's own tools (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`; without one, TLS is required, as with
+///   `sslmode=require`) and those of the connection (`host`, `connect_timeout`, `application_name`…).
+///
+/// The path of a bucket is the prefix of all keys. Nothing is sent before the first use of the store.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] when the URL, one of its parameters or the settings cannot be used.
+pub fn open_with(
+    url: &str,
+    base: &Path,
+    runtime: &Runtime,
+    settings: &StoreSettings,
+) -> Result<Arc<dyn Store>> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err(
             Error::invalid(format!("the store URL {url:?} has no scheme")).with_hint(
@@ -47,12 +76,21 @@ pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>>
             let path = file_path(url, rest)?;
             Ok(Arc::new(FileStore::new(base.join(path), runtime.clone())?))
         }
+        "s3" | "gs" | "azblob" => Ok(with_journals(
+            BucketStore::open(url, scheme, settings, runtime)?,
+            runtime,
+        )),
+        "postgres" | "postgresql" => Ok(with_journals(
+            PostgresStore::open(url, settings, runtime)?,
+            runtime,
+        )),
         other => Err(Error::invalid(format!(
-            "the store URL {url:?} has the scheme {other:?}, which is not supported"
+            "the store URL {:?} has the scheme {other:?}, which is not supported",
+            without_user(url)
         ))
         .with_hint(
-            "there are file:///absolute/folder, file://./relative/folder and memory://; only hosts in Rust can pass a store of \
-             their own",
+            "there are file:///absolute/folder, file://./relative/folder, memory://, s3://bucket, gs://bucket, \
+             azblob://container and postgres://host/database; only hosts in Rust can pass a store of their own",
         )),
     }
 }
@@ -73,7 +111,7 @@ fn file_path(url: &str, rest: &str) -> Result<String> {
         .ok_or_else(|| Error::invalid(format!("the store URL {url:?} has an invalid percent escape")))
 }
 
-fn percent_decode(text: &str) -> Option<String> {
+pub(super) fn percent_decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }
@@ -117,7 +155,9 @@ mod tests {
     fn the_error_of_an_invalid_url_names_the_reason() {
         for (url, reason) in [
             ("state", "no scheme"),
-            ("s3://bucket", "\"s3\", which is not supported"),
+            ("ftp://host", "\"ftp\", which is not supported"),
+            ("s3://bucket", "needs credentials"),
+            ("s3://bucket?acl=x", "unknown parameter \"acl\""),
             ("file://", "names no folder"),
             ("file://~/x", "starts with ~"),
             ("file:///a%zz", "percent escape"),

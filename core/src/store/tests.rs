@@ -268,7 +268,7 @@ async fn a_retired_lock_leaves_nothing_behind_and_is_taken_anew() {
     let folder = tempfile::tempdir().unwrap();
     let (left, right) = (file_store(folder.path()), file_store(folder.path()));
     let other = left.lock("q/dev").await.unwrap();
-    left.lock("p/dev").await.unwrap().retire();
+    left.lock("p/dev").await.unwrap().retire().await;
     let locks = folder.path().join(".stackwright-locks");
     let mut names: Vec<_> = fs::read_dir(&locks)
         .unwrap()

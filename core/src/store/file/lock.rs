@@ -190,8 +190,9 @@ pub(super) struct FileLock {
     root: PathBuf,
 }
 
+#[async_trait::async_trait]
 impl LockGuard for FileLock {
-    fn retire(self: Box<Self>) {
+    async fn retire(self: Box<Self>) {
         if self.held.is_own() && fs::remove_file(&self.path).is_ok() {
             let folder = self.path.parent().unwrap_or(&self.root);
             remove_empty(folder, &self.root.join(LOCK_FOLDER));

@@ -9,14 +9,14 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
-use crate::runtime::{Clock, Timestamp};
+use super::{Clock, Timestamp};
 
 /// Number of turns of every other task before all tasks count as waiting.
 const IDLE_TURNS: usize = 64;
 
 /// A clock that advances to the next deadline when every task waits.
 #[derive(Default)]
-pub(super) struct VirtualClock(Mutex<Deadlines>);
+pub(crate) struct VirtualClock(Mutex<Deadlines>);
 
 #[derive(Default)]
 struct Deadlines {
@@ -27,7 +27,7 @@ struct Deadlines {
 
 impl VirtualClock {
     /// Starts a clock, which advances until it is dropped.
-    pub(super) fn start() -> Arc<Self> {
+    pub(crate) fn start() -> Arc<Self> {
         let clock = Arc::new(Self::default());
         let weak = Arc::downgrade(&clock);
         drop(tokio::spawn(async move {

@@ -1,0 +1,381 @@
+//! Leases: the locks of remote stores. A holder renews its lease; one that no longer does loses it to the next one.
+//!
+//! No clock of another host is read. A lease has expired when an observer has seen its record unchanged for the lease's length by
+//! its own monotonic clock. Until another one has taken over, a holder that was suspended renews its lease and goes on.
+
+use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::{Condition, LockGuard, Object, ProcessIdentity, StackName, Version, layout, locked};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    runtime::Runtime,
+};
+
+/// The length of a lease by default.
+pub(super) const DEFAULT_LENGTH: Duration = Duration::from_secs(30);
+
+/// The lengths that a lease may have.
+pub(super) const LENGTHS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
+
+/// How often a lease is renewed within its length.
+const RENEWALS: u32 = 3;
+
+/// How often an observer looks at a lease within its length.
+const LOOKS: u32 = 30;
+
+/// The limit of attempts to take a lease that others take and release meanwhile.
+const MAX_ATTEMPTS: usize = 8;
+
+/// Where leases are recorded.
+#[async_trait]
+pub(super) trait LeaseRecords: Send + Sync + 'static {
+    /// Reads the record of a lease.
+    async fn read(&self, name: &str) -> Result<Option<Object>>;
+
+    /// Writes the record of a lease. `mark` is that of its holder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the condition does not hold.
+    async fn write(&self, name: &str, mark: &str, record: Bytes, condition: Condition) -> Result<Version>;
+
+    /// Removes the record of a lease if it has this version.
+    async fn remove(&self, name: &str, version: &Version) -> Result<()>;
+}
+
+/// The record of a lease.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Record {
+    /// Distinguishes each taking of a lease from all others.
+    mark: String,
+    /// Makes each record different from the one before.
+    renewals: u64,
+    /// In milliseconds.
+    length: u64,
+    holder: ProcessIdentity,
+}
+
+/// The leases of a store.
+#[derive(Clone)]
+pub(super) struct Leases {
+    records: Arc<dyn LeaseRecords>,
+    runtime: Runtime,
+    length: Duration,
+    /// This process.
+    holder: ProcessIdentity,
+    held: Arc<Mutex<BTreeMap<String, Arc<Held>>>>,
+}
+
+impl std::fmt::Debug for Leases {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Leases").finish_non_exhaustive()
+    }
+}
+
+/// A lease that this process has taken.
+struct Held {
+    name: String,
+    mark: String,
+    is_lost: AtomicBool,
+    state: tokio::sync::Mutex<State>,
+}
+
+struct State {
+    record: Record,
+    version: Version,
+    /// When the last renewal began, by the monotonic clock.
+    renewed: Duration,
+}
+
+impl Leases {
+    pub(super) fn new(records: Arc<dyn LeaseRecords>, runtime: Runtime, length: Duration) -> Self {
+        Self {
+            records,
+            runtime,
+            length,
+            holder: ProcessIdentity::of(std::process::id()),
+            held: Arc::default(),
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Held>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a lease. Waits, no longer than its length, until the holder is known to be alive or to have ended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when another one holds it.
+    pub(super) async fn take(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        if self.held().contains_key(name) {
+            return Err(locked(name));
+        }
+        for _ in 0..MAX_ATTEMPTS {
+            let condition = match self.records.read(name).await? {
+                None => Condition::Absent,
+                Some(object) => match self.outlasted(name, object).await? {
+                    Some(version) => Condition::Match(version),
+                    None => continue,
+                },
+            };
+            match self.begin(name, condition).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                taken => return taken,
+            }
+        }
+        Err(locked(name))
+    }
+
+    async fn begin(&self, name: &str, condition: Condition) -> Result<Box<dyn LockGuard>> {
+        let record = Record {
+            mark: self.runtime.random.uuid(),
+            renewals: 0,
+            length: u64::try_from(self.length.as_millis()).unwrap_or(u64::MAX),
+            holder: self.holder.clone(),
+        };
+        let renewed = self.runtime.clock.elapsed();
+        let version = self
+            .records
+            .write(name, &record.mark, encoded(&record)?, condition)
+            .await?;
+        let held = Arc::new(Held {
+            name: name.to_owned(),
+            mark: record.mark.clone(),
+            is_lost: AtomicBool::new(false),
+            state: tokio::sync::Mutex::new(State {
+                record,
+                version,
+                renewed,
+            }),
+        });
+        self.held().insert(name.to_owned(), Arc::clone(&held));
+        self.keep_alive(Arc::downgrade(&held));
+        Ok(Box::new(LeaseGuard {
+            leases: self.clone(),
+            held: Some(held),
+        }))
+    }
+
+    /// Observes a lease of another holder. Returns its version once it has expired; `None` when it is gone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the holder is alive.
+    async fn outlasted(&self, name: &str, first: Object) -> Result<Option<Version>> {
+        let record: Option<Record> = serde_json::from_slice(&first.bytes).ok();
+        if let Some(record) = &record {
+            if record.holder.has_ended() {
+                return Ok(Some(first.version));
+            }
+            // Of a process elsewhere only the renewals are seen.
+            if record.holder.is_of_this_system() && !record.holder.is_suspended() {
+                return Err(locked(name));
+            }
+        }
+        let length = record.map_or(self.length, |record| Duration::from_millis(record.length));
+        let begin = self.runtime.clock.elapsed();
+        loop {
+            self.runtime.clock.wait(length / LOOKS).await;
+            match self.records.read(name).await? {
+                None => return Ok(None),
+                Some(object) if object.version != first.version => return Err(locked(name)),
+                // The look itself came after the end of the lease.
+                Some(_) if self.runtime.clock.elapsed().saturating_sub(begin) >= length => {
+                    tracing::info!(name, "taking over a lease that its holder has not renewed");
+                    return Ok(Some(first.version));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Renews a lease until its guard is dropped, or it is lost.
+    fn keep_alive(&self, held: Weak<Held>) {
+        let leases = self.clone();
+        drop(self.runtime.spawner.spawn(async move {
+            loop {
+                leases.runtime.clock.wait(leases.length / RENEWALS).await;
+                let Some(held) = held.upgrade() else {
+                    return;
+                };
+                match leases.renew(&held).await {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == ErrorKind::Conflict => return,
+                    Err(error) => tracing::warn!(%error, name = held.name, "a lease was not renewed"),
+                }
+            }
+        }));
+    }
+
+    /// Writes the record again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when another holder has taken over.
+    async fn renew(&self, held: &Held) -> Result<()> {
+        let mut state = held.state.lock().await;
+        if held.is_lost.load(Ordering::SeqCst) {
+            return Err(taken_over(&held.name));
+        }
+        let mut record = state.record.clone();
+        record.renewals += 1;
+        let renewed = self.runtime.clock.elapsed();
+        let condition = Condition::Match(state.version.clone());
+        match self
+            .records
+            .write(&held.name, &held.mark, encoded(&record)?, condition)
+            .await
+        {
+            Ok(version) => {
+                *state = State {
+                    record,
+                    version,
+                    renewed,
+                };
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                // An earlier renewal of ours may have been done, and its answer been lost.
+                if let Some(object) = self.records.read(&held.name).await?
+                    && let Ok(found) = serde_json::from_slice::<Record>(&object.bytes)
+                    && found.mark == held.mark
+                {
+                    *state = State {
+                        record: found,
+                        version: object.version,
+                        renewed,
+                    };
+                    return Ok(());
+                }
+                held.is_lost.store(true, Ordering::SeqCst);
+                Err(taken_over(&held.name))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks, before an object is written, the lease of its stack where this process has taken it. A lease whose length has passed
+    /// is renewed first. Returns the lease's name and the holder's mark.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when another holder has taken over, and those of the store.
+    pub(super) async fn check(&self, key: &str) -> Result<Option<(String, String)>> {
+        let held = self
+            .held()
+            .values()
+            .filter(|held| covers(&held.name, key))
+            .max_by_key(|held| held.name.len())
+            .cloned();
+        let Some(held) = held else {
+            return Ok(None);
+        };
+        if held.is_lost.load(Ordering::SeqCst) {
+            return Err(taken_over(&held.name));
+        }
+        let renewed = held.state.lock().await.renewed;
+        if self.runtime.clock.elapsed().saturating_sub(renewed) >= self.length {
+            self.renew(&held).await?;
+        }
+        Ok(Some((held.name.clone(), held.mark.clone())))
+    }
+
+    /// Notes that a write was refused because another holder has taken over.
+    pub(super) fn lose(&self, name: &str) -> Error {
+        if let Some(held) = self.held().get(name) {
+            held.is_lost.store(true, Ordering::SeqCst);
+        }
+        taken_over(name)
+    }
+
+    async fn release(&self, held: &Held) -> Result<()> {
+        let state = held.state.lock().await;
+        let removed = match held.is_lost.load(Ordering::SeqCst) {
+            true => Ok(()),
+            false => self.records.remove(&held.name, &state.version).await,
+        };
+        self.held().remove(&held.name);
+        match removed {
+            // The new holder's record stays.
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+/// Returns whether the lease of a stack covers the object `key`.
+fn covers(name: &str, key: &str) -> bool {
+    let Some(stack) = name
+        .strip_prefix(layout::ORGANIZATION)
+        .and_then(|name| name.strip_prefix('/'))
+        .and_then(|name| StackName::parse(name).ok())
+    else {
+        return false;
+    };
+    let journal = stack.journal();
+    let journals = journal.trim_end_matches("journal");
+    key.starts_with(&stack.checkpoint_prefix())
+        || key.starts_with(journals)
+        || key.starts_with(&stack.history())
+}
+
+fn encoded(record: &Record) -> Result<Bytes> {
+    serde_json::to_vec(record)
+        .map(Bytes::from)
+        .map_err(|error| Error::internal(format!("writing a lease: {error}")))
+}
+
+fn taken_over(name: &str) -> Error {
+    let text = format!(
+        "another host has taken over the lease of {name}: it was not renewed in time, or it was removed"
+    );
+    Error::new(ErrorKind::Conflict, text).with_hint(
+        "this operation writes no more; calls of providers that were in progress are pending operations of the next one",
+    )
+}
+
+/// A held lease.
+struct LeaseGuard {
+    leases: Leases,
+    held: Option<Arc<Held>>,
+}
+
+#[async_trait]
+impl LockGuard for LeaseGuard {
+    fn replaces_holders(&self) -> bool {
+        true
+    }
+
+    async fn release(mut self: Box<Self>) {
+        if let Some(held) = self.held.take()
+            && let Err(error) = self.leases.release(&held).await
+        {
+            tracing::warn!(%error, name = held.name, "a lease could not be released; it expires");
+        }
+    }
+}
+
+impl Drop for LeaseGuard {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            let leases = self.leases.clone();
+            drop(self.leases.runtime.spawner.spawn(async move {
+                if let Err(error) = leases.release(&held).await {
+                    tracing::warn!(%error, name = held.name, "a lease could not be released; it expires");
+                }
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "lease_tests.rs"]
+mod tests;

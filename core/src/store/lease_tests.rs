@@ -1,0 +1,181 @@
+//! Leases in virtual time.
+
+use super::*;
+use crate::{
+    runtime::{SeededRandom, VirtualClock},
+    store::{MemoryStore, Store},
+};
+
+const NAME: &str = "organization/shop/dev";
+const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
+
+/// Records in memory. Those of a host whose connection is cut can be neither read nor written.
+struct Records {
+    store: MemoryStore,
+    is_cut: AtomicBool,
+    /// Whether the answer to the next write is lost.
+    loses_answer: AtomicBool,
+}
+
+impl Records {
+    fn check(&self) -> Result<()> {
+        match self.is_cut.load(Ordering::SeqCst) {
+            true => Err(Error::new(ErrorKind::Unavailable, "cut")),
+            false => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl LeaseRecords for Records {
+    async fn read(&self, name: &str) -> Result<Option<Object>> {
+        self.check()?;
+        self.store.get(name).await
+    }
+
+    async fn write(&self, name: &str, _mark: &str, record: Bytes, condition: Condition) -> Result<Version> {
+        self.check()?;
+        let written = self.store.put(name, record, condition).await?;
+        match self.loses_answer.swap(false, Ordering::SeqCst) {
+            true => Err(Error::new(ErrorKind::Unavailable, "no answer")),
+            false => Ok(written),
+        }
+    }
+
+    async fn remove(&self, name: &str, version: &Version) -> Result<()> {
+        self.check()?;
+        self.store.delete_version(name, version).await
+    }
+}
+
+fn runtime() -> Runtime {
+    Runtime {
+        clock: VirtualClock::start(),
+        random: Arc::new(SeededRandom::new(1)),
+        ..Runtime::system(tokio::runtime::Handle::current())
+    }
+}
+
+/// Returns the leases as a host sees them that shares no process numbers with this one.
+fn host(store: &MemoryStore, runtime: &Runtime, system: &str) -> (Leases, Arc<Records>) {
+    let records = Arc::new(Records {
+        store: store.clone(),
+        is_cut: AtomicBool::new(false),
+        loses_answer: AtomicBool::new(false),
+    });
+    let mut leases = Leases::new(Arc::clone(&records) as _, runtime.clone(), DEFAULT_LENGTH);
+    leases.holder.system = system.to_owned();
+    (leases, records)
+}
+
+fn is_conflict<T>(result: Result<T>) -> bool {
+    result.is_err_and(|error| error.kind() == ErrorKind::Conflict)
+}
+
+#[tokio::test]
+async fn a_holder_that_is_alive_keeps_its_lease_and_is_recognised_by_a_renewal() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let ((one, _), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
+    let guard = one.take(NAME).await.unwrap();
+    runtime.clock.wait(DEFAULT_LENGTH * 5).await;
+    let begin = runtime.clock.elapsed();
+    assert!(is_conflict(other.take(NAME).await));
+    assert!(
+        runtime.clock.elapsed() - begin <= DEFAULT_LENGTH / 2,
+        "a renewal shows it"
+    );
+    assert!(one.check(CHECKPOINT).await.unwrap().is_some());
+    assert!(is_conflict(one.take(NAME).await), "also by itself");
+    guard.release().await;
+    let guard = other.take(NAME).await.unwrap();
+    assert!(one.check(CHECKPOINT).await.unwrap().is_none());
+    drop(guard);
+    runtime.clock.wait(Duration::from_millis(1)).await;
+    assert!(store.list("").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_holder_that_ended_loses_its_lease_after_its_length() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
+    let _guard = one.take(NAME).await.unwrap();
+    records.is_cut.store(true, Ordering::SeqCst);
+    let begin = runtime.clock.elapsed();
+    let _taken = other.take(NAME).await.unwrap();
+    assert!(runtime.clock.elapsed() - begin >= DEFAULT_LENGTH);
+    assert!(runtime.clock.elapsed() - begin <= DEFAULT_LENGTH * 2);
+    records.is_cut.store(false, Ordering::SeqCst);
+    // The first write after the interruption finds out, also before the next renewal.
+    let error = one.check(CHECKPOINT).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("taken over"), "{error}");
+    assert!(is_conflict(one.check(".pulumi/journals/shop/dev.journal").await));
+    assert!(is_conflict(one.check(".pulumi/history/shop/dev/x.json").await));
+    assert!(
+        one.check(".pulumi/stacks/shop/prod.json")
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(other.check(CHECKPOINT).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_holder_that_was_suspended_goes_on_unless_its_lease_was_taken_over() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let (one, records) = host(&store, &runtime, "one");
+    let _guard = one.take(NAME).await.unwrap();
+    records.is_cut.store(true, Ordering::SeqCst);
+    runtime.clock.wait(DEFAULT_LENGTH * 3).await;
+    assert!(
+        !is_conflict(one.check(CHECKPOINT).await),
+        "without a connection it is not known"
+    );
+    records.is_cut.store(false, Ordering::SeqCst);
+    assert!(one.check(CHECKPOINT).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_renewal_whose_answer_was_lost_is_recognised() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let (one, records) = host(&store, &runtime, "one");
+    let _guard = one.take(NAME).await.unwrap();
+    records.loses_answer.store(true, Ordering::SeqCst);
+    runtime.clock.wait(DEFAULT_LENGTH * 3).await;
+    assert!(!records.loses_answer.load(Ordering::SeqCst), "an answer was lost");
+    assert!(one.check(CHECKPOINT).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_holder_that_has_ended_on_this_host_is_replaced_at_once() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let (mut dead, records) = host(&store, &runtime, "");
+    dead.holder = ProcessIdentity {
+        pid: u32::MAX,
+        ..ProcessIdentity::of(std::process::id())
+    };
+    let _guard = dead.take(NAME).await.unwrap();
+    records.is_cut.store(true, Ordering::SeqCst);
+    let next = Leases::new(
+        Arc::new(Records {
+            store: store.clone(),
+            is_cut: AtomicBool::new(false),
+            loses_answer: AtomicBool::new(false),
+        }),
+        runtime.clone(),
+        DEFAULT_LENGTH,
+    );
+    let begin = runtime.clock.elapsed();
+    let guard = next.take(NAME).await.unwrap();
+    assert_eq!(runtime.clock.elapsed(), begin);
+    // Another engine of this process waits for nothing either.
+    let third = host(&store, &runtime, &next.holder.system).0;
+    assert!(is_conflict(third.take(NAME).await));
+    assert_eq!(runtime.clock.elapsed(), begin);
+    drop(guard);
+}

@@ -1,0 +1,148 @@
+use super::*;
+use crate::store::MemoryStore;
+
+const KEY: &str = ".pulumi/journals/shop/dev.journal";
+
+type Host = NumberedJournals<MemoryStore>;
+
+/// Returns a store and two hosts that use it.
+fn hosts() -> (MemoryStore, Host, Host) {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let store = MemoryStore::new(runtime.clone());
+    let host = || NumberedJournals::new(store.clone(), runtime.clone());
+    let (one, other) = (host(), host());
+    (store, one, other)
+}
+
+async fn content(store: &dyn Store) -> Option<Bytes> {
+    store.get(KEY).await.unwrap().map(|object| object.bytes)
+}
+
+async fn keys(store: &dyn Store, prefix: &str) -> Vec<String> {
+    store
+        .list(prefix)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|info| info.key)
+        .collect()
+}
+
+fn is_conflict<T>(result: Result<T>) -> bool {
+    result.is_err_and(|error| error.kind() == ErrorKind::Conflict)
+}
+
+/// Begins a journal with three batches.
+async fn begun(host: &Host) -> Version {
+    let version = host.put(KEY, "a\n".into(), Condition::Absent).await.unwrap();
+    let version = host
+        .append(KEY, "b\n".into(), Condition::Match(version))
+        .await
+        .unwrap();
+    host.append(KEY, "c\n".into(), Condition::Match(version))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn each_batch_is_an_object_of_its_own_and_all_are_read_as_one() {
+    let (store, one, other) = hosts();
+    let version = begun(&one).await;
+    assert_eq!(content(&other).await.unwrap(), "a\nb\nc\n");
+    assert_eq!(other.get(KEY).await.unwrap().unwrap().version, version);
+    assert_eq!(keys(&other, ".pulumi/").await, [KEY]);
+    assert_eq!(keys(&store, ".pulumi/").await.len(), 3);
+    one.delete_version(KEY, &version).await.unwrap();
+    assert!(
+        keys(&store, "").await.is_empty(),
+        "its own journal leaves nothing"
+    );
+    assert!(content(&one).await.is_none());
+    one.delete_version(KEY, &version).await.unwrap();
+}
+
+#[tokio::test]
+async fn of_two_writers_one_fails_at_its_next_number() {
+    let (_, one, other) = hosts();
+    let version = begun(&one).await;
+    let next = other
+        .append(KEY, "announced\n".into(), Condition::Match(version.clone()))
+        .await
+        .unwrap();
+    assert!(is_conflict(
+        one.append(KEY, "d\n".into(), Condition::Match(version.clone()))
+            .await
+    ));
+    assert!(is_conflict(one.delete_version(KEY, &version).await));
+    assert!(is_conflict(
+        one.put(KEY, "x".into(), Condition::Match(version)).await
+    ));
+    other.delete_version(KEY, &next).await.unwrap();
+    assert!(is_conflict(
+        other.append(KEY, "d\n".into(), Condition::Match(next)).await
+    ));
+}
+
+#[tokio::test]
+async fn the_writer_of_a_removed_journal_fails_also_after_the_next_one_has_begun() {
+    let (store, one, other) = hosts();
+    let version = begun(&one).await;
+    let read = other.get(KEY).await.unwrap().unwrap().version;
+    other.delete_version(KEY, &read).await.unwrap();
+    assert!(is_conflict(
+        one.append(KEY, "d\n".into(), Condition::Match(version.clone()))
+            .await
+    ));
+    let second = begun(&other).await;
+    assert!(is_conflict(
+        one.append(KEY, "d\n".into(), Condition::Match(version)).await
+    ));
+    assert_eq!(content(&one).await.unwrap(), "a\nb\nc\n");
+    other.delete_version(KEY, &second).await.unwrap();
+    // Only the object that the first writer would write next.
+    assert_eq!(keys(&store, "").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_journal_that_is_written_as_a_whole_replaces_all_batches() {
+    let (_, one, other) = hosts();
+    let version = begun(&one).await;
+    let torn = other
+        .put(KEY, "a\n".into(), Condition::Match(version.clone()))
+        .await
+        .unwrap();
+    assert!(is_conflict(
+        one.append(KEY, "d\n".into(), Condition::Match(version)).await
+    ));
+    let next = other
+        .append(KEY, "e\n".into(), Condition::Match(torn))
+        .await
+        .unwrap();
+    assert_eq!(content(&one).await.unwrap(), "a\ne\n");
+    other
+        .copy(KEY, ".pulumi/journals/shop/dev.journal.orphan-1")
+        .await
+        .unwrap();
+    other.delete_version(KEY, &next).await.unwrap();
+    let aside = one
+        .get(".pulumi/journals/shop/dev.journal.orphan-1")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(aside.bytes, "a\ne\n");
+}
+
+#[tokio::test]
+async fn a_missing_batch_is_an_error_that_names_the_journal() {
+    let (store, one, _) = hosts();
+    let version = begun(&one).await;
+    let folder = Extent::parse(&version).unwrap().folder;
+    store.delete(&part(KEY, &folder, 1)).await.unwrap();
+    let error = one.get(KEY).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State);
+    assert!(error.message().contains("lacks one of its"), "{error}");
+    store.put(KEY, "no folder".into(), Condition::Any).await.unwrap();
+    assert!(one.get(KEY).await.is_err());
+    one.delete(KEY).await.unwrap();
+    assert!(content(&one).await.is_none());
+}

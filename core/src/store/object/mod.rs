@@ -1,0 +1,405 @@
+//! Buckets: S3, Google Cloud Storage and Azure Blob Storage, in the reference engine's layout.
+
+mod azure;
+mod client;
+mod failure;
+mod gcs;
+mod probe;
+mod profile;
+mod s3;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use object_store::{
+    Attribute, Attributes, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+    UpdateVersion,
+    list::{PaginatedListOptions, PaginatedListStore},
+    path::Path,
+};
+use tokio::sync::OnceCell;
+
+use super::{
+    Condition, LockGuard, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
+    credentials::Credentials,
+    lease::{LeaseRecords, Leases},
+    location::Location,
+    not_found,
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    runtime::{Runtime, Timestamp},
+};
+
+/// The name of the metadata that marks each write, so that a write whose answer was lost is recognised.
+const MARK: &str = "stackwrightwrite";
+
+/// The limit of attempts to create an object while others create and remove it.
+const MAX_CREATIONS: usize = 4;
+
+/// A client of a bucket.
+trait Client: ObjectStore + PaginatedListStore {}
+
+impl<T: ObjectStore + PaginatedListStore> Client for T {}
+
+/// A bucket of S3, Google Cloud Storage or Azure Blob Storage.
+#[derive(Debug)]
+pub(super) struct BucketStore {
+    bucket: Arc<Bucket>,
+    leases: Leases,
+    /// Whether the server was found to honour conditions, or need not.
+    is_checked: OnceCell<()>,
+}
+
+/// The objects of a bucket. Nothing checks leases here.
+struct Bucket {
+    client: Arc<dyn Client>,
+    url: String,
+    prefix: String,
+    versions: Versions,
+    /// Whether a listing leaves out the object whose key is the prefix.
+    omits_prefix: bool,
+    runtime: Runtime,
+}
+
+/// What distinguishes the contents of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Versions {
+    /// The entity tag.
+    Tag,
+    /// The generation.
+    Generation,
+}
+
+impl BucketStore {
+    /// Opens the store of a URL of the scheme `s3`, `gs` or `azblob`. Nothing is sent.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] when the URL or the credentials cannot be used.
+    pub(super) fn open(url: &str, scheme: &str, settings: &StoreSettings, runtime: &Runtime) -> Result<Self> {
+        let lease = settings.lease()?;
+        let bucket = Arc::new(Bucket::open(url, scheme, &settings.credentials, runtime)?);
+        let records: Arc<dyn LeaseRecords> = Arc::<Bucket>::clone(&bucket);
+        Ok(Self {
+            bucket,
+            leases: Leases::new(records, runtime.clone(), lease),
+            is_checked: OnceCell::new_with(settings.allow_unfenced.then_some(())),
+        })
+    }
+}
+
+impl Bucket {
+    fn open(url: &str, scheme: &str, credentials: &Credentials, runtime: &Runtime) -> Result<Self> {
+        let location = Location::parse(url)?;
+        let (url, prefix) = (location.url().to_owned(), location.prefix.clone());
+        let (client, versions): (Arc<dyn Client>, _) = match scheme {
+            "gs" => (
+                Arc::new(gcs::client(location, credentials, runtime)?),
+                Versions::Generation,
+            ),
+            "azblob" => (
+                Arc::new(azure::client(location, credentials, runtime)?),
+                Versions::Tag,
+            ),
+            _ => (
+                Arc::new(s3::client(location, credentials, runtime)?),
+                Versions::Tag,
+            ),
+        };
+        Ok(Self {
+            client,
+            url,
+            prefix,
+            versions,
+            omits_prefix: scheme == "azblob",
+            runtime: runtime.clone(),
+        })
+    }
+
+    fn path(&self, key: &str) -> Result<Path> {
+        check_key(key)?;
+        Path::parse(format!("{}{key}", self.prefix))
+            .map_err(|_| Error::invalid(format!("invalid object key {key:?}")))
+    }
+
+    fn failed(&self, error: &object_store::Error, action: &str, key: &str) -> Error {
+        failure::convert(error, &self.url, &format!("{action} {key:?}"))
+    }
+
+    fn version(&self, tag: Option<String>, generation: Option<String>) -> Result<Version> {
+        let version = match self.versions {
+            Versions::Tag => tag,
+            Versions::Generation => generation,
+        };
+        version.map(Version::from).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "the server of {} does not return the version of an object",
+                    self.url
+                ),
+            )
+        })
+    }
+
+    /// Reads the attributes of an object, without its content.
+    async fn head(&self, path: &Path, key: &str) -> Result<Option<(ObjectMeta, Attributes)>> {
+        let options = GetOptions {
+            head: true,
+            ..GetOptions::default()
+        };
+        match self.client.get_opts(path, options).await {
+            Ok(found) => Ok(Some((found.meta, found.attributes))),
+            Err(error) if failure::is_missing(&error) => Ok(None),
+            Err(error) => Err(self.failed(&error, "read", key)),
+        }
+    }
+
+    fn mode(&self, condition: &Condition) -> PutMode {
+        match condition {
+            Condition::Any => PutMode::Overwrite,
+            Condition::Absent => PutMode::Create,
+            Condition::Match(version) => {
+                let version = Some(version.to_string());
+                PutMode::Update(match self.versions {
+                    Versions::Tag => UpdateVersion {
+                        e_tag: version,
+                        version: None,
+                    },
+                    Versions::Generation => UpdateVersion { e_tag: None, version },
+                })
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Bucket {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Bucket")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Bucket {
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        let path = self.path(key)?;
+        let found = match self.client.get_opts(&path, GetOptions::default()).await {
+            Ok(found) => found,
+            Err(error) if failure::is_missing(&error) => return Ok(None),
+            Err(error) => return Err(self.failed(&error, "read", key)),
+        };
+        let version = self.version(found.meta.e_tag.clone(), found.meta.version.clone())?;
+        match found.bytes().await {
+            Ok(bytes) => Ok(Some(Object { bytes, version })),
+            Err(error) => Err(self.failed(&error, "read", key)),
+        }
+    }
+
+    /// A write whose condition does not hold is looked at: an earlier attempt of the same write may have succeeded, and
+    /// only its answer been lost.
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        let path = self.path(key)?;
+        let mark = self.runtime.random.uuid();
+        for _ in 0..MAX_CREATIONS {
+            let options = PutOptions {
+                mode: self.mode(&condition),
+                attributes: Attributes::from_iter([(Attribute::Metadata(MARK.into()), mark.clone())]),
+                ..PutOptions::default()
+            };
+            let error = match self.client.put_opts(&path, bytes.clone().into(), options).await {
+                Ok(put) => return self.version(put.e_tag, put.version),
+                Err(error) => error,
+            };
+            if failure::is_missing(&error) && matches!(condition, Condition::Match(_)) {
+                return Err(changed(key));
+            }
+            if !failure::is_conflict(&error) {
+                return Err(self.failed(&error, "write", key));
+            }
+            let found = self.head(&path, key).await?;
+            let is_own = |attributes: &Attributes| {
+                attributes
+                    .get(&Attribute::Metadata(MARK.into()))
+                    .is_some_and(|found| **found == *mark)
+            };
+            match (found, &condition) {
+                (Some((meta, attributes)), _) if is_own(&attributes) => {
+                    return self.version(meta.e_tag, meta.version);
+                }
+                // Two writers created it at once, or another one has removed it meanwhile.
+                (None, Condition::Absent) => {}
+                _ => return Err(changed(key)),
+            }
+        }
+        Err(changed(key))
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        let full = format!("{}{prefix}", self.prefix);
+        let asked = match full.char_indices().next_back() {
+            Some((last, character)) if self.omits_prefix && character != '/' => &full[..last],
+            _ => &full,
+        };
+        let asked = (!asked.is_empty()).then_some(asked);
+        let (mut objects, mut token) = (Vec::new(), None);
+        loop {
+            let options = PaginatedListOptions {
+                page_token: token.take(),
+                ..PaginatedListOptions::default()
+            };
+            let page = match self.client.list_paginated(asked, options).await {
+                Ok(page) => page,
+                Err(error) => return Err(self.failed(&error, "list the objects of", prefix)),
+            };
+            objects.extend(page.result.objects.into_iter().filter_map(|meta| {
+                let key = meta.location.as_ref().strip_prefix(&self.prefix)?;
+                if !key.starts_with(prefix) {
+                    return None;
+                }
+                let (seconds, nanoseconds) = (
+                    meta.last_modified.timestamp(),
+                    meta.last_modified.timestamp_subsec_nanos(),
+                );
+                Some(ObjectInfo {
+                    key: key.to_owned(),
+                    size: meta.size,
+                    modified: Timestamp::new(seconds, i32::try_from(nanoseconds).unwrap_or(0)).ok()?,
+                })
+            }));
+            token = page.page_token;
+            if token.is_none() {
+                break;
+            }
+        }
+        objects.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        Ok(objects)
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        match self.client.delete(&self.path(key)?).await {
+            Ok(()) => Ok(()),
+            Err(error) if failure::is_missing(&error) => Ok(()),
+            Err(error) => Err(self.failed(&error, "remove", key)),
+        }
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        match self.client.copy(&self.path(from)?, &self.path(to)?).await {
+            Ok(()) => Ok(()),
+            Err(error) if failure::is_missing(&error) => Err(not_found(from)),
+            Err(error) => Err(self.failed(&error, "copy", from)),
+        }
+    }
+
+    async fn has_version(&self, key: &str, version: &Version) -> Result<Option<bool>> {
+        let found = self.head(&self.path(key)?, key).await?;
+        let found = found
+            .map(|(meta, _)| self.version(meta.e_tag, meta.version))
+            .transpose()?;
+        Ok(found.map(|found| found == *version))
+    }
+
+    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
+        match self.has_version(key, version).await? {
+            None => Ok(()),
+            Some(true) => self.delete(key).await,
+            Some(false) => Err(changed(key)),
+        }
+    }
+}
+
+/// Leases are objects beside the others.
+#[async_trait]
+impl LeaseRecords for Bucket {
+    async fn read(&self, name: &str) -> Result<Option<Object>> {
+        self.get(&lease_key(name)).await
+    }
+
+    async fn write(&self, name: &str, _mark: &str, record: Bytes, condition: Condition) -> Result<Version> {
+        self.put(&lease_key(name), record, condition).await
+    }
+
+    async fn remove(&self, name: &str, version: &Version) -> Result<()> {
+        self.delete_version(&lease_key(name), version).await
+    }
+}
+
+fn lease_key(name: &str) -> String {
+    format!(".pulumi/leases/{name}.json")
+}
+
+#[async_trait]
+impl Store for BucketStore {
+    fn url(&self) -> String {
+        self.bucket.url.clone()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.bucket.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.leases.check(key).await?;
+        self.bucket.put(key, bytes, condition).await
+    }
+
+    async fn put_keeping(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        condition: Condition,
+        kept: &str,
+    ) -> Result<Version> {
+        self.leases.check(key).await?;
+        if let Condition::Match(expected) = &condition
+            && self.bucket.has_version(key, expected).await? != Some(true)
+        {
+            return Err(changed(key));
+        }
+        self.bucket.copy(key, kept).await?;
+        self.bucket.put(key, bytes, condition).await
+    }
+
+    /// Buckets have no appends: the object is read and replaced.
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        let (mut content, condition) = match (self.get(key).await?, condition) {
+            (None, Condition::Any | Condition::Absent) => (Vec::new(), Condition::Absent),
+            (Some(object), Condition::Any) => (object.bytes.to_vec(), Condition::Match(object.version)),
+            (Some(object), Condition::Match(version)) if object.version == version => {
+                (object.bytes.to_vec(), Condition::Match(version))
+            }
+            _ => return Err(changed(key)),
+        };
+        content.extend_from_slice(&bytes);
+        self.put(key, content.into(), condition).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.bucket.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.leases.check(key).await?;
+        self.bucket.delete(key).await
+    }
+
+    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
+        self.leases.check(key).await?;
+        self.bucket.delete_version(key, version).await
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.leases.check(to).await?;
+        self.bucket.copy(from, to).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.is_checked
+            .get_or_try_init(|| probe::check(&self.bucket))
+            .await?;
+        self.leases.take(name).await
+    }
+}

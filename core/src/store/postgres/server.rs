@@ -1,0 +1,365 @@
+//! The connection to a server: opened by the first use, and again after it was lost.
+
+use std::{error::Error as _, sync::Arc, time::Duration};
+
+use tokio::sync::Mutex;
+use tokio_postgres::{
+    Client, Row,
+    error::SqlState,
+    types::{FromSql, ToSql, Type},
+};
+
+use super::address::Address;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    runtime::Runtime,
+    store::credentials::{Credential, Credentials},
+};
+
+/// How often a statement is sent at most, over another connection each time.
+pub(super) const MAX_ATTEMPTS: usize = 4;
+
+/// The pauses between attempts to connect.
+const CONNECT_PAUSES: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+];
+
+/// The limit of an attempt to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The limit of a statement, with a checkpoint of several hundred megabytes for instance.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The time without an answer after which a connection counts as lost.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The number of the lock under which tables are created.
+const CREATION_LOCK: i64 = 0x5354_4143_4b57_5249;
+
+/// A value of a statement, with its type.
+pub(super) type Parameter<'value> = (&'value (dyn ToSql + Sync), Type);
+
+/// What a statement that writes has done.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// It has affected this many rows.
+    Rows(u64),
+    /// The connection was lost meanwhile.
+    Unknown,
+}
+
+/// A database and the connection to it.
+pub(super) struct Server {
+    address: Address,
+    /// The tables' names as identifiers.
+    table: String,
+    journals: String,
+    leases: String,
+    credentials: Credentials,
+    runtime: Runtime,
+    connection: Mutex<Connection>,
+}
+
+#[derive(Default)]
+struct Connection {
+    client: Option<Arc<Client>>,
+    has_tables: bool,
+}
+
+impl Server {
+    pub(super) fn new(address: Address, credentials: Credentials, runtime: Runtime) -> Self {
+        Self {
+            table: identifier(&address.table),
+            journals: identifier(&format!("{}_stackwright_journal", address.table)),
+            leases: identifier(&format!("{}_stackwright_leases", address.table)),
+            address,
+            credentials,
+            runtime,
+            connection: Mutex::default(),
+        }
+    }
+
+    /// Returns the table's name as an identifier.
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Returns the name of the table of journals as an identifier.
+    pub(super) fn journals(&self) -> &str {
+        &self.journals
+    }
+
+    /// Returns the name of the table of leases as an identifier.
+    pub(super) fn leases(&self) -> &str {
+        &self.leases
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.address.url
+    }
+
+    /// Returns a column of a row.
+    pub(super) fn column<'row, T: FromSql<'row>>(&self, row: &'row Row, index: usize) -> Result<T> {
+        row.try_get(index).map_err(|error| {
+            Error::new(
+                ErrorKind::State,
+                format!(
+                    "a row of {} has an unexpected form: {}",
+                    self.url(),
+                    reason(&error)
+                ),
+            )
+        })
+    }
+
+    /// Runs a statement that changes nothing.
+    pub(super) async fn read(
+        &self,
+        text: &str,
+        parameters: &[Parameter<'_>],
+        action: &str,
+    ) -> Result<Vec<Row>> {
+        for _ in 0..MAX_ATTEMPTS {
+            let client = self.client(action).await?;
+            match self.bounded(client.query_typed(text, parameters)).await {
+                Some(Ok(rows)) => return Ok(rows),
+                Some(Err(error)) if !is_loss(&error) => return Err(self.failed(&error, action)),
+                lost => self.forget(&client, lost.is_none()).await,
+            }
+        }
+        Err(self.lost(action))
+    }
+
+    /// Runs a statement that writes, once.
+    pub(super) async fn change(
+        &self,
+        text: &str,
+        parameters: &[Parameter<'_>],
+        action: &str,
+    ) -> Result<Change> {
+        let client = self.client(action).await?;
+        match self.bounded(client.execute_typed(text, parameters)).await {
+            Some(Ok(rows)) => Ok(Change::Rows(rows)),
+            Some(Err(error)) if !is_loss(&error) => Err(self.failed(&error, action)),
+            lost => {
+                self.forget(&client, lost.is_none()).await;
+                Ok(Change::Unknown)
+            }
+        }
+    }
+
+    /// Runs a statement that writes and may be repeated.
+    pub(super) async fn repeat(&self, text: &str, parameters: &[Parameter<'_>], action: &str) -> Result<u64> {
+        for _ in 0..MAX_ATTEMPTS {
+            if let Change::Rows(rows) = self.change(text, parameters, action).await? {
+                return Ok(rows);
+            }
+        }
+        Err(self.lost(action))
+    }
+
+    /// The error of a statement whose connections were lost.
+    pub(super) fn lost(&self, action: &str) -> Error {
+        Error::new(
+            ErrorKind::Unavailable,
+            format!(
+                "cannot {action} in {}: the connection was lost {MAX_ATTEMPTS} times",
+                self.url()
+            ),
+        )
+    }
+
+    /// Returns the connection, opened if there is none.
+    async fn client(&self, action: &str) -> Result<Arc<Client>> {
+        let mut connection = self.connection.lock().await;
+        if let Some(client) = connection.client.as_ref().filter(|client| !client.is_closed()) {
+            return Ok(Arc::clone(client));
+        }
+        let client = self.connect(action).await?;
+        if !connection.has_tables {
+            self.create_tables(&client).await?;
+            connection.has_tables = true;
+        }
+        connection.client = Some(Arc::clone(&client));
+        Ok(client)
+    }
+
+    /// Gives up a connection: the next statement opens another one.
+    async fn forget(&self, lost: &Arc<Client>, is_silent: bool) {
+        tracing::warn!(
+            url = self.url(),
+            is_silent,
+            "the connection to the database was lost"
+        );
+        let mut connection = self.connection.lock().await;
+        connection.client.take_if(|client| Arc::ptr_eq(client, lost));
+    }
+
+    async fn connect(&self, action: &str) -> Result<Arc<Client>> {
+        let mut config = self.address.config.clone();
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        config.tcp_user_timeout(SILENCE_TIMEOUT);
+        config.keepalives_idle(SILENCE_TIMEOUT);
+        if let Some(password) = self.password().await? {
+            config.password(password);
+        }
+        let mut pauses = CONNECT_PAUSES.iter();
+        loop {
+            let (config, tls) = (config.clone(), self.address.tls.clone());
+            // The sockets belong to the host's runtime, and the caller may be on another thread.
+            let connecting = self
+                .runtime
+                .spawner
+                .spawn(async move { config.connect(tls).await });
+            let failure = match self.bounded(connecting).await.transpose()? {
+                Some(Ok((client, connection))) => {
+                    drop(self.runtime.spawner.spawn(async move {
+                        if let Err(error) = connection.await {
+                            tracing::debug!(error = reason(&error), "a connection to a database has ended");
+                        }
+                    }));
+                    return Ok(Arc::new(client));
+                }
+                Some(Err(error)) if !is_loss(&error) => return Err(self.failed(&error, action)),
+                Some(Err(error)) => self.failed(&error, action),
+                None => self.lost(action),
+            };
+            match pauses.next() {
+                Some(pause) => self.runtime.clock.wait(*pause).await,
+                None => return Err(failure),
+            }
+        }
+    }
+
+    /// Returns the password where it is not that of the URL.
+    async fn password(&self) -> Result<Option<String>> {
+        let credential = match &self.credentials {
+            Credentials::None => return Ok(None),
+            Credentials::Given(credential) => credential.clone(),
+            Credentials::Callback(source) => source.credential().await?.0,
+            Credentials::Environment(_) => {
+                let password = self.credentials.variable("PGPASSWORD");
+                let password = password.filter(|_| self.address.config.get_password().is_none());
+                return Ok(password.map(str::to_owned));
+            }
+        };
+        match credential {
+            Credential::Password(password) => Ok(Some(password)),
+            other => Err(other.unsuitable("postgres", "a password")),
+        }
+    }
+
+    /// Creates the tables that are missing. A user who may not create some needs no right to when there are all.
+    async fn create_tables(&self, client: &Client) -> Result<()> {
+        let action = "create the tables";
+        let tables = [&self.table, &self.journals, &self.leases];
+        let parameters = tables.map(|table| -> Parameter<'_> { (table, Type::TEXT) });
+        let text = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL AND to_regclass($3) IS NOT NULL";
+        let present = self
+            .bounded(client.query_typed(text, &parameters))
+            .await
+            .ok_or_else(|| self.lost(action))?
+            .map_err(|error| self.failed(&error, action))?;
+        if present.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+            return Ok(());
+        }
+        let objects = |table: &str, name: &str| {
+            let index = identifier(&format!("{name}_key_prefix_idx"));
+            format!(
+                "CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, data JSON NOT NULL, \
+                 updated_at TIMESTAMPTZ NOT NULL DEFAULT now()); \
+                 CREATE INDEX IF NOT EXISTS {index} ON {table} (key text_pattern_ops);"
+            )
+        };
+        // The statements are one transaction. Two creators at once would fail without the lock.
+        let text = format!(
+            "SELECT pg_advisory_xact_lock({CREATION_LOCK}); {} {} \
+             CREATE TABLE IF NOT EXISTS {} (name TEXT PRIMARY KEY, mark TEXT NOT NULL, record TEXT NOT NULL);",
+            objects(&self.table, &self.address.table),
+            objects(&self.journals, &format!("{}_journal", self.address.table)),
+            self.leases
+        );
+        self.bounded(client.batch_execute(&text))
+            .await
+            .ok_or_else(|| self.lost(action))?
+            .map_err(|error| self.failed(&error, action))
+    }
+
+    /// Waits for the server no longer than [`STATEMENT_TIMEOUT`].
+    async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            output = work => Some(output),
+            () = self.runtime.clock.wait(STATEMENT_TIMEOUT) => None,
+        }
+    }
+
+    fn failed(&self, error: &tokio_postgres::Error, action: &str) -> Error {
+        let text = format!("cannot {action} in {}: {}", self.url(), reason(error));
+        let failed = Error::new(ErrorKind::Unavailable, text);
+        match error.code() {
+            Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => failed.with_hint(
+                "the database's user needs the rights to read and write the table, and once to create it",
+            ),
+            Some(code)
+                if [
+                    SqlState::INVALID_PASSWORD,
+                    SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                ]
+                .contains(code) =>
+            {
+                failed.with_hint("check the user and the password of the store's URL or credentials")
+            }
+            _ if reason(error).contains("does not support TLS") => {
+                failed.with_hint("add sslmode=disable to the URL of the store for a server without TLS")
+            }
+            _ => failed,
+        }
+    }
+}
+
+/// Returns whether an error means that the connection has ended, or that the server asks for another attempt.
+fn is_loss(error: &tokio_postgres::Error) -> bool {
+    const CONNECTION: &str = "08";
+    const SHUTDOWN: [SqlState; 3] = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+    ];
+    const CONTENTION: [SqlState; 2] = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ];
+    match error.code() {
+        Some(code) => {
+            code.code().starts_with(CONNECTION) || SHUTDOWN.contains(code) || CONTENTION.contains(code)
+        }
+        None => error.is_closed() || io_cause(error),
+    }
+}
+
+fn io_cause(error: &tokio_postgres::Error) -> bool {
+    let causes = std::iter::successors(error.source(), |error| (*error).source());
+    let mut io = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    // TLS reports a certificate that is refused as invalid data.
+    io.any(|error| error.kind() != std::io::ErrorKind::InvalidData)
+}
+
+/// Describes an error: the server's own message, or the innermost cause.
+fn reason(error: &tokio_postgres::Error) -> String {
+    if let Some(error) = error.as_db_error() {
+        return error.message().to_owned();
+    }
+    let causes = std::iter::successors(error.source(), |error| (*error).source());
+    causes
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

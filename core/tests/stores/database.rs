@@ -1,0 +1,220 @@
+//! What is special of PostgreSQL: the reference engine's table, other writers, and lost connections.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use stackwright::{
+    ErrorKind,
+    store::{Condition, Credentials},
+};
+use stackwright_testkit::wait::Within as _;
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+use super::places::{self, open};
+
+#[tokio::test]
+async fn the_table_is_the_reference_engines() {
+    let Some(postgres) = places::postgres().await else {
+        return;
+    };
+    let store = open(&postgres.url("layout"), &Credentials::None);
+    store
+        .put(".pulumi/meta.yaml", "version: 1".into(), Condition::Absent)
+        .await
+        .unwrap();
+    assert_eq!(
+        postgres.query("SELECT key, data FROM layout").await,
+        ".pulumi/meta.yaml|{\"data\":\"dmVyc2lvbjogMQ==\"}"
+    );
+    let columns = "SELECT string_agg(column_name || ' ' || data_type || ' ' || is_nullable, ', ' ORDER BY ordinal_position) \
+                   FROM information_schema.columns WHERE table_name = 'layout'";
+    assert_eq!(
+        postgres.query(columns).await,
+        "key text NO, data json NO, updated_at timestamp with time zone NO"
+    );
+    let index = postgres
+        .query("SELECT indexdef FROM pg_indexes WHERE indexname = 'layout_key_prefix_idx'")
+        .await;
+    assert!(index.contains("(key text_pattern_ops)"), "{index}");
+    let plan = postgres
+        .query("SET enable_seqscan = off; EXPLAIN SELECT key FROM layout WHERE key ~>=~ 'a' AND key ~<~ 'b'")
+        .await;
+    assert!(plan.contains("layout_key_prefix_idx"), "{plan}");
+}
+
+#[tokio::test]
+async fn a_row_that_another_program_has_written_is_recognised_by_its_content() {
+    let Some(postgres) = places::postgres().await else {
+        return;
+    };
+    let store = open(&postgres.url("foreign_rows"), &Credentials::None);
+    let version = store.put("a", "1".into(), Condition::Absent).await.unwrap();
+    assert_eq!(
+        postgres
+            .query("UPDATE foreign_rows SET data = '{\"data\": \"Mg==\"}'")
+            .await,
+        ""
+    );
+    let stale = store
+        .put("a", "3".into(), Condition::Match(version))
+        .await
+        .unwrap_err();
+    assert_eq!(stale.kind(), ErrorKind::Conflict);
+    let object = store.get("a").await.unwrap().unwrap();
+    assert_eq!(object.bytes, "2");
+    store
+        .put("a", "3".into(), Condition::Match(object.version))
+        .await
+        .unwrap();
+    assert_eq!(
+        postgres
+            .query("UPDATE foreign_rows SET data = '{\"text\": 1}'")
+            .await,
+        ""
+    );
+    let error = store.get("a").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State, "{error}");
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_replaced() {
+    let Some(postgres) = places::postgres().await else {
+        return;
+    };
+    let store = open(&postgres.url("lost"), &Credentials::None);
+    let version = store.put("a", "1".into(), Condition::Absent).await.unwrap();
+    // The server ends the connections of all stores of this database user, as at its restart.
+    let end = "SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity \
+               WHERE query LIKE '%\"lost\"%' AND pid <> pg_backend_pid()";
+    assert_eq!(postgres.query(end).await, "t");
+    let version = store
+        .put("a", "2".into(), Condition::Match(version))
+        .within("a write")
+        .await
+        .unwrap();
+    assert_eq!(postgres.query(end).await, "t");
+    assert_eq!(
+        store.get("a").within("a read").await.unwrap().unwrap().version,
+        version
+    );
+}
+
+/// Forwards to a server, until it cuts the connection instead of forwarding an answer.
+struct LosingProxy {
+    address: String,
+    loses_next: Arc<AtomicBool>,
+}
+
+impl LosingProxy {
+    async fn before(target: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let loses_next = Arc::<AtomicBool>::default();
+        let (target, loses) = (target.to_owned(), Arc::clone(&loses_next));
+        tokio::spawn(async move {
+            loop {
+                let (near, _) = listener.accept().await.unwrap();
+                let far = TcpStream::connect(&target).await.unwrap();
+                let loses = Arc::clone(&loses);
+                tokio::spawn(async move {
+                    let (mut requests, mut client) = near.into_split();
+                    let (mut answers, mut server) = far.into_split();
+                    let forward =
+                        tokio::spawn(async move { tokio::io::copy(&mut requests, &mut server).await });
+                    let mut buffer = vec![0; 65536];
+                    loop {
+                        let length = answers.read(&mut buffer).await.unwrap_or(0);
+                        if length == 0 || loses.swap(false, Ordering::SeqCst) {
+                            break;
+                        }
+                        if client.write_all(&buffer[..length]).await.is_err() {
+                            break;
+                        }
+                    }
+                    forward.abort();
+                });
+            }
+        });
+        Self { address, loses_next }
+    }
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_recognised() {
+    let Some(postgres) = places::postgres().await else {
+        return;
+    };
+    let proxy = LosingProxy::before(postgres.address()).await;
+    let url = postgres
+        .url("unknown")
+        .replace(postgres.address(), &proxy.address);
+    let store = open(&url, &Credentials::None);
+    assert!(store.get("a").await.unwrap().is_none());
+    for (content, condition) in [("1", Condition::Absent), ("2", Condition::Any)] {
+        proxy.loses_next.store(true, Ordering::SeqCst);
+        let version = store
+            .put("a", content.into(), condition)
+            .within("a write")
+            .await
+            .unwrap();
+        proxy.loses_next.store(true, Ordering::SeqCst);
+        let condition = Condition::Match(version);
+        let version = store
+            .put("a", format!("{content}!").into(), condition)
+            .within("a write")
+            .await
+            .unwrap();
+        let object = store.get("a").await.unwrap().unwrap();
+        assert_eq!(
+            (object.bytes, object.version),
+            (format!("{content}!").into(), version)
+        );
+        assert!(!proxy.loses_next.load(Ordering::SeqCst), "an answer was lost");
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_was_not_done_is_repeated() {
+    let Some(postgres) = places::postgres().await else {
+        return;
+    };
+    let store = open(&postgres.url("undone"), &Credentials::None);
+    let version = store.put("a", "1".into(), Condition::Absent).await.unwrap();
+    // The first write ends its own connection, and with it its transaction. A sequence counts in spite of that.
+    let setup = "CREATE SEQUENCE undone_writes; \
+                 CREATE FUNCTION undone_end() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 IF nextval('undone_writes') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; \
+                 RETURN NEW; END $$; \
+                 CREATE TRIGGER undone_end BEFORE UPDATE ON undone FOR EACH ROW EXECUTE FUNCTION undone_end()";
+    assert_eq!(postgres.query(setup).await, "");
+    let written = store.put("a", "2".into(), Condition::Match(version));
+    let version = written.within("a write").await.unwrap();
+    let object = store.get("a").await.unwrap().unwrap();
+    assert_eq!((&object.bytes[..], object.version), (&b"2"[..], version));
+    assert_eq!(postgres.query("SELECT last_value FROM undone_writes").await, "2");
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_named_without_the_password() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let url = format!("postgres://me:hunter2@127.0.0.1:{port}/state?sslmode=disable");
+    let store = open(&url, &Credentials::None);
+    let error = store.get("a").within("a read").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(
+        error.message().contains(&format!("127.0.0.1:{port}/state")),
+        "{error}"
+    );
+    assert!(error.message().contains("refused"), "{error}");
+    assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+}
