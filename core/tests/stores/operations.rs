@@ -370,7 +370,7 @@ async fn survives_suspensions(place: impl Fn(usize) -> String) {
         let lines = lines.await.unwrap();
         let next = stack(open_place(&place), plain(folder.path())).await;
         let before = places::runtime().clock.elapsed();
-        let result = run(&next, OperationKind::Update, "two").await;
+        let result = run(&next, OperationKind::Update, "one").await;
         assert!(result.error.is_none(), "round {round}: {:?}", result.error);
         assert!(
             places::runtime().clock.elapsed() - before >= LEASE,

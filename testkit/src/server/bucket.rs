@@ -27,6 +27,9 @@ const CONDITION: &str = "x-goog-if-generation-match";
 const COPY_SOURCE: &str = "x-goog-copy-source";
 const METADATA: &str = "x-goog-meta-";
 
+/// Generations are times in microseconds.
+const FIRST_GENERATION: u64 = 1_760_000_000_000_000;
+
 /// The time of all writes.
 const MODIFIED: (&str, &str) = ("Thu, 01 Oct 2026 12:00:00 GMT", "2026-10-01T12:00:00.000Z");
 
@@ -80,6 +83,7 @@ impl FakeBucket {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::<State>::default();
+        state.objects().generation = FIRST_GENERATION;
         let shared = Arc::clone(&state);
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {

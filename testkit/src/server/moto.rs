@@ -1,4 +1,4 @@
-//! S3 by moto's server, which runs requests one at a time: its conditions are not atomic between threads.
+//! S3 by moto's server, which runs one request at a time: its conditions are not atomic between threads.
 
 use super::{
     Missing,
