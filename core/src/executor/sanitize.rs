@@ -70,7 +70,9 @@ impl Sanitizer {
         let survey = self.inspect(label, values)?;
         let unknown = (survey.unknowns && !self.preview).then(|| values.unknown_place());
         match unknown.flatten() {
-            Some(place) => Err(format!("{label}.{place}: the value is unknown, which is not allowed here")),
+            Some(place) => Err(format!(
+                "{label}.{place}: the value is unknown, which is not allowed here"
+            )),
             None => Ok(()),
         }
     }

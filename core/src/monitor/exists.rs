@@ -5,11 +5,8 @@ use std::{future::Future, sync::Arc};
 use crate::{
     executor::AbandonedCall,
     monitor::{
-        Monitor, PackageChoice, WireStatus,
-        failed_call::unless_panicked,
-        providers::ProviderUse,
-        request_error::RequestError,
-        shared::Shared,
+        Monitor, PackageChoice, WireStatus, failed_call::unless_panicked, providers::ProviderUse,
+        request_error::RequestError, shared::Shared,
     },
     property::PropertyMap,
     provider::{ProviderStatus, ReadRequest, ReadResponse, Views},

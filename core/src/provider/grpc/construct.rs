@@ -114,7 +114,8 @@ const fn sending_arguments(capabilities: Capabilities, unknowns: Unknowns) -> En
 /// Decodes outputs. They may be unknown in an update, too: the code may have registered something, or got an input, that is not
 /// among the targets and does not exist.
 fn decode_outputs(label: &'static str, message: Option<Struct>) -> Result<PropertyMap, String> {
-    from_struct(message.unwrap_or_default(), &DecodeOptions::all(label)).map_err(|error| error.message().to_owned())
+    from_struct(message.unwrap_or_default(), &DecodeOptions::all(label))
+        .map_err(|error| error.message().to_owned())
 }
 
 /// Returns the dependencies of each property: those that the message lists, and those in its output values.

@@ -18,8 +18,9 @@ use stackwright::{
     store::{MemoryStore, Store},
 };
 use stackwright_proto::pulumirpc::{
-    ExistsResourceRequest, Parameterization, ReadResourceRequest, RegisterPackageRequest, RegisterResourceRequest,
-    ResourceCallRequest, ResourceInvokeRequest, resource_monitor_client::ResourceMonitorClient,
+    ExistsResourceRequest, Parameterization, ReadResourceRequest, RegisterPackageRequest,
+    RegisterResourceRequest, ResourceCallRequest, ResourceInvokeRequest,
+    resource_monitor_client::ResourceMonitorClient,
 };
 use stackwright_testkit::{
     fake::{EchoProvider, ExtensiblePlugins},
