@@ -309,13 +309,7 @@ export class ProgramContext extends CallbackContext {
      */
     resolveReturned(values: Inputs): Promise<Named> {
         const owner = this.#place?.what ?? "the program";
-        const settled = untraced(async () => {
-            const sent = await named(values, (name) => `the values of the output ${name} of ${owner}`);
-            const origins = this.#origins;
-            // What a method returns comes from its arguments, also where it is made of their plain values.
-            const all = Object.keys(sent.values).map((name) => [name, [...new Set([...(sent.dependencies[name] ?? []), ...origins])]] as const);
-            return origins.length === 0 ? sent : { ...sent, dependencies: Object.fromEntries(all) };
-        });
+        const settled = untraced(() => named(values, (name) => `the values of the output ${name} of ${owner}`));
         this.#track(settled);
         return settled;
     }
