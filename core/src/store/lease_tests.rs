@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     runtime::{SeededRandom, VirtualClock},
-    store::{MemoryStore, Store},
+    store::{MemoryStore, Store as _},
 };
 
 const NAME: &str = "organization/shop/dev";
