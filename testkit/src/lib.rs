@@ -14,6 +14,7 @@ pub mod plugin;
 pub mod policy;
 pub mod provider;
 pub mod script;
+pub mod simulation;
 pub mod store;
 pub mod scenario;
 pub mod trace;
