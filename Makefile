@@ -8,6 +8,7 @@
 #                                operation through another binding, on one stack. SCOPE=binding keeps those that depend
 #                                on the binding, SCOPE=sample also a part of the others, another one at each commit
 #   make hunt NAME= CASES=       property tests with new cases
+#   make simulate SEED= RUNS=    simulations of operations with crashes and faults, of RUNS seeds from SEED on
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
 #   make install-c PREFIX=       header, libraries, pkg-config and CMake files, and the command stackwright
 #   make lint                    formatting, words, lints and types
@@ -34,7 +35,7 @@ SCOPE ?= all
 ONLY ?=
 
 .PHONY: all quickstart test test-rust test-c test-c-release go-plugins test-python test-node test-sdks test-oldest-python-sdk test-newest-python-sdk test-newest-node-sdk test-scenarios scenarios bench install-c c-library \
-	scenario-runner-c wheel install-python node npm-package packages lint generate documents check-generated clean hunt
+	scenario-runner-c wheel install-python node npm-package packages lint generate documents check-generated clean hunt simulate
 
 all: test
 
@@ -183,6 +184,12 @@ test-stores: $(if $(findstring S3,$(SERVERS)),$(MOTO)/.complete) \
 CASES ?= 10000
 hunt:
 	PROPTEST_RNG_SEED=$$(date +%s%N) PROPTEST_CASES=$(CASES) $(CARGO) test --package stackwright $(NAME)
+
+# Simulations of consecutive seeds; with one run it prints the trace of a failure.
+SEED ?= 1
+RUNS ?= 1000
+simulate:
+	$(CARGO) run --quiet --package stackwright-testkit --bin simulate -- $(SEED) $(RUNS)
 
 scenarios: scenarios-$(BINDING)
 

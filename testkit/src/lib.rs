@@ -15,6 +15,7 @@ pub mod policy;
 pub mod provider;
 pub mod script;
 pub mod server;
+pub mod simulation;
 pub mod store;
 pub mod scenario;
 pub mod trace;

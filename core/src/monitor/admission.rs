@@ -182,6 +182,7 @@ impl Admission {
     /// Resolves when the run is stopped, or the monitor has ended.
     pub(super) async fn stopped(&self) {
         tokio::select! {
+            biased;
             () = self.closed.cancelled() => {}
             () = self.executor.control().stopped() => {}
         }

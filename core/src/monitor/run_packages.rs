@@ -15,6 +15,7 @@ pub(super) struct RunPackages(pub(super) Monitor);
 impl PackageSource for RunPackages {
     async fn load_package(&self, spec: &ProviderSpec) -> Result<PreparedProvider> {
         tokio::select! {
+            biased;
             loaded = self.0.shared.generator.registry().source().load_package(spec) => loaded,
             () = self.0.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the operation was canceled")),
         }

@@ -29,6 +29,7 @@ impl Shutdown {
         }
         self.signalled.cancel();
         tokio::select! {
+            biased;
             () = self.finished.cancelled() => Ok(()),
             () = self.closed.cancelled() => Err(WireStatus::shut_down("waiting for shutdown")),
         }

@@ -155,6 +155,7 @@ impl OperationRun {
             tokio::join!(registry.cancel(), runtime);
         };
         tokio::select! {
+            biased;
             () = notified => {}
             // A second cancellation does not wait for those that do not answer.
             () = self.control.terminated() => {}

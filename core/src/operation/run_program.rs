@@ -60,6 +60,7 @@ pub(super) async fn run_program(
         .spawn(async move { program.run(context).await });
     let mut ended = false;
     tokio::select! {
+        biased;
         result = &mut program => {
             ended = true;
             note_end(run, &monitor, result.and_then(|result| result));
@@ -199,6 +200,7 @@ async fn publish_exports(run: &OperationRun, generator: &Arc<Generator>, monitor
 async fn wait_for_end(run: &OperationRun, monitor: &Monitor, program: &mut Task<Result<()>>) {
     let clock = Arc::clone(&run.stack.engine.runtime.clock);
     tokio::select! {
+        biased;
         result = &mut *program => note_end(run, monitor, result.and_then(|result| result)),
         () = clock.wait(SHUTDOWN_GRACE) => program.abort(),
     }

@@ -100,6 +100,7 @@ impl Session {
         }
         if let Some(mut program) = parts.program {
             tokio::select! {
+                biased;
                 // Its run has already been reported.
                 _ = &mut program => {}
                 () = clock.wait(SHUTDOWN_GRACE) => program.abort(),

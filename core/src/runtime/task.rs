@@ -11,30 +11,47 @@ use crate::error::{Error, Result};
 
 /// Starts tasks on one Tokio runtime, from any thread.
 #[derive(Clone, Debug)]
-pub struct Spawner(tokio::runtime::Handle);
+pub struct Spawner {
+    handle: tokio::runtime::Handle,
+    /// Whether blocking work has no threads of its own.
+    is_single: bool,
+}
 
 impl Spawner {
     /// Creates a spawner over a runtime that the host owns.
     #[must_use]
     pub fn new(handle: tokio::runtime::Handle) -> Self {
-        Self(handle)
+        Self {
+            handle,
+            is_single: false,
+        }
+    }
+
+    /// Creates a spawner that has no threads for blocking work: it runs as tasks, in the order of its start. On a runtime
+    /// of one thread the order of all work is then the same in each run, as simulations need it.
+    #[must_use]
+    pub fn single_threaded(handle: tokio::runtime::Handle) -> Self {
+        Self {
+            handle,
+            is_single: true,
+        }
     }
 
     /// Returns the runtime's handle, for code that must block on a future from outside it.
     #[must_use]
     pub fn handle(&self) -> &tokio::runtime::Handle {
-        &self.0
+        &self.handle
     }
 
     /// Returns the number of worker threads: the useful number of parts for divided work.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.0.metrics().num_workers()
+        self.handle.metrics().num_workers()
     }
 
     /// Starts a task that continues when the returned [`Task`] is dropped.
     pub fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Task<T> {
-        Task(Stage::Spawned(self.0.spawn(future)))
+        Task(Stage::Spawned(self.handle.spawn(future)))
     }
 
     /// Works on a task as far as it gets on the calling thread, which need not belong to the runtime, and starts the rest
@@ -42,7 +59,7 @@ impl Spawner {
     pub fn begin<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Task<T> {
         let mut future = Box::pin(future);
         let polled = {
-            let _entered = self.0.enter();
+            let _entered = self.handle.enter();
             let mut context = Context::from_waker(Waker::noop());
             catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)))
         };
@@ -54,9 +71,13 @@ impl Spawner {
         }
     }
 
-    /// Runs blocking work on the runtime's pool of blocking threads.
+    /// Runs blocking work on the runtime's pool of blocking threads, if it has one.
     pub fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Task<T> {
-        Task(Stage::Spawned(self.0.spawn_blocking(work)))
+        Task(Stage::Spawned(if self.is_single {
+            self.handle.spawn(async move { work() })
+        } else {
+            self.handle.spawn_blocking(work)
+        }))
     }
 }
 

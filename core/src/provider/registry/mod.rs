@@ -332,6 +332,7 @@ impl ProviderRegistry {
                 .map(|instance| self.source.cancel(instance.adapter.backend())),
         );
         tokio::select! {
+            biased;
             _all = responses => {}
             () = self.runtime.clock.wait(CANCEL_TIMEOUT) => {
                 tracing::warn!("not every provider responded to a cancellation");

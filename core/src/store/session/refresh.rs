@@ -78,11 +78,13 @@ impl StackSession {
         let mut pause = interval;
         loop {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return,
                 () = clock.wait(pause) => {}
             }
             let began = clock.elapsed();
             let drafted = tokio::select! {
+                biased;
                 () = stop.cancelled() => return,
                 drafted = self.draft(journal) => drafted,
             };

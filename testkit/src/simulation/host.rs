@@ -1,0 +1,188 @@
+//! A host: a process that runs operations, until it ends, dies or freezes at a call that the seed determines.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use stackwright::{
+    runtime::Clock as _,
+    store::{HostFacts, ProcessState, Processes},
+};
+use tokio::sync::Notify;
+
+use super::world::World;
+
+/// The length of a lease.
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+
+/// The limit of the calls of a host before it dies or freezes.
+const MAX_CALLS: u64 = 50;
+/// The longest time that a host is frozen.
+const MAX_FREEZE: u64 = 200;
+/// The longest time for which a disk is full, in writes.
+const MAX_FULL: u64 = 8;
+
+/// The moment of a death or a freeze, relative to the effect of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    Before,
+    /// Of an append the first half is done.
+    Within,
+    After,
+}
+
+/// What disturbs a host.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Troubles {
+    pub(super) death: Option<(u64, Moment)>,
+    pub(super) freeze: Option<(u64, Moment, Duration)>,
+    /// The first and the last write for which the disk is full.
+    pub(super) full: Option<(u64, u64)>,
+    /// Whether single writes fail, and replies are lost.
+    pub(super) has_noise: bool,
+    /// Whether calls of its provider fail.
+    pub(super) has_failures: bool,
+}
+
+fn moment(world: &World) -> Moment {
+    match world.roll(3) {
+        0 => Moment::Before,
+        1 => Moment::Within,
+        _ => Moment::After,
+    }
+}
+
+impl Troubles {
+    pub(super) fn drawn(world: &World) -> Self {
+        let death = (!world.is_hit(3)).then(|| (1 + world.roll(MAX_CALLS), moment(world)));
+        let freeze = world.is_hit(3).then(|| {
+            let length = Duration::from_secs(1 + world.roll(MAX_FREEZE));
+            (1 + world.roll(MAX_CALLS), moment(world), length)
+        });
+        let full = world.is_hit(4).then(|| {
+            let first = 1 + world.roll(MAX_CALLS);
+            (first, first + world.roll(MAX_FULL))
+        });
+        Self {
+            death,
+            freeze,
+            full,
+            has_noise: world.is_hit(3),
+            has_failures: world.is_hit(2),
+        }
+    }
+}
+
+/// A process that uses the engine.
+pub(super) struct Host {
+    pub(super) pid: u32,
+    pub(super) troubles: Troubles,
+    pub(super) died: Notify,
+    is_dead: AtomicBool,
+    /// Whether another host has taken its lock over.
+    pub(super) is_superseded: AtomicBool,
+    calls: AtomicU64,
+    /// Since when, and until when it is frozen.
+    frozen: Mutex<Option<(Duration, Duration)>>,
+}
+
+impl Host {
+    pub(super) fn new(pid: u32, world: &Arc<World>, troubles: Troubles) -> Arc<Self> {
+        world.note(format_args!("host {pid}: {troubles:?}"));
+        let host = Arc::new(Self {
+            pid,
+            troubles,
+            died: Notify::new(),
+            is_dead: AtomicBool::new(false),
+            is_superseded: AtomicBool::new(false),
+            calls: AtomicU64::new(0),
+            frozen: Mutex::default(),
+        });
+        world.state().hosts.insert(pid, Arc::clone(&host));
+        host
+    }
+
+    /// Ends the process, as after its last operation.
+    pub(super) fn exit(&self) {
+        self.is_dead.store(true, Ordering::SeqCst);
+    }
+
+    /// Counts a call with an effect; returns its number.
+    pub(super) fn count(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.is_dead.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether its lock may be taken over.
+    pub(super) fn has_lost_lease(&self, now: Duration) -> bool {
+        let frozen = *self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_superseded.load(Ordering::SeqCst) || frozen.is_some_and(|(since, _)| now >= since + LEASE)
+    }
+
+    /// Lets a host die or freeze if that is to happen at this moment of the call.
+    pub(super) async fn passes(&self, world: &World, number: u64, at: Moment) {
+        if self.troubles.death == Some((number, at)) {
+            world.note(format_args!("host {} dies", self.pid));
+            self.exit();
+            self.died.notify_one();
+        }
+        if let Some((call, moment, length)) = self.troubles.freeze
+            && (call, moment) == (number, at)
+        {
+            let now = world.clock.elapsed();
+            world.note(format_args!("host {} freezes for {length:?}", self.pid));
+            *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, now + length));
+        }
+        self.goes_on(world).await;
+    }
+
+    /// Waits while the host is frozen. Never returns in a dead one.
+    pub(super) async fn goes_on(&self, world: &World) {
+        if self.is_dead() {
+            std::future::pending::<()>().await;
+        }
+        let frozen = *self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, until)) = frozen {
+            let left = until.saturating_sub(world.clock.elapsed());
+            if !left.is_zero() {
+                world.clock.wait(left).await;
+            }
+            *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+}
+
+/// The processes that other hosts see.
+struct Seen(Weak<World>);
+
+impl Processes for Seen {
+    fn state(&self, pid: u32) -> ProcessState {
+        let Some(world) = self.0.upgrade() else {
+            return ProcessState::Unknown;
+        };
+        match world.state().hosts.get(&pid) {
+            Some(host) if !host.is_dead() && !host.is_superseded.load(Ordering::SeqCst) => {
+                ProcessState::Running(None)
+            }
+            _ => ProcessState::Gone,
+        }
+    }
+}
+
+/// Returns what lock files state of a host.
+pub(super) fn facts(pid: u32, world: &Arc<World>) -> HostFacts {
+    HostFacts {
+        pid,
+        username: "user".to_owned(),
+        hostname: "host".to_owned(),
+        system: "simulated".to_owned(),
+        processes: Arc::new(Seen(Arc::downgrade(world))),
+    }
+}

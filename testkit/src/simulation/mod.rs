@@ -1,0 +1,294 @@
+//! The simulation: operations of several hosts on one stack, with crashes, faults and delays that a seed determines.
+//!
+//! A run has one thread, virtual time and no other source of randomness than its seed, so that equal seeds give equal traces.
+//! In rounds, up to three hosts run operations at the same time. Each dies, freezes or fails as its troubles state, and others go on. The
+//! state is read after every few writes. At the end a host without troubles resolves what is pending, and must converge.
+//!
+//! Runs of odd seeds have leases: the lock of a frozen host is taken over.
+
+mod clock;
+mod cloud;
+mod host;
+mod store;
+mod world;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use futures::future::{join_all, try_join_all};
+use stackwright::{
+    Engine, ErrorKind, Result, Stack, StackSettings,
+    monitor::Registration,
+    operation::{OperationKind, OperationOptions},
+    program::{Program, from_fn},
+    property::PropertyValue,
+    runtime::Clock as _,
+    secrets::Base64Provider,
+    state::Snapshot,
+    store::Store,
+};
+
+use self::{
+    clock::simulated,
+    cloud::Cloud,
+    host::{Host, Troubles, facts},
+    store::SimulatedStore,
+    world::{World, pending_names},
+};
+
+const STACK: &str = "shop/dev";
+/// The number of the names of things.
+const NAMES: u64 = 6;
+const MAX_ROUNDS: u64 = 3;
+const MAX_HOSTS: u64 = 3;
+const MAX_OPERATIONS: u64 = 3;
+/// How often a host tries to lock the stack.
+const ATTEMPTS: usize = 3;
+/// The time between two writes of the checkpoint.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
+/// The time after which a round hangs.
+const DEADLINE: Duration = Duration::from_secs(100_000);
+/// The longest time before a host begins, and before it tries again.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// How far the wall clock jumps at most, in seconds.
+const MAX_JUMP: u64 = 100_000;
+/// The number of attempts of the last host to import or drop what is pending.
+const RESOLUTIONS: usize = 8;
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Everything that happened, with the virtual time.
+    pub trace: Vec<String>,
+    /// The first violation.
+    pub failure: Option<String>,
+}
+
+/// Runs the simulation of a seed.
+#[must_use]
+pub fn run(seed: u64) -> Outcome {
+    let outcome = simulated(seed, |runtime, clock| async move {
+        let world = Arc::new(World::new(seed, runtime, clock));
+        let played = async {
+            if let Err(error) = play(&world).await {
+                world.fail(format!("{error}"));
+            }
+        };
+        tokio::select! {
+            biased;
+            () = played => {}
+            () = world.clock.wait(DEADLINE) => world.fail("an operation does not end".to_owned()),
+        }
+        let state = world.state();
+        Outcome {
+            trace: state.trace.clone(),
+            failure: state.failure.clone(),
+        }
+    });
+    outcome.unwrap_or_else(|error| Outcome {
+        trace: Vec::new(),
+        failure: Some(format!("no runtime could be started: {error}")),
+    })
+}
+
+fn engine(world: &Arc<World>, host: &Arc<Host>, store: Arc<dyn Store>) -> Result<Engine> {
+    let cloud = Cloud {
+        host: Arc::clone(host),
+        world: Arc::clone(world),
+    };
+    Engine::builder(world.runtime.spawner.handle().clone())
+        .runtime(world.runtime.clone())
+        .store(store)
+        .secrets(Arc::new(Base64Provider))
+        .provider("things", Arc::new(cloud))
+        .host_facts(facts(host.pid, world))
+        .checkpoint_interval(Some(CHECKPOINT_INTERVAL))
+        .build()
+}
+
+async fn play(world: &Arc<World>) -> Result<()> {
+    let reader = Host::new(1, world, Troubles::default());
+    let engine = engine(world, &reader, Arc::new(world.store.clone()))?;
+    world.set_reader(engine.create_stack(STACK, StackSettings::default()).await?);
+    let mut pid = 1;
+    for _ in 0..=world.roll(MAX_ROUNDS) {
+        let mut hosts = Vec::new();
+        for _ in 0..=world.roll(MAX_HOSTS) {
+            pid += 1;
+            hosts.push(Host::new(pid, world, Troubles::drawn(world)));
+        }
+        join_all(hosts.iter().map(|host| live(world, host))).await;
+        if world.is_hit(3) {
+            let jump = i64::try_from(world.roll(MAX_JUMP)).unwrap_or_default();
+            world.clock.jump(if world.is_hit(2) { -jump } else { jump });
+        }
+        world.observe("after a round").await;
+    }
+    converge(world, pid + 1).await
+}
+
+/// Runs the operations of a host until it dies.
+async fn live(world: &Arc<World>, host: &Arc<Host>) {
+    world.wait_up_to(MAX_PAUSE).await;
+    let operations = async {
+        for _ in 0..=world.roll(MAX_OPERATIONS) {
+            let ended = operate(world, host).await;
+            let text = ended
+                .as_ref()
+                .err()
+                .map_or_else(|| "succeeded".to_owned(), ToString::to_string);
+            world.note(format_args!("host {}: {text}", host.pid));
+        }
+    };
+    tokio::select! {
+        biased;
+        () = host.died.notified() => {}
+        () = operations => {}
+    }
+    host.exit();
+}
+
+async fn operate(world: &Arc<World>, host: &Arc<Host>) -> Result<()> {
+    let kind = match world.roll(6) {
+        0 => OperationKind::Refresh,
+        1 => OperationKind::Destroy,
+        _ => OperationKind::Update,
+    };
+    let stack = open(world, host).await?;
+    let names: Vec<u64> = (0..NAMES).filter(|_| !world.is_hit(4)).collect();
+    let program = (kind == OperationKind::Update).then(|| program(names, world.roll(3)));
+    for _ in 1..ATTEMPTS {
+        match perform(&stack, kind, OperationOptions::default(), program.clone()).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => world.wait_up_to(MAX_PAUSE).await,
+            ended => return ended.map(drop),
+        }
+    }
+    perform(&stack, kind, OperationOptions::default(), program)
+        .await
+        .map(drop)
+}
+
+async fn open(world: &Arc<World>, host: &Arc<Host>) -> Result<Stack> {
+    let store = SimulatedStore {
+        host: Arc::clone(host),
+        world: Arc::clone(world),
+    };
+    engine(world, host, Arc::new(store))?
+        .stack(STACK, StackSettings::default())
+        .await
+}
+
+async fn perform(
+    stack: &Stack,
+    kind: OperationKind,
+    options: OperationOptions,
+    program: Option<Arc<dyn Program>>,
+) -> Result<()> {
+    let operation = stack.start(kind, options, program);
+    match &operation.wait().await.error {
+        Some(error) => Err(error.clone()),
+        None => Ok(()),
+    }
+}
+
+/// Registers things with those names. Half of the values are secrets.
+fn program(names: Vec<u64>, value: u64) -> Arc<dyn Program> {
+    from_fn(move |context| {
+        let names = names.clone();
+        async move {
+            let registering = names.iter().map(|name| {
+                let value = PropertyValue::from(format!("value {value}"));
+                let value = match name % 2 {
+                    0 => PropertyValue::secret(value),
+                    _ => value,
+                };
+                context.monitor.register(Registration {
+                    resource_type: "things:index:Thing".into(),
+                    name: format!("thing{name}"),
+                    custom: true,
+                    inputs: [("value", value)].into_iter().collect(),
+                    ..Registration::default()
+                })
+            });
+            try_join_all(registering).await?;
+            Ok(())
+        }
+    })
+}
+
+/// Returns the things that exist, whose creations are pending, and which the state does not record. Those whose provider was
+/// deleted since cannot be imported.
+fn importable(world: &World, snapshot: &Snapshot) -> BTreeMap<String, String> {
+    let state = world.state();
+    let mut found = BTreeMap::new();
+    for pending in &snapshot.pending_operations {
+        let urn = &pending.resource.urn;
+        let is_recorded = snapshot.resources.iter().any(|record| record.urn == *urn);
+        let thing = state.things.iter().find(|(_, name)| name.as_str() == urn.name());
+        let provider = pending.resource.provider.as_str();
+        let mut records = snapshot.resources.iter();
+        let has_provider = records.any(|record| format!("{}::{}", record.urn, record.id) == provider);
+        if let (false, true, Some((id, _))) = (is_recorded, has_provider, thing) {
+            found.insert(urn.to_string(), id.clone());
+        }
+    }
+    found
+}
+
+/// Resolves what is pending, and brings everything to its last state.
+async fn converge(world: &Arc<World>, pid: u32) -> Result<()> {
+    let host = Host::new(pid, world, Troubles::default());
+    let stack = open(world, &host).await?;
+    let whole = || Some(program((0..NAMES).collect(), 9));
+    for _ in 0..RESOLUTIONS {
+        let Some(snapshot) = world.observe("at the end").await else {
+            break;
+        };
+        world.state().warned.extend(pending_names(&snapshot));
+        let imports = importable(world, &snapshot);
+        let is_last = imports.is_empty();
+        let options = OperationOptions {
+            clear_pending_creates: is_last,
+            import_pending_creates: imports,
+            refresh: is_last,
+            ..OperationOptions::default()
+        };
+        perform(&stack, OperationKind::Update, options, whole()).await?;
+        if is_last {
+            break;
+        }
+    }
+    let Some(snapshot) = world.observe("after the last update").await else {
+        return Ok(());
+    };
+    if !snapshot.pending_operations.is_empty() {
+        world.fail("operations are still pending after the last update".to_owned());
+    }
+    for number in 0..NAMES {
+        let name = format!("thing{number}");
+        let mut records = snapshot
+            .resources
+            .iter()
+            .filter(|record| record.urn.name() == name);
+        let is_there = |id: &str| {
+            world
+                .state()
+                .things
+                .get(id)
+                .is_some_and(|existing| *existing == name)
+        };
+        match (records.next(), records.next()) {
+            (Some(record), None) if is_there(record.id.as_str()) => {
+                let expected = PropertyValue::from("value 9");
+                if record.inputs.get("value").map(PropertyValue::unwrapped) != Some(&expected) {
+                    world.fail(format!("{name} has not its last value"));
+                }
+            }
+            (record, _) => world.fail(format!("{name} does not exist after the last update: {record:?}")),
+        }
+    }
+    let left = world.store.list(".pulumi/journals/").await?;
+    if left.iter().any(|object| object.key.ends_with(".journal")) {
+        world.fail("a journal was left after the last update".to_owned());
+    }
+    Ok(())
+}

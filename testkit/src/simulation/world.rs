@@ -1,0 +1,148 @@
+//! The world of a simulation: what exists, what the hosts do, and what a reader of the state must find.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use stackwright::{
+    ErrorKind, Stack,
+    resource::PendingOperationKind,
+    runtime::{Clock as _, Random as _, Runtime, SeededRandom},
+    state::Snapshot,
+    store::MemoryStore,
+};
+
+use super::{clock::VirtualClock, host::Host};
+
+/// Everything outside of the engine.
+pub(super) struct World {
+    pub(super) runtime: Runtime,
+    pub(super) clock: Arc<VirtualClock>,
+    pub(super) store: MemoryStore,
+    /// Whether a lock that its holder does not renew is taken over.
+    pub(super) has_leases: bool,
+    dice: SeededRandom,
+    reader: OnceLock<Stack>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) trace: Vec<String>,
+    pub(super) failure: Option<String>,
+    /// The names of the things that exist, by their ids.
+    pub(super) things: BTreeMap<String, String>,
+    pub(super) created: u64,
+    /// The names whose creations were pending at the begin of an operation: it knows that they may exist.
+    pub(super) warned: BTreeSet<String>,
+    pub(super) hosts: BTreeMap<u32, Arc<Host>>,
+    /// The holder of each lock, and the number of its taking.
+    pub(super) locks: BTreeMap<String, (u32, u64)>,
+    pub(super) taken: u64,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, runtime: Runtime, clock: Arc<VirtualClock>) -> Self {
+        let world = Self {
+            store: MemoryStore::new(runtime.clone()),
+            runtime,
+            clock,
+            has_leases: seed % 2 == 1,
+            dice: SeededRandom::new(!seed),
+            reader: OnceLock::new(),
+            state: Mutex::default(),
+        };
+        world.note(format_args!("seed {seed}"));
+        world
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a number below `limit`, which is not 0.
+    pub(super) fn roll(&self, limit: u64) -> u64 {
+        let mut bytes = [0; 8];
+        self.dice.fill(&mut bytes);
+        u64::from_le_bytes(bytes) % limit
+    }
+
+    /// Returns `true` once in `chances` times.
+    pub(super) fn is_hit(&self, chances: u64) -> bool {
+        self.roll(chances) == 0
+    }
+
+    pub(super) fn note(&self, line: std::fmt::Arguments<'_>) {
+        let line = format!("{:?} {line}", self.clock.elapsed());
+        self.state().trace.push(line);
+    }
+
+    /// Records what must not be. The first failure counts.
+    pub(super) fn fail(&self, text: String) {
+        self.note(format_args!("FAILURE: {text}"));
+        self.state().failure.get_or_insert(text);
+    }
+
+    pub(super) async fn wait_up_to(&self, limit: Duration) {
+        let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        let duration = Duration::from_millis(self.roll(milliseconds.max(1)));
+        self.clock.wait(duration).await;
+    }
+
+    /// Sets the stack by which the state is read without its lock.
+    pub(super) fn set_reader(&self, reader: Stack) {
+        drop(self.reader.set(reader));
+    }
+
+    /// Reads the state as another process does, and checks that it is valid and knows everything that exists.
+    pub(super) async fn observe(&self, occasion: &str) -> Option<Snapshot> {
+        let reader = self.reader.get()?;
+        let before: BTreeSet<String> = self.state().things.keys().cloned().collect();
+        let snapshot = match reader.snapshot().await {
+            Ok(snapshot) => snapshot,
+            // Operations begin and end all the time.
+            Err(error) if error.kind() == ErrorKind::Conflict => return None,
+            Err(error) => {
+                self.fail(format!("{occasion}: the stack does not open: {error}"));
+                return None;
+            }
+        };
+        let pending = pending_names(&snapshot);
+        let recorded: BTreeSet<&str> = snapshot.resources.iter().map(|state| state.id.as_str()).collect();
+        let unknown: Vec<String> = {
+            let state = self.state();
+            let things = state.things.iter().filter(|(id, _)| before.contains(*id));
+            let unknown = things.filter(|(id, name)| {
+                !recorded.contains(id.as_str()) && !pending.contains(*name) && !state.warned.contains(*name)
+            });
+            unknown.map(|(id, name)| format!("{name} ({id})")).collect()
+        };
+        if !unknown.is_empty() {
+            self.fail(format!(
+                "{occasion}: unknown to the state: {}",
+                unknown.join(", ")
+            ));
+        }
+        Some(snapshot)
+    }
+
+    /// Notes the pending creations that an operation finds.
+    pub(super) async fn warn(&self) {
+        if let Some(snapshot) = self.observe("an operation begins").await {
+            self.state().warned.extend(pending_names(&snapshot));
+        }
+    }
+}
+
+/// Returns the names of the resources whose creations are pending.
+pub(super) fn pending_names(snapshot: &Snapshot) -> BTreeSet<String> {
+    let creations = snapshot
+        .pending_operations
+        .iter()
+        .filter(|pending| pending.kind == PendingOperationKind::Creating);
+    creations
+        .map(|pending| pending.resource.urn.name().to_owned())
+        .collect()
+}
