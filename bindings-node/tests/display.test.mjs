@@ -1,6 +1,6 @@
 /** What shows operations, and the command of the package. */
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import * as path from "node:path";
 import { test } from "node:test";
 
@@ -98,3 +98,40 @@ test("the command of the package passes arguments, streams and exit codes on", (
     const manifest = JSON.parse(execFileSync("cat", [path.join(import.meta.dirname, "../../package.json")], { encoding: "utf8" }));
     assert.equal(path.join(import.meta.dirname, "../..", manifest.bin.stackwright), path.resolve(BIN));
 });
+
+for (const signal of ["SIGINT", "SIGTERM"]) {
+    test(`${signal} cancels the command of the package, and what it has done is recorded`, async (context) => {
+        const directory = folder(context);
+        writeFileSync(path.join(directory, "Pulumi.yaml"), "name: shop\nruntime: nodejs\n");
+        writeFileSync(path.join(directory, "package.json"), "{}");
+        writeFileSync(path.join(directory, "index.js"), 'console.log("has begun"); setInterval(() => {}, 1000);\n');
+        symlinkSync(path.join(import.meta.dirname, "../../node_modules"), path.join(directory, "node_modules"));
+        const env = {
+            PATH: path.dirname(process.execPath),
+            HOME: directory,
+            PULUMI_BACKEND_URL: `file://${directory}/state`,
+            PULUMI_CONFIG_PASSPHRASE: "correct horse",
+        };
+        const run = (...list) => spawnSync(process.execPath, [BIN, ...list], { cwd: directory, env, encoding: "utf8", timeout: 60_000 });
+        assert.equal(run("stack", "init", "dev").status, 0);
+        const update = spawn(process.execPath, [BIN, "up", "--yes", "--skip-preview"], { cwd: directory, env });
+        let errors = "";
+        let written = "";
+        update.stderr.on("data", (text) => (errors += text));
+        const ended = new Promise((resolve) => update.on("close", (code, by) => resolve([code, by])));
+        await new Promise((resolve) => {
+            update.stdout.on("data", (text) => {
+                written += text;
+                if (written.includes("has begun")) {
+                    resolve();
+                }
+            });
+            update.on("close", resolve);
+        });
+        update.kill(signal);
+        assert.deepEqual(await ended, [8, null], errors + written);
+        assert.match(errors, /^cancelling: running steps complete and are recorded/);
+        assert.notEqual(run("stack", "history").stdout, "");
+        assert.equal(run("refresh", "--yes", "--skip-preview").status, 0, "the lock is free again");
+    });
+}
