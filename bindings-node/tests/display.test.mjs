@@ -1,6 +1,7 @@
 /** What shows operations, and the command of the package. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { symlinkSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
 
