@@ -61,6 +61,22 @@ pub(super) struct Import {
     pub(super) expected: Deployment,
 }
 
+/// Returns the one of two values that is not the present one.
+fn next(values: [&'static str; 2], present: &str) -> &'static str {
+    values[usize::from(values[0] == present)]
+}
+
+/// Returns another name of a stack: within its project, in another project, or both.
+fn new_name(change: &Change, side: usize, world: &World) -> FullName {
+    let (project, name) = world.names[side];
+    let moves = change.other.index(3) > 0;
+    let projects = [world.first_project(side), OTHER_PROJECTS[side]];
+    let new_project = if moves { next(projects, project) } else { project };
+    let keeps_name = moves && change.flag;
+    let new_name = if keeps_name { name } else { next(NAMES[side], name) };
+    (new_project, new_name)
+}
+
 /// Returns what a change does; `None` where it records the state in the history.
 pub(super) async fn action(
     change: &Change,
@@ -81,7 +97,6 @@ pub(super) async fn action(
         name: None,
         ..Rename::to_name(urn.clone(), "")
     };
-    let next = |values: [&'static str; 2], present| values[usize::from(values[0] == present)];
     Some(match change.kind {
         0 => Action::Edit(StateEdit::Rename(Rename::to_name(
             urn,
@@ -111,18 +126,7 @@ pub(super) async fn action(
             no_parent: !change.flag,
             ..rename
         })),
-        12 => {
-            let (project, name) = world.names[side];
-            let project = match change.other.index(3) {
-                0 => project,
-                _ => next([world.first_project(side), OTHER_PROJECTS[side]], project),
-            };
-            // Another project alone is another name, too.
-            let is_other = project != world.names[side].0;
-            let keeps_name = is_other && change.flag;
-            let name = if keeps_name { name } else { next(NAMES[side], name) };
-            Action::RenameStack((project, name))
-        }
+        12 => Action::RenameStack(new_name(change, side, world)),
         13 => Action::ChangeSecrets(next(KEYS[side], world.keys[side])),
         14 if change.flag && !before.pending.is_empty() => {
             Action::Forget(change.other.index(before.pending.len()))
