@@ -278,9 +278,10 @@ async fn encrypted_configuration_of_the_host_is_named_and_opens_nothing_with_the
             .change_secrets(Arc::new(Key::new("new")), dry_run)
             .await
             .unwrap();
-        let [warning] = &report.warnings[..] else {
+        let [project, warning] = &report.warnings[..] else {
             panic!("{:?}", report.warnings)
         };
+        assert!(project.contains("opened without its project folder"), "{project}");
         assert!(
             warning.contains("with the former key: shop:key; operations"),
             "{warning}"
