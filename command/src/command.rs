@@ -87,7 +87,7 @@ impl Command {
             None => invocation,
         };
         let invocation = match arguments.global.non_interactive {
-            true => invocation.without_hidden_questions(),
+            true => invocation.without_questions(),
             false => invocation,
         };
         warn_of_logs(&invocation, &arguments.global);
@@ -161,6 +161,14 @@ async fn with_session(session: &Session<'_>, verb: &Verb, flags: &[GivenFlag]) -
 async fn cancel(session: &Session<'_>, arguments: &CancelArguments) -> Result {
     let given = arguments.name.as_deref().or(arguments.stack.stack.as_deref());
     let named = session.stack_or_selected(given)?;
+    let name = named.name.stack();
+    let consequence = format!(
+        "This cancels the operation on the stack '{name}', or removes its locks where another process runs one."
+    );
+    let confirmed = session
+        .invocation
+        .confirm_by_name(arguments.yes, &consequence, name);
+    confirmed.await?;
     if !session.running.cancel(&session.place(&named.name)) {
         let stack = session.stack(&named).await?;
         stack.unlock().await?;

@@ -73,6 +73,11 @@ impl Failure {
         Self::coded(CANCELED, "")
     }
 
+    /// Creates the failure of a command that the user does not confirm.
+    pub(crate) fn declined() -> Self {
+        Self::new("confirmation declined")
+    }
+
     /// Creates a failure whose reasons have been written already.
     pub(crate) fn reported() -> Self {
         Self::new("")

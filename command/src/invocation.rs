@@ -37,6 +37,9 @@ pub struct Terminal {
     pub ask_hidden: Option<Ask>,
 }
 
+/// The variable that stands for `--yes`.
+const SKIP_CONFIRMATIONS: &str = "PULUMI_SKIP_CONFIRMATIONS";
+
 /// The name of the reference engine's command.
 const REFERENCE_NAME: &str = "pulumi";
 
@@ -85,8 +88,9 @@ impl Invocation {
         }
     }
 
-    /// Returns the invocation without what asks for secrets.
-    pub(crate) fn without_hidden_questions(mut self) -> Self {
+    /// Returns the invocation without what asks the user.
+    pub(crate) fn without_questions(mut self) -> Self {
+        self.terminal.ask = None;
         self.terminal.ask_hidden = None;
         self
     }
@@ -134,6 +138,33 @@ impl Invocation {
     /// Asks the user, and waits for the answer or for a cancellation; `None` at the end of the input.
     pub(crate) async fn answer(&self, ask: &Ask, question: &str) -> Result<Option<String>> {
         self.cancellation.answer(ask, question).await
+    }
+
+    /// Returns whether nothing is to be confirmed: `--yes` was given, or the environment stands for it.
+    pub(crate) fn is_confirmed(&self, yes: bool) -> bool {
+        yes || self.is_enabled(SKIP_CONFIRMATIONS)
+    }
+
+    /// Asks the user of a terminal, unless that is confirmed already, and returns the answer: the end of the input is a no.
+    pub(crate) async fn confirm(&self, yes: bool, question: &str) -> Result<bool> {
+        let Some(ask) = self.terminal.ask.as_ref().filter(|_| !self.is_confirmed(yes)) else {
+            return Ok(true);
+        };
+        let answer = self.answer(ask, &format!("{question} ")).await?;
+        let answer = answer.unwrap_or_default().trim().to_lowercase();
+        Ok(matches!(answer.as_str(), "y" | "yes"))
+    }
+
+    /// Asks the user of a terminal to type the name of a stack, unless that is confirmed already. The consequence is a sentence.
+    pub(crate) async fn confirm_by_name(&self, yes: bool, consequence: &str, name: &str) -> Result {
+        let Some(ask) = self.terminal.ask.as_ref().filter(|_| !self.is_confirmed(yes)) else {
+            return Ok(());
+        };
+        let question = format!("{consequence} Type its name to confirm: ");
+        match self.answer(ask, &question).await? {
+            Some(answer) if answer.trim() == name => Ok(()),
+            _ => Err(Failure::declined()),
+        }
     }
 
     /// Writes whole lines of results, or nothing.

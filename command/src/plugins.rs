@@ -101,7 +101,15 @@ async fn remove(invocation: &Invocation, cache: &PluginCache, arguments: &Plugin
         invocation.note("no plugins found to uninstall");
         return Ok(());
     }
-    if !arguments.yes {
+    if invocation.terminal.ask.is_some() {
+        let question = format!(
+            "This will remove {} plugins from the cache. Confirm? (y/N)",
+            plugins.len()
+        );
+        if !invocation.confirm(arguments.yes, &question).await? {
+            return Err(Failure::declined());
+        }
+    } else if !invocation.is_confirmed(arguments.yes) {
         invocation.print(format!(
             "This will remove {} plugins from the cache; nothing is removed without --yes",
             plugins.len()

@@ -21,6 +21,8 @@ use crate::{
 
 /// The only organization of stores without accounts.
 const ORGANIZATION: &str = "organization";
+/// The variable that selects a stack, before the selection that is kept.
+const SELECTED_STACK: &str = "PULUMI_STACK";
 /// What the engine of an invocation is made of.
 #[derive(Clone)]
 pub(crate) struct Components {
@@ -107,8 +109,7 @@ impl<'a> Session<'a> {
 
     /// Returns what asks the user, unless nothing is to be asked.
     pub(crate) fn ask(&self) -> Option<&Ask> {
-        let ask = self.invocation.terminal.ask.as_ref();
-        ask.filter(|_| !self.is_non_interactive)
+        self.invocation.terminal.ask.as_ref()
     }
 
     /// Ends the plugins of an engine that the invocation has made.
@@ -193,8 +194,16 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Returns the selected stack.
+    /// Returns the selected stack: that of the environment, or the one that is kept for the project.
     pub(crate) fn selected(&self) -> Result<Option<NamedStack>> {
+        match self.invocation.variable(SELECTED_STACK) {
+            Some(name) => self.named(name).map(Some),
+            None => self.kept_selection(),
+        }
+    }
+
+    /// Returns the stack that is kept as the selected one of the project.
+    pub(crate) fn kept_selection(&self) -> Result<Option<NamedStack>> {
         let Some(found) = self.found() else {
             return Ok(None);
         };

@@ -1,5 +1,7 @@
 //! Forms of what the command writes: documents, times.
 
+use std::io;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use stackwright::property::json::to_vec_pretty;
@@ -17,6 +19,17 @@ pub(crate) fn document(value: &impl Serialize) -> Result<String> {
 /// Returns JSON as text.
 pub(crate) fn utf8(json: Vec<u8>) -> Result<String> {
     String::from_utf8(json).map_err(|_| Failure::new("a document is no text in UTF-8"))
+}
+
+/// Returns why a file could not be accessed, without the number of the error.
+pub(crate) fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
+        io::ErrorKind::NotADirectory => "not a directory".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Returns a time in UTC with milliseconds.

@@ -6,6 +6,9 @@
 //! | `\| text` | the next line of standard output |
 //! | `! text` | the next line of standard error |
 //! | `? 6` | the exit code, where it is not 0 |
+//! | `< text` | before the output: the next line of the standard input |
+//! | `> text` | before the output: the next answer of the terminal, at which the command runs then |
+//! | `* text` | a question at the terminal; `*# text` one whose answer is not shown |
 //! | `@ write FILE` | writes the following lines, which begin with `+ `, into a file |
 //! | `@ show FILE` | compares a file with the following lines, which begin with `+ ` |
 //! | `@ absent FILE` | checks that there is no such file |

@@ -98,7 +98,7 @@ pub(crate) struct Selection {
 }
 
 /// The flags of operations with a preview before them.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Confirmation {
     /// Asks nothing.
     #[arg(long, short)]
@@ -229,14 +229,27 @@ pub(crate) struct ImportArguments {
     pub(crate) resource: Vec<String>,
     #[command(flatten)]
     pub(crate) operation: OperationArguments,
-    #[command(flatten)]
-    pub(crate) confirmation: Confirmation,
+    /// Asks nothing.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Runs no preview, and asks nothing.
+    #[arg(long)]
+    pub(crate) skip_preview: bool,
     /// Only shows what the import would do.
     #[arg(long)]
     pub(crate) preview_only: bool,
     /// The import file.
-    #[arg(long)]
+    #[arg(long, short)]
     pub(crate) file: Option<String>,
+    /// The parent of the one resource: its URN, or a name for it in generated code and its URN, as `NAME=URN`.
+    #[arg(long)]
+    pub(crate) parent: Option<String>,
+    /// The provider of the one resource, likewise.
+    #[arg(long)]
+    pub(crate) provider: Option<String>,
+    /// The names of the inputs of the one resource that are kept.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) properties: Vec<String>,
     /// The tool from whose state resources are converted.
     #[arg(long)]
     pub(crate) from: Option<String>,

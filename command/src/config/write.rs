@@ -25,20 +25,9 @@ struct GivenValue {
 /// Sets one value.
 pub(super) async fn set(target: &Target<'_>, arguments: &ConfigSet) -> Result {
     let path = target.path_of(&arguments.key, arguments.path).await?;
-    let value = match (&arguments.value, target.session.ask()) {
-        (Some(value), _) => value.clone(),
-        (None, Some(ask)) => {
-            let answer = target.session.invocation.answer(ask, "value: ").await?;
-            answer
-                .unwrap_or_default()
-                .trim_end_matches(['\r', '\n'])
-                .to_owned()
-        }
-        (None, None) => {
-            let read = (target.session.invocation.stdin)()
-                .map_err(|error| Failure::new(format!("reading the standard input: {error}")))?;
-            String::from_utf8(read).map_err(|_| Failure::new("the standard input is no text in UTF-8"))?
-        }
+    let value = match &arguments.value {
+        Some(value) => value.clone(),
+        None => read_value(target, arguments.secret).await?,
     };
     // Without a flag, the declaration of the key decides.
     let secret = match (arguments.secret, arguments.plaintext) {
@@ -46,6 +35,39 @@ pub(super) async fn set(target: &Target<'_>, arguments: &ConfigSet) -> Result {
         (secret, _) => Some(secret),
     };
     write(target, vec![(path, ConfigValue::plain(value))], secret).await
+}
+
+/// Asks for a value, or reads the standard input. One newline at its end is not part of it. A secret that is typed is not shown.
+async fn read_value(target: &Target<'_>, secret: bool) -> Result<String> {
+    let session = target.session;
+    let ask = match (session.ask(), &session.invocation.terminal.ask_hidden) {
+        (Some(_), None) if secret => {
+            return Err(Failure::new(
+                "a secret is not typed where it would be shown: pass it as the second argument, or through the standard input",
+            ));
+        }
+        (Some(_), Some(hidden)) if secret => Some(hidden),
+        (ask, _) => ask,
+    };
+    let mut value = match ask {
+        Some(ask) => session
+            .invocation
+            .answer(ask, "value: ")
+            .await?
+            .unwrap_or_default(),
+        None => {
+            let read = (session.invocation.stdin)()
+                .map_err(|error| Failure::new(format!("reading the standard input: {error}")))?;
+            String::from_utf8(read).map_err(|_| Failure::new("the standard input is no text in UTF-8"))?
+        }
+    };
+    if value.ends_with('\n') {
+        value.pop();
+        if value.ends_with('\r') {
+            value.pop();
+        }
+    }
+    Ok(value)
 }
 
 /// Sets values, in one write.

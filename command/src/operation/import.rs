@@ -5,15 +5,16 @@ use std::fs;
 use serde_json::json;
 use stackwright::{
     Language, binding,
-    operation::{ImportRequest, ImportResource, OperationResult},
+    operation::{ImportOutcome, ImportRequest, ImportResource, OperationResult},
+    urn::Urn,
 };
 
-use super::reason;
 use crate::{
     arguments::ImportArguments,
     failure::{Failure, Result},
     invocation::Invocation,
     session::Session,
+    text,
 };
 
 /// What precedes generated code.
@@ -42,22 +43,23 @@ pub(super) fn request(invocation: &Invocation, arguments: &ImportArguments) -> R
             let text = fs::read_to_string(invocation.path(file)).map_err(|error| {
                 Failure::new(format!(
                     "could not read import file: open {file}: {}",
-                    reason(&error)
+                    text::reason(&error)
                 ))
             })?;
             let document = json!({ "file": text }).to_string();
             let request = binding::import_request(document.as_bytes(), Language::C, "an import");
             request.map_err(|error| Failure::from(error).after("could not read import file: "))?
         }
-        (None, [resource_type, name, id]) => ImportRequest {
-            resources: vec![ImportResource {
+        (None, [resource_type, name, id]) => {
+            let resource = ImportResource {
                 resource_type: resource_type.clone(),
                 name: name.clone(),
                 id: id.clone(),
+                properties: arguments.properties.clone(),
                 ..ImportResource::default()
-            }],
-            ..ImportRequest::default()
-        },
+            };
+            with_references(resource, arguments)?
+        }
         (None, resource) => {
             return Err(Failure::new(match resource.len() {
                 0 => {
@@ -80,6 +82,39 @@ pub(super) fn request(invocation: &Invocation, arguments: &ImportArguments) -> R
     })
 }
 
+/// Returns the request of one resource with its parent and its provider.
+fn with_references(mut resource: ImportResource, arguments: &ImportArguments) -> Result<ImportRequest> {
+    let mut request = ImportRequest::default();
+    for (what, given, member) in [
+        ("parent", &arguments.parent, &mut resource.parent),
+        ("provider", &arguments.provider, &mut resource.provider),
+    ] {
+        let Some(given) = given else { continue };
+        let (name, urn) = named_urn(what, given)?;
+        if let Some(other) = request.name_table.insert(name.clone(), urn.clone())
+            && other != urn
+        {
+            return Err(Failure::new(format!(
+                "provider and parent must have distinct names, both were '{name}'"
+            )));
+        }
+        *member = name;
+    }
+    request.resources = vec![resource];
+    Ok(request)
+}
+
+/// Parses `NAME=URN`, or a URN, whose name stands for it.
+fn named_urn(what: &str, given: &str) -> Result<(String, String)> {
+    let (name, text) = match given.split_once('=') {
+        Some((name, text)) if !name.starts_with("urn:") => (Some(name), text),
+        _ => (None, given),
+    };
+    let urn = Urn::parse(text).map_err(|_| Failure::new(format!("invalid {what} URN: '{text}'")))?;
+    let name = name.unwrap_or_else(|| urn.name()).to_owned();
+    Ok((name, urn.to_string()))
+}
+
 /// Writes the code of the imported resources.
 pub(super) fn write_code(
     session: &Session<'_>,
@@ -96,10 +131,25 @@ pub(super) fn write_code(
     let Some(report) = result.imported.as_ref().filter(|_| !arguments.preview_only) else {
         return Ok(());
     };
+    let has_record = |outcome| matches!(outcome, ImportOutcome::Imported | ImportOutcome::Existing);
+    if !report
+        .resources
+        .iter()
+        .any(|resource| has_record(resource.outcome))
+    {
+        return Ok(());
+    }
     let runtime = session.found().map(|found| found.file.runtime.name.as_str());
     let code = match runtime {
         Some("nodejs") => report.code.sdk_typescript.as_deref(),
-        _ => report.code.sdk_python.as_deref(),
+        Some("python") => report.code.sdk_python.as_deref(),
+        other => {
+            let language = other.unwrap_or_default();
+            invocation.warn(format!(
+                "no code was generated: there are generators for python and nodejs, and the runtime of the project is {language:?}"
+            ));
+            return Ok(());
+        }
     };
     let Some(code) = code else {
         invocation.warn("no code was generated: no provider of the imported resources serves its schema");
@@ -107,7 +157,7 @@ pub(super) fn write_code(
     };
     if let Some(file) = &arguments.out {
         let written = fs::write(invocation.path(file), code);
-        return written.map_err(|error| Failure::new(format!("open {file}: {}", reason(&error))));
+        return written.map_err(|error| Failure::new(format!("open {file}: {}", text::reason(&error))));
     }
     if !arguments.operation.display.is_document() {
         let note = if arguments.protect.unwrap_or(true) {

@@ -17,7 +17,6 @@ use stackwright::{
     urn::Urn,
 };
 
-use super::reason;
 use crate::{
     failure::{Failure, Result},
     invocation::Invocation,
@@ -193,7 +192,7 @@ impl ImportFile {
         }
         let document = text::utf8(to_vec_pretty(&self.document, WIDE)?)?;
         fs::write(invocation.path(file), format!("{document}\n"))
-            .map_err(|error| Failure::new(format!("open {file}: {}", reason(&error))))
+            .map_err(|error| Failure::new(format!("open {file}: {}", text::reason(&error))))
     }
 }
 

@@ -30,6 +30,7 @@ use crate::{
     },
     failure::{Failure, Result},
     session::Session,
+    text,
 };
 
 /// The variable that makes the event log available.
@@ -49,11 +50,11 @@ impl Mode {
     fn of(
         session: &Session<'_>,
         operation: &OperationArguments,
-        confirmation: &Confirmation,
+        Confirmation { yes, skip_preview }: Confirmation,
         preview_only: bool,
     ) -> Result<Self> {
         let can_ask = session.ask().is_some() && !operation.display.is_document();
-        match (preview_only, confirmation.skip_preview, confirmation.yes) {
+        match (preview_only, skip_preview, session.invocation.is_confirmed(yes)) {
             (true, ..) => Ok(Self::Preview),
             (false, true, _) => Ok(Self::Run),
             (false, false, true) => Ok(Self::PreviewFirst),
@@ -103,7 +104,7 @@ pub(crate) async fn preview(
             .unwrap_or("{}");
         let path = session.invocation.path(file);
         fs::write(&path, format!("{}\n", plan.trim_end()))
-            .map_err(|error| Failure::new(format!("open {file}: {error}")))?;
+            .map_err(|error| Failure::new(format!("open {file}: {}", text::reason(&error))))?;
         session
             .invocation
             .note(format!("Update plan written to '{file}'"));
@@ -116,7 +117,7 @@ pub(crate) async fn preview(
 
 /// Creates or updates the resources of the stack.
 pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags: &[GivenFlag]) -> Result {
-    let mode = Mode::of(session, &arguments.operation, &arguments.confirmation, false)?;
+    let mode = Mode::of(session, &arguments.operation, arguments.confirmation, false)?;
     let options = program_options(session, &arguments.operation, &arguments.program)?;
     let plan = arguments.plan.as_deref().map(|file| read_plan(session, file));
     let options = OperationOptions {
@@ -148,7 +149,7 @@ pub(crate) async fn refresh(
     let mode = Mode::of(
         session,
         &arguments.operation,
-        &arguments.confirmation,
+        arguments.confirmation,
         arguments.preview_only,
     )?;
     let runs_program = arguments.run_program == Some(true);
@@ -178,7 +179,7 @@ pub(crate) async fn destroy(
     let mode = Mode::of(
         session,
         &arguments.operation,
-        &arguments.confirmation,
+        arguments.confirmation,
         arguments.preview_only,
     )?;
     let runs_program = arguments.run_program == Some(true);
@@ -244,7 +245,10 @@ pub(crate) async fn import(
     let mode = Mode::of(
         session,
         &arguments.operation,
-        &arguments.confirmation,
+        Confirmation {
+            yes: arguments.yes,
+            skip_preview: arguments.skip_preview,
+        },
         arguments.preview_only,
     )?;
     let options = options::common(session.invocation, &arguments.operation)?;
@@ -255,7 +259,13 @@ pub(crate) async fn import(
     let mut runner = runner(session, &arguments.operation, settings, false).await?;
     let ended = run(session, &mut runner, &Work::Import(request), options, mode).await;
     runner.close_log().await;
-    import::write_code(session, arguments, &*ended?)
+    // Of an import that fails, some resources can be imported.
+    let written = match &runner.last {
+        Some(result) => import::write_code(session, arguments, result),
+        None => Ok(()),
+    };
+    ended?;
+    written
 }
 
 /// Returns the options of operations that run the program.
@@ -351,6 +361,7 @@ async fn runner<'a>(
         program,
         log,
         import_file: None,
+        last: None,
     })
 }
 
@@ -378,7 +389,7 @@ async fn run(
 
 fn read_plan(session: &Session<'_>, file: &str) -> Result<GivenPlan> {
     let text = fs::read(session.invocation.path(file));
-    let text = text.map_err(|error| Failure::new(format!("open {file}: {}", reason(&error))))?;
+    let text = text.map_err(|error| Failure::new(format!("open {file}: {}", text::reason(&error))))?;
     serde_json::from_slice(&text).map_err(|error| Failure::new(format!("{file}: {error}")))
 }
 
@@ -387,13 +398,5 @@ fn unchanged(expected: bool, result: &OperationResult, noun: &str) -> Result {
     match expected && result.has_resource_changes() {
         true => Err(Failure::changes(noun)),
         false => Ok(()),
-    }
-}
-
-/// Returns the reason of a failed file access without its number.
-fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
-        _ => error.to_string(),
     }
 }

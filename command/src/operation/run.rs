@@ -48,6 +48,8 @@ pub(super) struct Runner<'a> {
     pub(super) log: Option<EventLog>,
     /// Collects what a preview would create.
     pub(super) import_file: Option<ImportFile>,
+    /// The result of the last operation that was no preview, also of one that failed.
+    pub(super) last: Option<Arc<OperationResult>>,
 }
 
 /// What an operation does.
@@ -108,6 +110,7 @@ impl Runner<'_> {
         let mut display = self.display(work, is_preview);
         let has_errors = self.follow(&operation, &mut display).await;
         let result = operation.wait().await;
+        self.last = (!is_preview).then(|| Arc::clone(&result));
         display.end(self.invocation, &result)?;
         if let Some(json) = &self.json
             && self.display.diff

@@ -39,8 +39,12 @@ pub(super) async fn export(session: &Session<'_>, arguments: &StackExport) -> Re
     let document = document.trim_end();
     match &arguments.file {
         None => session.invocation.print(document),
-        Some(file) => fs::write(session.invocation.path(file), format!("{document}\n"))
-            .map_err(|error| Failure::new(format!("could not open file: open {file}: {error}")))?,
+        Some(file) => fs::write(session.invocation.path(file), format!("{document}\n")).map_err(|error| {
+            Failure::new(format!(
+                "could not open file: open {file}: {}",
+                text::reason(&error)
+            ))
+        })?,
     }
     Ok(())
 }
@@ -55,8 +59,12 @@ pub(super) async fn import(
     let named = session.stack_or_selected(stack)?;
     let stack = session.stack(&named).await?;
     let document = match file {
-        Some(file) => fs::read(session.invocation.path(file))
-            .map_err(|error| Failure::new(format!("could not open file: open {file}: {error}")))?,
+        Some(file) => fs::read(session.invocation.path(file)).map_err(|error| {
+            Failure::new(format!(
+                "could not open file: open {file}: {}",
+                text::reason(&error)
+            ))
+        })?,
         None => (session.invocation.stdin)()
             .map_err(|error| Failure::new(format!("reading the standard input: {error}")))?,
     };

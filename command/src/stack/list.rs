@@ -43,7 +43,7 @@ pub(super) async fn list(session: &Session<'_>, json: bool, all: bool) -> Result
         }
     };
     let own = session.found().map(|found| found.file.name.as_str());
-    let current = session.selected()?;
+    let current = session.kept_selection()?;
     let stacks = session.engine.stacks(project, true).await?;
     let row = |stack: &StackSummary| Row {
         name: match own {

@@ -19,19 +19,16 @@ pub(super) async fn remove(session: &Session<'_>, arguments: &StackRemove) -> Re
     }
     let given = arguments.name.as_deref().or(arguments.stack.stack.as_deref());
     let named = session.stack_or_selected(given)?;
-    let ask = session.ask();
-    if !arguments.yes && ask.is_none() {
+    if !session.invocation.is_confirmed(arguments.yes) && session.ask().is_none() {
         return Err(Failure::new("non-interactive mode requires --yes flag"));
     }
     let stack = session.stack(&named).await?;
-    if let Some(ask) = ask.filter(|_| !arguments.yes) {
-        let name = named.name.stack();
-        let question = format!("This removes the stack '{name}' for good. Type its name to confirm: ");
-        let answer = session.invocation.answer(ask, &question).await?;
-        if answer.is_none_or(|answer| answer.trim() != name) {
-            return Err(Failure::new("confirmation declined"));
-        }
-    }
+    let name = named.name.stack();
+    let consequence = format!("This removes the stack '{name}' for good.");
+    let confirmed = session
+        .invocation
+        .confirm_by_name(arguments.yes, &consequence, name);
+    confirmed.await?;
     let shown = &named.shown;
     stack
         .remove(arguments.force)
@@ -55,7 +52,7 @@ pub(super) async fn remove(session: &Session<'_>, arguments: &StackRemove) -> Re
         }
     }
     if session
-        .selected()?
+        .kept_selection()?
         .is_some_and(|selected| selected.name == named.name)
     {
         session.select(None)?;

@@ -3,13 +3,13 @@
 mod pattern;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     fs,
     sync::{Arc, Mutex},
 };
 
 use stackwright::store::HostFacts;
-use stackwright_command::{Command, Invocation, Output};
+use stackwright_command::{Ask, Command, Invocation, Output, Terminal};
 
 use pattern::matches;
 
@@ -79,10 +79,30 @@ impl Player {
                 seen.lock().unwrap().extend(lines);
             })
         };
+        let begins = |mark: &'static str| move |line: &&&str| line.starts_with(mark);
+        let given = |mark| expected.iter().filter(begins(mark)).map(|line| line[2..].to_owned());
+        let answers: Arc<Mutex<VecDeque<String>>> = Arc::new(Mutex::new(given("> ").collect()));
+        let is_terminal = !answers.lock().unwrap().is_empty();
+        let ask = |mark: &'static str| -> Option<Ask> {
+            let (seen, answers) = (Arc::clone(&seen), Arc::clone(&answers));
+            let ask = move |question: &str| {
+                let lines = question.trim_end().lines().map(|line| format!("{mark} {line}"));
+                seen.lock().unwrap().extend(lines);
+                Ok(answers.lock().unwrap().pop_front().map(|answer| answer + "\n"))
+            };
+            is_terminal.then(|| Arc::new(ask) as Ask)
+        };
+        let stdin: String = given("< ").map(|line| line + "\n").collect();
         let invocation = Invocation {
             environment: self.environment.clone(),
+            stdin: Arc::new(move || Ok(stdin.clone().into_bytes())),
             stdout: output("|"),
             stderr: output("!"),
+            terminal: Terminal {
+                size: None,
+                ask: ask("*"),
+                ask_hidden: ask("*#"),
+            },
             ..Invocation::new(words(&self.expanded(line)), self.folder.path().join("shop"))
         };
         let code = self.command.run(invocation).await;
@@ -90,7 +110,9 @@ impl Player {
         if code != 0 {
             seen.push(format!("? {code}"));
         }
-        self.difference(expected, &seen)
+        let is_output = |line: &&&str| !line.starts_with(['<', '>']);
+        let expected: Vec<&str> = expected.iter().filter(is_output).copied().collect();
+        self.difference(&expected, &seen)
     }
 
     fn direct(&mut self, directive: &str, content: &[&str]) -> Option<String> {
